@@ -289,14 +289,14 @@ class Settings:
         if not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft = path.with_name(f"{name}.{os.getpid()}")
-            with open(draft, "w", opener=lambda p, flags: os.open(p, flags, 0o600)) as stream:
-                stream.write(secrets.token_urlsafe(32) + "\n")
             try:
+                with open(draft, "w", opener=lambda p, flags: os.open(p, flags, 0o600)) as stream:
+                    stream.write(secrets.token_urlsafe(32) + "\n")
                 os.link(draft, path)  # unlike a rename, never replaces the one another process stored first
             except FileExistsError:
                 pass
             finally:
-                draft.unlink()
+                draft.unlink(missing_ok=True)
         return path.read_text().strip()
 
 

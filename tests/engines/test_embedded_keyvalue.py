@@ -1,6 +1,8 @@
 """The embedded key-value engine: processes killed, full disks, files replaced under it."""
 
 import asyncio
+import errno
+import os
 import resource
 import signal
 import sqlite3
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from sankofa.engines.counter_file import _page_of
 from sankofa.engines.embedded_kv import EmbeddedKeyValue
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue, Window
@@ -42,6 +45,31 @@ def test_damage_to_the_name_of_the_table_is_a_store_that_does_not_answer(path: P
     assert b"tablestoredstored" in content
     path.write_bytes(content.replace(b"tablestoredstored", b"table\xd5toredstored"))
     run(f"embedded:{path}", lambda store: unavailable(store.get("a")))
+
+
+def test_a_counter_that_found_no_room_fails_the_probe_until_it_finds_some(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may have room for one page and not for another: a hole in a file needs more than its end."""
+    allocate, room = os.posix_fallocate, [False]
+
+    def full_in_the_middle(descriptor: int, start: int, size: int) -> None:
+        if start == _page_of("visitor") and not room[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        allocate(descriptor, start, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", full_in_the_middle)
+
+    async def steps(store: KeyValue) -> None:
+        await store.probe_counting()
+        await unavailable(store.count("visitor", WINDOWS))
+        await unavailable(store.probe_counting())
+        await unavailable(store.probe_counting())
+        room[0] = True
+        await store.probe_counting()
+        assert await store.count("visitor", WINDOWS) == (1, 1)
+
+    run(f"embedded:{path}", steps)
 
 
 @pytest.mark.deep

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,30 @@ def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
         assert run(there, "publish").returncode == 0
         assert current(there) not in editions
         assert "Traceback" not in live.log
+
+
+@pytest.mark.rule("STAT-1")
+@pytest.mark.parametrize("reserve", ["1", "32"])
+def test_while_the_disk_is_full_the_status_is_degraded_exactly_where_requests_fail(
+    home: Path, key: str, disk: Path, reserve: str
+) -> None:
+    there = Path(shutil.copytree(home, disk / "home"))
+    with LiveServer(there, usage_reserve=reserve) as live:
+        _fill(disk)
+        answers = [live.get(path).status_code for path in ("/", "/companies", "/macro")]
+        answers.append(live.get(ENTITY, key).status_code)
+        failed = 503 in answers
+        assert failed == (reserve == "1"), live.log
+        time.sleep(0.3)
+        status = live.get("/v1/status")
+        assert status.status_code == (503 if failed else 200)
+        assert status.json()["degraded"] == (["usagestore"] if failed else [])
+        told = run(there, "status", usage_reserve=reserve)
+        assert told.returncode == (1 if failed else 0), told.stdout
+        (disk / "filling").unlink()
+        time.sleep(0.3)
+        assert live.get("/v1/status").json()["degraded"] == []
+        assert live.get("/companies").status_code == 200
 
 
 def _fill(disk: Path) -> None:

@@ -1,5 +1,6 @@
 """`sankofa publish` with several processes: one of them is killed, or all, or the command itself."""
 
+import json
 import os
 import signal
 import tempfile
@@ -53,7 +54,7 @@ def begin(home: Path, out: IO[bytes]) -> tuple[Running, list[psutil.Process]]:
 
 def assert_nothing_was_published_and_the_next_succeeds(home: Path, workers: list[psutil.Process]) -> None:
     until(lambda: not any(worker.is_running() for worker in workers))
-    assert run(home, "editions").stdout == ""
+    assert json.loads(run(home, "editions", "--json").stdout) == []
     assert not list((home / "editions").glob("*"))
     done = run(home, "publish", **TWO)
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from sankofa.cli.archive import ArchiveReader, new_archive
 from tests.live import COMMAND, LiveServer, create_key, run
 from tests.services import PostgresServer, RedisServer
 
@@ -63,6 +64,42 @@ def test_a_restored_home_publishes_the_same_edition_and_serves_the_same_keys(
     with LiveServer(other) as server:
         assert server.get(ISSUER, key).json()["edition"] == edition(home)
         assert server.get(ISSUER, "sk_another").status_code == 401
+
+
+@pytest.mark.rule("CLI-10")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("vault//{outside}/000000", "vault/{outside}/000000", "vault/../../{relative}/000000"),
+        *("vault/objects/../../../{relative}/000000", "secrets/../escaped-secret", "secrets/..", "elsewhere"),
+        *("secrets/ledger.sqlite", "vault/.read-1/000000", "ledger/fact", "ledger/../000000.jsonl"),
+    ],
+)
+def test_a_crafted_backup_writes_nothing_outside_home(
+    saved: tuple[Path, Path, str], tmp_path: Path, name: str
+) -> None:
+    outside = tmp_path / "outside"
+    crafted = tmp_path / "crafted"
+    with new_archive(crafted) as archive:
+        for member, content in ArchiveReader(saved[1]).members():
+            archive.add(member, content)
+        archive.add(name.format(outside=outside, relative=outside.name), b"written")
+        archive.finish("2024-01-01T00:00:00Z", "0")
+    before = everything_in(tmp_path)
+    refused = run(tmp_path / "home", "restore", crafted)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1), refused.stderr
+    assert "nothing was restored" in refused.stderr
+    assert everything_in(tmp_path) == before
+
+
+@pytest.mark.rule("CLI-10")
+def test_a_backup_is_restored_into_a_home_that_is_a_link(
+    saved: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "home").symlink_to("real")
+    assert run(tmp_path / "home", "restore", saved[1]).returncode == 0
+    assert (tmp_path / "real" / "gate-secret").exists()
 
 
 @pytest.mark.deep
@@ -170,10 +207,11 @@ def test_a_damaged_ledger_is_not_saved_as_if_it_were_whole(
 
 
 def test_nothing_is_saved_of_an_empty_home(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
     refused = run(tmp_path / "home", "backup", tmp_path / "backup")
     assert refused.returncode == 1
-    assert "nothing to save: there is no ledger in HOME" in refused.stderr
-    assert everything_in(tmp_path) == []
+    assert "there is no ledger in HOME" in refused.stderr
+    assert everything_in(tmp_path) == ["home"]
 
 
 def test_a_missing_gate_secret_beside_a_ledger_is_named_and_not_replaced(

@@ -34,7 +34,8 @@ def test_a_sound_installation_exits_0_and_names_its_edition(home: Path) -> None:
 
 def test_looking_at_a_home_that_is_not_there_creates_nothing(tmp_path: Path) -> None:
     code, found = findings(tmp_path / "home")
-    assert (code, found["error"]) == (0, [])
+    assert code == 1
+    assert ["does not exist" in message for message in found["error"]] == [True]
     assert any("none is published" in line for line in found["warning"])
     assert list(tmp_path.iterdir()) == []
 

@@ -47,7 +47,7 @@ def publish(home: Path, **settings: str) -> str:
 
 def editions(home: Path) -> tuple[list[str], str | None]:
     """The editions listed, newest first, and the current one."""
-    lines = run(home, "editions").stdout.splitlines()
+    lines = run(home, "editions").stdout.splitlines()[1:]
     current = [line.split()[0] for line in lines if line.endswith("current")]
     return [line.split()[0] for line in lines], current[0] if current else None
 

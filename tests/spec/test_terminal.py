@@ -1,6 +1,7 @@
 """Terminal manners: a statement in the terminal, completion, and a HOME that is not there."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -57,14 +58,58 @@ def test_a_shell_that_lets_few_files_be_open_reads_an_edition_of_many(sample_hom
     assert "cannot be opened: Too many open files" in refused.stderr
 
 
+READING = [
+    *(("editions",), ("keys", "list"), ("keys", "usage"), ("domains", "list"), ("sources",)),
+    *(("status",), ("doctor",), ("show", RIFTLINE), ("ledger", "verify"), ("ledger", "captures")),
+    *(("vault", "verify"), ("upgrade-check",), ("settings",), ("collect", "--dry-run")),
+    ("editions", "diff", "a", "b"),
+]
+LISTS = [("editions",), ("keys", "list"), ("domains", "list"), ("sources",)]
+
+
 @pytest.mark.rule("WEB-12")
-@pytest.mark.parametrize("command", [("editions",), ("keys", "list"), ("domains", "list")])
-def test_a_mistyped_home_is_a_warning_and_no_new_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", [*READING, ("backup", "{tmp}/saved"), ("keys", "revoke", "k")])
+def test_a_mistyped_home_is_told_of_and_no_new_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
     home = tmp_path / "mistyped"
-    listed = run(home, *command)
-    assert (listed.returncode, listed.stdout) == (0, "")
-    assert f"HOME is {home}" in listed.stderr
+    told = run(home, *(part.format(tmp=tmp_path) for part in command))
+    assert "Traceback" not in told.stderr
     assert not home.exists()
+    if command not in (("settings",), ("collect", "--dry-run")):
+        assert f"HOME ({home}) does not exist" in told.stdout + told.stderr
+        assert told.returncode == (0 if command in LISTS else 1), told.stdout
+
+
+@pytest.mark.rule("WEB-12")
+@pytest.mark.parametrize("command", READING)
+def test_a_command_that_reads_creates_nothing(
+    tmp_path: Path, sample_home: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    copied = Path(shutil.copytree(sample_home, tmp_path / "copied"))
+    for home in (tmp_path / "empty", copied):
+        before = sorted(home.rglob("*"))
+        assert "Traceback" not in run(home, *command).stderr
+        assert sorted(home.rglob("*")) == before
+
+
+@pytest.mark.rule("CLI-4")
+@pytest.mark.parametrize(
+    ("command", "headings"),
+    [
+        (("sources",), "source adapter dataset licence"),
+        (("editions",), "edition last capture (UTC) state"),
+        (("keys", "list"), "id tier created state limits last use label"),
+        (("keys", "usage"), "id tier minute month last use label"),
+        (("domains", "list"), "host added keys"),
+        (("ledger", "captures"), "capture source observed_at file"),
+    ],
+)
+def test_tables_have_headings_in_a_pipe_too(
+    sample_home: Path, command: tuple[str, ...], headings: str
+) -> None:
+    listed = run(sample_home, *command)
+    assert listed.stdout.splitlines()[0].split() == headings.split()
+    assert "\x1b" not in listed.stdout, "no colour but on a terminal"
 
 
 def test_commands_are_completed_by_the_shell() -> None:

@@ -16,6 +16,7 @@ import click
 import pytest
 import yaml
 
+from sankofa import __version__
 from sankofa.cli.main import main
 from sankofa.cli.metrics import Requests, WorkerCounts
 from sankofa.cli.metrics_server import (
@@ -192,3 +193,11 @@ def test_alerts_are_rules_of_prometheus() -> None:
         assert rule["annotations"]["summary"]
     scraped = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
     assert scraped["rule_files"] == ["alerts.yml"]
+
+
+def test_kubernetes_runs_one_image_pinned_by_version_and_digest() -> None:
+    manifest = (DEPLOY / "kubernetes" / "sankofa.yaml").read_text()
+    images = re.findall(r"^ +image: (.+)$", manifest, re.MULTILINE)
+    assert len(images) == 2
+    assert len(set(images)) == 1
+    assert re.fullmatch(rf"[a-z0-9./-]+:{re.escape(__version__)}@sha256:[0-9a-f]{{64}}", images[0])

@@ -12,7 +12,7 @@ from sankofa.access.records import Records
 from sankofa.access.sealing import DamagedRecord, SealedRecords
 from sankofa.access.tiers import TIERS, Grant, grant
 from sankofa.model.days import instant
-from sankofa.model.errors import OperatorError, Unauthorized
+from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
 
 _PREFIX = "key:"
@@ -51,7 +51,10 @@ class Keys:
         self._grants: dict[bytes, tuple[str, Grant, datetime | None]] = {}
 
     async def authenticate(self, key: str) -> Grant:
-        """The grant of a key. Raises Unauthorized, or StoreUnavailable when the store does not answer."""
+        """The grant of a key. Raises Unauthorized, or StoreUnavailable when the store does not answer.
+
+        The sandbox key is a real sample-tier key; it is issued the first time it is used.
+        """
         if not key or len(key) > _LONGEST or not key.isascii():
             raise Unauthorized()
         digest = _hash(key)
@@ -59,7 +62,11 @@ class Keys:
         if stored is None:
             if digest != self._sandbox_hash:
                 raise Unauthorized()
-            stored = await self._issue_sandbox(digest)
+            record = self._record(digest, "sample", "sandbox", None, None)
+            try:
+                stored = await self._records.put(record)
+            except StoreUnavailable:  # it answers and takes no writes: a full disk stops no visitor
+                return self.grant_of(record)
         known = self._grants.get(stored)
         if known is None:
             try:
@@ -176,10 +183,6 @@ class Keys:
     async def reseal(self) -> tuple[int, int]:
         """Seal the records of keys and domains with the newest secret; how many were, and were refused."""
         return await self._records.reseal()
-
-    async def _issue_sandbox(self, digest: str) -> bytes:
-        """The sandbox key is a real sample-tier key; it is issued the first time it is used."""
-        return await self._records.put(self._record(digest, "sample", "sandbox", None, None))
 
     def _record(
         self, digest: str, tier: str, label: str, per_minute: int | None, per_month: int | None

@@ -161,7 +161,9 @@ class ArchiveReader:
                 tarfile.open(fileobj=file, mode="r|", bufsize=_BUFFER) as tar,
             ):
                 for info in tar:
-                    extracted = tar.extractfile(info) if info.size <= _LARGEST_MEMBER else None
+                    extracted = (
+                        tar.extractfile(info) if info.isreg() and info.size <= _LARGEST_MEMBER else None
+                    )
                     if extracted is None:
                         raise self._damaged("a part is no file")
                     yield info.name, extracted.read()

@@ -6,6 +6,7 @@ a whole ledger, and ingest goes on meanwhile. Editions are not in it: `publish` 
 
 import asyncio
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -24,7 +25,7 @@ from sankofa.cli.key_store import opened_keys
 from sankofa.cli.progress import Advance
 from sankofa.cli.publishing import open_ledger
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.private_files import open_private
+from sankofa.engines.private_files import make_private_folder, open_private
 from sankofa.ledger import seals
 from sankofa.ledger.transfer import dump_rows, load_rows
 from sankofa.model.days import instant
@@ -40,6 +41,11 @@ _SECRETS: Final = {
 }
 _VAULT: Final = "vault/"
 _STAGING: Final = ".restoring-"
+_MEMBER: Final = re.compile(
+    r"sources\.toml|keys\.jsonl|published\.json|secrets/[a-z0-9-]+-(?:secret|key)|ledger/[a-z_]+/[0-9]+\.jsonl"
+    r"|vault/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)+[0-9]+"
+)
+"""The names of what a backup holds: none leads out of the folder it is restored into."""
 _HARMLESS: Final = ("lost+found",)
 
 
@@ -53,9 +59,7 @@ class Restored(NamedTuple):
 
 def count_rows(settings: Settings) -> int:
     """About how many rows the ledger has. Raises OperatorError where there is no ledger."""
-    if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").is_file():
-        raise OperatorError(f"nothing to save: there is no ledger in HOME ({settings.home})")
-    with open_ledger(settings) as ledger:  # one begun by an older version is brought up to date
+    with open_ledger(settings, create=False) as ledger:  # one begun by an older version is brought up to date
         return sum(holding.rows for holding in ledger.holdings().values())
 
 
@@ -111,13 +115,19 @@ def _without_vault(home: Path, members: Iterator[tuple[str, bytes]]) -> Iterator
         if not name.startswith(_VAULT):
             yield name, content
             continue
-        path = home / "vault" / name.removeprefix(_VAULT).rpartition("/")[0]
-        if ".." in path.parts:
-            raise OperatorError(f"{name}: not a file of a vault")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = _inside(home / "vault", name.removeprefix(_VAULT).rpartition("/")[0])
+        make_private_folder(path.parent)
         with open(path, "ab", opener=open_private) as stream:
             stream.write(content)
             os.fsync(stream.fileno())
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """The path of a member, links on the way resolved. Raises OperatorError where it is not in the folder."""
+    path = (folder / name).resolve()
+    if not name or path == folder.resolve() or not path.is_relative_to(folder.resolve()):
+        raise OperatorError(f"the backup has a member outside HOME ({name!r}); nothing was restored")
+    return path
 
 
 def _small_files(settings: Settings) -> Iterator[tuple[str, bytes]]:
@@ -150,6 +160,9 @@ def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
     archive = ArchiveReader(path)
     _refuse_unless_empty(settings)
     listing = archive.verify()
+    for member in listing.members:
+        if not _MEMBER.fullmatch(member.name):
+            raise OperatorError(f"{path}: no backup of Sankofa has {member.name!r}; nothing was restored")
     with _staging_folder(settings.home) as folder:
         staged = replace(settings, home=folder)
         small: dict[str, bytes] = {}
@@ -204,7 +217,7 @@ def _write_small_files(settings: Settings, small: dict[str, bytes]) -> None:
         if kind == "secrets" and file == "gate-secret" and setting and setting != content.decode().strip():
             raise OperatorError("SANKOFA_GATE_SECRET: not the one of the backup; unset it, or set that one")
         if name == "sources.toml" or (kind == "secrets" and not setting):
-            with open(settings.home / Path(file).name, "xb", opener=open_private) as stream:
+            with open(_inside(settings.home, file), "xb", opener=open_private) as stream:
                 stream.write(content)
                 os.fsync(stream.fileno())
 

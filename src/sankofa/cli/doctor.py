@@ -69,7 +69,8 @@ def _settings(_: Settings) -> Iterator[Finding]:
 def _permissions(settings: Settings) -> Iterator[Finding]:
     home = settings.home
     if not home.exists():
-        yield Finding("permissions", "warning", f"HOME ({home}) is not there yet", "try: sankofa starter")
+        remedy = "set SANKOFA_HOME to the right folder, or begin one with: sankofa starter"
+        yield Finding("permissions", "error", f"HOME ({home}) does not exist", remedy)
         return
     if not home.is_dir():
         yield Finding("permissions", "error", f"HOME ({home}) is no folder", "set SANKOFA_HOME to another")

@@ -15,6 +15,7 @@ from sankofa.access.last_used import LastUsed
 from sankofa.access.quotas import Quotas
 from sankofa.access.sealing import SealedRecords
 from sankofa.cli.clock import now
+from sankofa.engines.embedded_kv import EmptyKeyValue
 from sankofa.engines.factory import open_keyvalue
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
@@ -24,11 +25,19 @@ T = TypeVar("T")
 
 def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
     """Run a command with the keys and the domains of the store as its first arguments."""
+    return _with_keys(command, create=True)
 
+
+def reading_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    """As `with_keys`, for a command that only reads: it creates nothing."""
+    return _with_keys(command, create=False)
+
+
+def _with_keys(command: Callable[..., Coroutine[Any, Any, T]], *, create: bool) -> Callable[..., T]:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> T:
         async def opened() -> T:
-            async with opened_keys(settings.load()) as (keys, domains, _):
+            async with opened_keys(settings.load(), create=create) as (keys, domains, _):
                 return await command(keys, domains, *args, **kwargs)
 
         return asyncio.run(opened())
@@ -37,15 +46,16 @@ def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T
 
 
 def with_usage(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
-    """Run a command with the keys, the quotas and the days of last use as its first arguments."""
+    """Run a command that only reads with keys, quotas and days of last use as its first arguments."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> T:
         async def opened() -> T:
             current = settings.load()
-            usage = open_keyvalue(current.keyvalue_url(current.usagestore, "usage"), "usage store")
+            url = current.keyvalue_url(current.usagestore, "usage")
+            usage = open_keyvalue(url, "usage store", create=False)
             try:
-                async with opened_keys(current) as (keys, _, _):
+                async with opened_keys(current, create=False) as (keys, _, _):
                     return await command(keys, Quotas(usage, now), LastUsed(usage), *args, **kwargs)
             finally:
                 await usage.close()
@@ -56,13 +66,21 @@ def with_usage(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., 
 
 
 @asynccontextmanager
-async def opened_keys(current: Settings) -> AsyncIterator[tuple[Keys, Domains, SealedRecords]]:
-    """The keys and the domains of the key store that the settings name, and the records they are made of."""
-    store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
+async def opened_keys(
+    current: Settings, *, create: bool = True
+) -> AsyncIterator[tuple[Keys, Domains, SealedRecords]]:
+    """The keys and the domains of the key store that the settings name, and the records they are made of.
+
+    Without `create` a store that is not there is an empty one, and no secret is generated for it.
+    """
+    url = current.keyvalue_url(current.keystore, "keys")
+    store = open_keyvalue(url, "key store", create=create)
+    is_empty = isinstance(store, EmptyKeyValue)
     try:
-        records = SealedRecords(store, current.keys_secrets())
+        records = SealedRecords(store, (b"",) if is_empty else current.keys_secrets())
         keys, domains = Keys(records, current, now), Domains(records, current, now)
-        await records.prepare()
+        if not is_empty:
+            await records.prepare()
         yield keys, domains, records
     finally:
         await store.close()

@@ -1,4 +1,4 @@
-"""What every command that lists something prints: lines, a table on a terminal, JSON where asked for."""
+"""What every command that lists something prints: a table, or JSON where asked for."""
 
 import sys
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def print_json(rows: object) -> None:
 
 
 def print_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """A table with headings on a terminal; elsewhere the lines alone, aligned, as scripts read them."""
+    """A table with headings; bold and folded to the width on a terminal, one line for each row elsewhere."""
     if sys.stdout.isatty():
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading in headings:
@@ -27,6 +27,6 @@ def print_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> None
             table.add_row(*(cell.replace("[", "\\[") for cell in line))
         Console().print(table)
         return
-    widths = [max((len(line[n]) for line in lines), default=0) for n in range(len(headings))]
-    for line in lines:
+    widths = [max(len(line[n]) for line in (headings, *lines)) for n in range(len(headings))]
+    for line in (headings, *lines):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

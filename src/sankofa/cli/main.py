@@ -1,6 +1,7 @@
 """The command `sankofa`: a name is looked up in a table, and only the file of its command is loaded."""
 
 import errno
+import os
 from importlib import import_module
 from typing import Any
 
@@ -39,8 +40,16 @@ _COMMANDS = {
 """Each command with the file under `commands` that has it, in the order of the help text."""
 
 
-_READING = (("editions",), ("keys", "list"), ("domains", "list"))
-"""Commands that only list what is in HOME."""
+_LISTING = (("editions",), ("keys", "list"), ("domains", "list"))
+"""Commands that list what is in HOME: where there is no HOME, nothing."""
+_NEED_HOME = (
+    *(("status",), ("show",), ("ledger",), ("editions",), ("vault",), ("withdraw",), ("push",), ("backup",)),
+    *(("upgrade-check",), ("domains",), *(("keys", name) for name in ("list", "usage", "rotate", "revoke"))),
+    *(("keys", name) for name in ("reseal", "copy")),
+)
+"""Commands that have nothing to do where there is no HOME. A mistyped one must not become a new folder."""
+_SHARED = frozenset({"push"})
+"""Commands that write for others to read: with the modes that the operator's umask gives."""
 
 _OF_THE_MACHINE = frozenset(
     {
@@ -67,7 +76,13 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             raise_descriptor_limit()
-            if _reads_a_home_that_is_not_there(ctx):
+            given = (*ctx._protected_args, *ctx.args)
+            words = tuple(word for word in given if not word.startswith("-"))
+            if not _SHARED.intersection(words[:1]):
+                os.umask(0o077)  # whatever is created under HOME is its owner's alone
+            if not {"--help", "-h"}.intersection(given) and _lists_nothing(words):
+                if "--json" in given:
+                    click.echo("[]")
                 return None
             return super().invoke(ctx)
         except StoreUnavailable as failure:
@@ -81,22 +96,21 @@ class _Commands(click.Group):
             raise click.ClickException(f"{where}{failure.strerror}") from failure
 
 
-def _reads_a_home_that_is_not_there(ctx: click.Context) -> bool:
-    """Says so, and that nothing is there to list: a mistyped HOME must not become an empty folder."""
-    given = (*ctx._protected_args, *ctx.args)
-    words = [word for word in given if not word.startswith("-")]
-    if not any(words[: len(reading)] == list(reading) for reading in _READING):
+def _lists_nothing(words: tuple[str, ...]) -> bool:
+    """Whether the command lists what is in a HOME that does not exist. Raises OperatorError where it would do
+    anything else in it."""
+    needs_home = any(words[: len(command)] == command for command in _NEED_HOME)
+    if not needs_home and words != ("sources",):
         return False
     current = settings.load()
     elsewhere = current.datastore != "sqlite:" or current.keystore != "embedded:"
     if elsewhere or current.home.is_dir():
         return False
-    click.echo(
-        f"Warning: HOME is {current.home}, and there is no such folder; SANKOFA_HOME names another.", err=True
-    )
-    if "--json" in given:
-        click.echo("[]")
-    return True
+    message = f"HOME ({current.home}) does not exist; SANKOFA_HOME names another folder"
+    if needs_home and words not in _LISTING:
+        raise OperatorError(message)
+    click.echo(f"Warning: {message}", err=True)
+    return needs_home
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -27,7 +27,7 @@ from sankofa.ledger.replaying import VaultFiles
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
-from sankofa.model.errors import EditionError
+from sankofa.model.errors import EditionError, OperatorError
 from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
@@ -227,9 +227,14 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 
 @contextmanager
-def open_ledger(settings: Settings) -> Iterator[Ledger]:
-    """The ledger of the settings; one begun by an older version is brought up to date."""
+def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
+    """The ledger of the settings; one begun by an older version is brought up to date.
+
+    Without `create` there must be one: OperatorError.
+    """
     refuse_where_editions_are_followed(settings)
+    if not create and settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").is_file():
+        raise OperatorError(f"there is no ledger in HOME ({settings.home})")
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(
         open_store(settings), settings.gate_key(), now, notify=lambda line: click.echo(line, err=True)

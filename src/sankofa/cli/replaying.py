@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from sankofa.cli.backup import has_vault
 from sankofa.cli.clock import now
 from sankofa.cli.progress import progress_bar
 from sankofa.cli.publishing import open_ledger
@@ -37,6 +38,8 @@ class ReplayOutcome(NamedTuple):
 
 def verify_vault(settings: Settings) -> Verified:
     """Read every byte that is kept."""
+    if not has_vault(settings):
+        return Verified(0, 0, 0, 0, 0, [])
     vault = Vault.of(settings)
     vault.drop_expired(now())
     return vault.verify()
@@ -91,7 +94,7 @@ def _new_home(settings: Settings, folder: Path) -> Iterator[Ledger]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("gate-secret", "sources.toml"):
         if (settings.home / name).exists():
-            shutil.copy2(settings.home / name, folder / name)
+            shutil.copyfile(settings.home / name, folder / name)  # with the modes of a new file
     own = replace(settings, home=folder, datastore="sqlite:")
     with closing(Ledger(open_store(own), settings.gate_key(), now)) as ledger:
         yield ledger

@@ -14,7 +14,7 @@ import hashlib
 import mmap
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -84,20 +84,28 @@ class CounterFile:
                 return 0
         return size
 
-    def check_room(self) -> None:
-        """Whether one more page finds a place on the disk: taken behind the table, and given back."""
+    def check_room(self, names: Iterable[str] = ()) -> None:
+        """Whether the disk has room for the counters of these names, and for one more page.
+
+        The one more is taken behind the table, and given back.
+        """
         if self._reserved == _SIZE:
             return
+        for name in names:
+            self._make_room(_page_of(name))
         os.posix_fallocate(self._descriptor, _SIZE, _PAGE)
         os.ftruncate(self._descriptor, _SIZE)
+
+    def _make_room(self, start: int) -> None:
+        if start >= self._reserved and start not in self._placed:
+            os.posix_fallocate(self._descriptor, start, _PAGE)
+            self._placed.add(start)
 
     def try_count(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...] | None:
         """Count once, or return None when another process is at this page: try again."""
         start = _page_of(name)
         with _THREADS:
-            if start >= self._reserved and start not in self._placed:
-                os.posix_fallocate(self._descriptor, start, _PAGE)
-                self._placed.add(start)
+            self._make_room(start)
             try:
                 set_record_lock(self._descriptor, fcntl.F_WRLCK, start)
             except BlockingIOError:

@@ -27,6 +27,7 @@ _BUSY_SECONDS = 0.002
 _TRIES_BEFORE_SLEEP = 20
 _SLEEP_SECONDS = 0.0002
 _MOST_KNOWN = 4096
+_MOST_UNCOUNTED = 64
 _SAME_FILES_SECONDS = 0.25
 """How long files are taken to be those under their names; see `_notice_other_files`."""
 
@@ -55,6 +56,8 @@ class EmbeddedKeyValue:
         self._counters_path = self._path.with_name(self._path.name + "-counters")
         self._known: dict[str, tuple[bytes, bytes]] = {}
         self._look_at_files_again = 0.0
+        self._uncounted: set[str] = set()
+        """Names that could not be counted since the last probe that found all well."""
 
     async def get(self, name: str) -> bytes | None:
         """One read of a few bytes tells whether anything was put since the value was last looked up."""
@@ -141,6 +144,8 @@ class EmbeddedKeyValue:
                 await asyncio.sleep(_SLEEP_SECONDS)
         except OSError as error:
             self._drop_counters()
+            if len(self._uncounted) < _MOST_UNCOUNTED:
+                self._uncounted.add(name)
             raise self._unavailable(error) from error
         return counts
 
@@ -154,10 +159,12 @@ class EmbeddedKeyValue:
             counters.check()
 
     async def probe_counting(self) -> None:
-        """A page more must fit too: the one of the probe itself has its place already."""
+        """Where requests write: the names that failed must fit now, and a page more. The probe's own page has
+        its room already."""
         with self._counters_in_use() as counters:
-            counters.check_room()
+            counters.check_room(self._uncounted)
         await self.count(*PROBE)
+        self._uncounted.clear()
 
     async def close(self) -> None:
         self._drop_values()
@@ -246,6 +253,37 @@ class EmbeddedKeyValue:
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
         return StoreUnavailable(self._component, getattr(error, "strerror", None) or str(error))
+
+
+class EmptyKeyValue:
+    """A KeyValue whose files are not there yet, for a command that only reads: it creates none."""
+
+    async def get(self, name: str) -> bytes | None:
+        return None
+
+    async def put(self, name: str, value: bytes) -> None:
+        raise StoreUnavailable("key-value store", "a command that only reads stores nothing")
+
+    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
+        return False
+
+    async def names(self, prefix: str) -> list[str]:
+        return []
+
+    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        return (1,) * len(windows)
+
+    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        return (0,) * len(windows)
+
+    async def ping(self) -> None:
+        """There is nothing to read."""
+
+    async def probe_counting(self) -> None:
+        """There is nothing to count in."""
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -28,17 +28,21 @@ def open_datastore(
     raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")
 
 
-def open_keyvalue(url: str, component: str = "key-value store", *, reserve: int = 0) -> KeyValue:
+def open_keyvalue(
+    url: str, component: str = "key-value store", *, reserve: int = 0, create: bool = True
+) -> KeyValue:
     """The store at `embedded:/path/to/file`, `redis://...`, `redis+sentinel://...` or `redis+cluster://...`
     (`rediss` for TLS), opened at its first call.
 
     The component is what a StoreUnavailable names. `reserve` is the disk that a file takes in advance for its
-    counters, in bytes.
+    counters, in bytes. Without `create` a file that is not there is an empty store, and is not created.
     """
     scheme, _, rest = url.partition(":")
     if scheme == "embedded" and rest:
-        from sankofa.engines.embedded_kv import EmbeddedKeyValue
+        from sankofa.engines.embedded_kv import EmbeddedKeyValue, EmptyKeyValue
 
+        if not create and not Path(rest).exists():
+            return EmptyKeyValue()
         return EmbeddedKeyValue(rest, component, reserve=reserve)
     if scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
         from sankofa.engines.redis_kv import RedisKeyValue

@@ -21,9 +21,10 @@ def open_private(path: str, flags: int) -> int:
 
 
 def make_private_folder(path: Path) -> None:
-    """A new folder is its owner's alone, whatever the umask; one that is there is left as it is."""
+    """A new folder, and each new one above it, is its owner's alone; one that is there stays as it is."""
     if not path.is_dir():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.exists():
+            make_private_folder(path.parent)
         path.mkdir(PRIVATE_FOLDER, exist_ok=True)
 
 

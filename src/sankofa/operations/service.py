@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Protocol
 
 from sankofa.access.addresses import AddressCounters, Visitors, WrongKeys
 from sankofa.access.cursors import Cursors
@@ -90,10 +90,7 @@ class Service:
 
     def following(self) -> tuple[FollowState, str | None] | None:
         """What is known of the place that editions are followed from, and what is wrong; None without one."""
-        if not isinstance(self.datastore, FollowingStore):
-            return None
-        state = self.datastore.following()
-        return state, state.complaint(self.clock())
+        return following(self.datastore, self.clock())
 
     def today(self) -> date:
         return self.clock().date()
@@ -130,7 +127,28 @@ def _cause(failure: BaseException) -> str:
     return reason or type(failure).__name__
 
 
-async def probe(service: Service, seconds: float = 1.0) -> dict[str, tuple[str | None, float]]:
+def following(datastore: Datastore, now: datetime) -> tuple[FollowState, str | None] | None:
+    """See `Service.following`."""
+    if not isinstance(datastore, FollowingStore):
+        return None
+    state = datastore.following()
+    return state, state.complaint(now)
+
+
+class Stores(Protocol):
+    """What a probe uses."""
+
+    @property
+    def datastore(self) -> Datastore: ...
+
+    @property
+    def keystore(self) -> KeyValue: ...
+
+    @property
+    def usagestore(self) -> KeyValue: ...
+
+
+async def probe(stores: Stores, seconds: float = 1.0) -> dict[str, tuple[str | None, float]]:
     """Use each dependency as a request would; returns what was wrong (None if nothing) and the milliseconds.
 
     A request looks its key up, counts in the usage store and reads the edition. What does not answer within
@@ -155,12 +173,12 @@ async def probe(service: Service, seconds: float = 1.0) -> dict[str, tuple[str |
         os.close(
             os.open(os.devnull, os.O_RDONLY)
         )  # without a file descriptor no file of an edition is served
-        return service.datastore.ping()
+        return stores.datastore.ping()
 
     checks: dict[str, Callable[[], Awaitable[None]]] = {
         "datastore": datastore,
-        "keystore": service.keystore.ping,
-        "usagestore": service.usagestore.probe_counting,
+        "keystore": stores.keystore.ping,
+        "usagestore": stores.usagestore.probe_counting,
     }
     results = await asyncio.gather(*(timed(check) for check in checks.values()))
     return dict(zip(checks, results, strict=True))

@@ -4,8 +4,8 @@ import click
 
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
-from sankofa.cli.key_store import with_keys
-from sankofa.cli.listing import as_json, print_json
+from sankofa.cli.key_store import reading_keys, with_keys
+from sankofa.cli.listing import as_json, print_json, print_table
 
 
 @click.group()
@@ -27,7 +27,7 @@ async def add(keys: Keys, store: Domains, host: str, key_id: str) -> None:
 
 @domains.command("list")
 @as_json
-@with_keys
+@reading_keys
 async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
     """Each host, the keys answered there, and those of them that are revoked."""
     revoked = {key.id for key in await keys.list() if key.revoked_at is not None}
@@ -44,9 +44,11 @@ async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
         ]
         print_json(rows)
         return
+    lines = []
     for record in records:
         keys_text = ", ".join(f"{key} (revoked)" if key in revoked else key for key in record.keys)
-        click.echo(f"{record.host}  {record.added_at}  keys {keys_text}")
+        lines.append((record.host, record.added_at, keys_text))
+    print_table(("host", "added", "keys"), lines)
 
 
 @domains.command("remove")

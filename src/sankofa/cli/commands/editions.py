@@ -1,6 +1,5 @@
 """Commands on what is published."""
 
-import sys
 from datetime import UTC, datetime
 
 import click
@@ -31,12 +30,8 @@ def editions(context: click.Context, as_json: bool) -> None:
     for name in listed.editions:
         captured = datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
         state = "current" if name == listed.current else "withdrawn" if name in withdrawn else ""
-        lines.append((name, state, f"{captured:%Y-%m-%d %H:%M}"))
-    if sys.stdout.isatty():
-        print_table(("edition", "", "last capture (UTC)"), lines)
-        return
-    for name, state, _ in lines:
-        click.echo(f"{name}  {state}".rstrip())
+        lines.append((name, f"{captured:%Y-%m-%d %H:%M}", state))
+    print_table(("edition", "last capture (UTC)", "state"), lines)
 
 
 @editions.command()

@@ -1,7 +1,6 @@
 """Commands on API keys."""
 
 import asyncio
-import sys
 from datetime import date, timedelta
 from typing import Any
 
@@ -108,12 +107,8 @@ async def list_keys(store: Keys, _: Quotas, used: LastUsed, as_json: bool) -> No
     for key in records:
         limits = f"{key.per_minute or '-'}/min {key.per_month or '-'}/month"
         last = f"used {days[key.id]}" if days[key.id] else "never used"
-        lines.append((key.id, f"{key.tier:<12}", key.created_at, _state(store, key), limits, last, key.label))
-    if sys.stdout.isatty():
-        print_table(("id", "tier", "created", "state", "limits", "last use", "label"), lines)
-        return
-    for line in lines:
-        click.echo("  ".join(line))
+        lines.append((key.id, key.tier, key.created_at, _state(store, key), limits, last, key.label))
+    print_table(("id", "tier", "created", "state", "limits", "last use", "label"), lines)
 
 
 @keys.command("usage")
@@ -142,11 +137,13 @@ async def usage(store: Keys, quotas: Quotas, used: LastUsed, id_or_key: str | No
     if as_json:
         print_json(rows)
         return
+    lines = []
     for row in rows:
-        minute = f"minute {row['minute_used']}/{row['minute_limit']}"
-        month = f"month {row['month_used']}/{row['month_limit']}"
+        minute = f"{row['minute_used']}/{row['minute_limit']}"
+        month = f"{row['month_used']}/{row['month_limit']}"
         last = f"used {row['last_used']}" if row["last_used"] else "never used"
-        click.echo(f"{row['id']}  {row['tier']:<12}  {minute}  {month}  {last}  {row['label']}")
+        lines.append((row["id"], row["tier"], minute, month, last, row["label"]))
+    print_table(("id", "tier", "minute", "month", "last use", "label"), lines)
 
 
 @keys.command("revoke")

@@ -3,7 +3,7 @@
 import click
 
 from sankofa import settings
-from sankofa.cli.listing import as_json, print_json
+from sankofa.cli.listing import as_json, print_json, print_table
 from sankofa.cli.publishing import open_ledger
 
 
@@ -15,7 +15,7 @@ def ledger() -> None:
 @ledger.command()
 def verify() -> None:
     """Check that every row is as it was appended; exit code 1 where one is not, naming its capture."""
-    with open_ledger(settings.load()) as opened:
+    with open_ledger(settings.load(), create=False) as opened:
         checked = opened.verify()
     click.echo(f"captures {checked.captures}, rows {checked.rows}: all as they were appended")
 
@@ -25,7 +25,7 @@ def verify() -> None:
 @as_json
 def captures(source: str | None, as_json: bool) -> None:
     """The captures that stand, of one SOURCE or of all: number, source, instant, file, SHA-256."""
-    with open_ledger(settings.load()) as opened:
+    with open_ledger(settings.load(), create=False) as opened:
         every = sorted(opened.without(()).captures().items())
     standing = {number: capture for number, capture in every if source in (None, capture.source_id)}
     if as_json:
@@ -42,5 +42,8 @@ def captures(source: str | None, as_json: bool) -> None:
             ]
         )
         return
-    for number, capture in standing.items():
-        click.echo(f"{number}  {capture.source_id}  {capture.observed_at}  {capture.file_name}")
+    lines = [
+        (str(number), capture.source_id, capture.observed_at, capture.file_name)
+        for number, capture in standing.items()
+    ]
+    print_table(("capture", "source", "observed_at", "file"), lines)

@@ -2,10 +2,16 @@
 
 import asyncio
 import sys
+from typing import NamedTuple
 
 import click
 
 from sankofa import settings
+from sankofa.cli.clock import now
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import KeyValue
+from sankofa.replication.stores import open_store
 
 
 @click.command()
@@ -21,20 +27,38 @@ def serve(host: str, port: int, workers: int) -> None:
     serving.serve(settings.load(), host, port, workers)
 
 
+class _Stores(NamedTuple):
+    datastore: Datastore
+    keystore: KeyValue
+    usagestore: KeyValue
+
+
 @click.command()
 def status() -> None:
-    """The dependency reads of /v1/status; exit code 1 when degraded."""
-    from sankofa.operations.service import Service, probe
+    """The dependency reads of /v1/status; exit code 1 when degraded. Creates nothing."""
+    from sankofa.operations.service import following, probe
+
+    current = settings.load()
+
+    def opened(url: str, name: str, component: str) -> KeyValue:
+        reserve = current.usage_reserve << 20 if name == "usage" else 0
+        return open_keyvalue(current.keyvalue_url(url, name), component, reserve=reserve, create=False)
 
     async def look() -> dict[str, tuple[str | None, float]]:
-        service = Service(settings.load())
+        stores = _Stores(
+            open_store(current),
+            opened(current.keystore, "keys", "key store"),
+            opened(current.usagestore, "usage", "usage store"),
+        )
         try:
-            checks = await probe(service)
-            if (following := service.following()) is not None:
-                checks["editions"] = (following[1], 0.0)
+            checks = await probe(stores)
+            if (followed := following(stores.datastore, now())) is not None:
+                checks["editions"] = (followed[1], 0.0)
             return checks
         finally:
-            await service.stop()
+            await stores.keystore.close()
+            await stores.usagestore.close()
+            stores.datastore.close()
 
     checks = asyncio.run(look())
     for name, (failure, took) in checks.items():
