@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.world import reported
 from sankofa.edition.format.layout import LAYOUT
-from sankofa.edition.read.changes import FEEDS, WalkPosition, page
+from sankofa.edition.read.changes import FEEDS, ChangePlace, page
 from sankofa.edition.read.edition import Edition, Selection, open_edition
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
@@ -78,7 +78,7 @@ def _walk(one: Edition, two: Edition) -> None:
 
     async def walk(effort: int) -> int:
         pages = 0
-        following: WalkPosition | None = WalkPosition(dataset)
+        following: ChangePlace | None = ChangePlace(dataset)
         while following is not None:
             _, following = await page(one, two, following, 100, dataset=dataset, effort=effort)
             pages += 1

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.live import run
 from tests.spec.market import (
     CITY,
     Desk,
@@ -82,19 +83,45 @@ def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> N
 @pytest.mark.deep
 @pytest.mark.rule("PAR-5")
 @pytest.mark.both_engines
-def test_a_cursor_of_an_edition_that_is_no_longer_kept_is_a_400(desk: Desk) -> None:
+def test_pages_go_on_in_the_current_edition_once_their_own_is_no_longer_kept(desk: Desk) -> None:
     desk.settings["editions_kept"] = "1"
     desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
+    first = desk.publish()
+    with desk.serve() as asked:
+        page = asked.get("/v1/tenders", limit=4)
+        for name in "bcd":
+            newer = release(name, "2026-01-01T00:00:00Z")
+            desk.ingest("portal-za", f"{name}.json", package(newer))
+            last = desk.publish()
+            wait_for_edition(asked, last)
+        assert asked.refused("/v1/tenders", edition=first)["status"] == 410
+        rest = asked.get("/v1/tenders", limit=100, cursor=page["next_cursor"])
+        assert (page["edition"], rest["edition"], rest["next_cursor"]) == (first, last, None)
+        assert keys(page["data"] + rest["data"]) == expected(SPREAD[:9])
+        failed, told = asked.tool("search_tenders", country="ZA", limit=4, cursor=page["next_cursor"])
+        assert (failed, keys(told["data"])) == (False, keys(rest["data"][:4]))
+        altered = ("A" if page["next_cursor"][0] != "A" else "B") + page["next_cursor"][1:]
+        problem = asked.refused("/v1/tenders", limit=4, cursor=altered)
+        assert (problem["status"], problem["parameter"]) == (400, "cursor")
+
+
+@pytest.mark.deep
+@pytest.mark.rule("PAR-5")
+def test_a_cursor_of_a_withdrawn_edition_leads_to_no_withdrawn_row(plain_desk: Desk) -> None:
+    desk = plain_desk
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:12]))
+    desk.ingest("portal-za", "b.json", package(*SPREAD[12:24]))
     desk.publish()
     with desk.serve() as asked:
-        cursor = asked.get("/v1/tenders", limit=4)["next_cursor"]
-        for name in "bcd":
-            desk.ingest("portal-za", f"{name}.json", package(release(name)))
-            wait_for_edition(asked, desk.publish())
-        problem = asked.refused("/v1/tenders", limit=4, cursor=cursor)
-        assert (problem["status"], problem["parameter"]) == (400, "cursor")
-        failed, told = asked.tool("search_tenders", limit=4, cursor=cursor)
-        assert (failed, told["status"], told["parameter"]) == (True, 400, "cursor")
+        page = asked.get("/v1/tenders", limit=3)
+        done = run(
+            desk.home, "withdraw", "portal-za", "--file", "a.json", "--everywhere", "--reason", "court order"
+        )
+        assert done.returncode == 0, done.stderr
+        wait_for_edition(asked, desk.publish())
+        rest = asked.get("/v1/tenders", limit=100, cursor=page["next_cursor"])
+        served = set(keys(page["data"]))
+        assert keys(rest["data"]) == [one for one in expected(SPREAD[12:24]) if one not in served]
 
 
 @pytest.mark.rule("SET-4")

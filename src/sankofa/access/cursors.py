@@ -1,4 +1,4 @@
-"""Cursors: opaque, signed, bound to the filters and the edition they were issued for (contract: PAR-5)."""
+"""Cursors: opaque, signed, bound to the filters they were issued for (contract: PAR-5)."""
 
 import binascii
 import hmac
@@ -16,7 +16,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
-    """Where a walk stands: in which edition, under which filters, after which row."""
+    """Where a list goes on: in which edition, under which filters, behind the row of which sort key."""
 
     edition: str
     filters: str

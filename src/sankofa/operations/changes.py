@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from sankofa.access.cursors import Position
-from sankofa.edition.read.changes import Change, WalkPosition, page
+from sankofa.edition.read.changes import Change, ChangePlace, page
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.model.provenance import source_of_ref, source_ref
 from sankofa.model.rows import Row, wire
@@ -59,11 +59,13 @@ async def get_changes(
     """
     filters = f"changes|{since or ''}|{dataset or ''}"
     edition, start = call.edition, None
+    first_edition = edition.id
     if cursor is not None:
         position = call.cursors.read(cursor, filters)
         edition = await call.edition_for_cursor(position.edition)
-        name, key, part, passed = position.after
-        start = WalkPosition(str(name), str(key), int(part), int(passed))
+        first_edition = position.edition
+        name, key, part, *behind = position.after
+        start = ChangePlace(str(name), str(key), int(part), tuple(behind))
     most = call.grant.rows(limit)
     before = None if since is None else await call.edition_to_compare(since)
     changes, following = await page(before, edition, start, most, dataset=dataset, effort=_EFFORT)
@@ -76,10 +78,15 @@ async def get_changes(
         Selection(runs, len(changes), truncated=following is not None),
         members={
             "since": since,
-            "next_cursor": following and call.cursors.issue(Position(edition.id, filters, tuple(following))),
+            "next_cursor": following and _cursor(call, first_edition, filters, following),
         },
-        edition_id=edition.id,
+        edition_id=first_edition,
     )
+
+
+def _cursor(call: Call, edition_id: str, filters: str, place: ChangePlace) -> str:
+    after = (place.dataset, place.key, place.part, *place.behind)
+    return call.cursors.issue(Position(edition_id, filters, after))
 
 
 def _row(change: Change, since: str, edition: Edition) -> bytes:

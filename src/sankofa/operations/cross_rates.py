@@ -6,6 +6,7 @@ from typing import Any
 
 from sankofa.access.tiers import Grant
 from sankofa.derive.cross_rates import cross_rate, cross_rate_row
+from sankofa.edition.format.row_order import SortKey
 from sankofa.edition.format.series_blocks import DayRange
 from sankofa.edition.read.cross_rates import InputPair, LegPair, input_pairs, leg_pairs
 from sankofa.edition.read.edition import Selection
@@ -79,7 +80,7 @@ async def get_cross_rates(
     if cursor is not None:
         walk = await walk.after(cursor)
     selection = await _rows(walk, (base, quote), via, _span(walk, from_, to), call.grant.rows(limit))
-    return walk.answer(selection, as_of=walk.day)
+    return walk.answer(selection, selection.following or (), as_of=walk.day)
 
 
 def _span(walk: ListPage, since: date | None, until: date | None) -> DayRange:
@@ -92,16 +93,17 @@ async def _rows(
     walk: ListPage, pair: tuple[str, str], via: str | None, span: DayRange, most: int
 ) -> Selection:
     runs: list[bytes] = []
-    begins_via, begins_day = walk.start or ("", FOREVER)
+    last: SortKey = ()
+    begins_via, last_day = walk.key or ("", FOREVER)
     for legs in await leg_pairs(walk.edition, *pair):
         if legs.via < str(begins_via) or via not in (None, legs.via):
             continue
-        until = min(span.until, int(begins_day)) if legs.via == begins_via else span.until
+        until = min(span.until, int(last_day) - 1) if legs.via == begins_via else span.until
         async for inputs in input_pairs(walk.edition, legs, span._replace(until=until)):
             if len(runs) == most:
-                following = (legs.via, inputs.day.toordinal())
-                return Selection(runs, most, truncated=True, following=following)
+                return Selection(runs, most, truncated=True, following=last)
             runs.append(wire.encode(_row(pair, legs, inputs)))
+            last = legs.via, inputs.day.toordinal()
     return Selection(runs, len(runs), truncated=False)
 
 

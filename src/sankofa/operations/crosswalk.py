@@ -7,6 +7,7 @@ import msgspec
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import FREE, ID_TYPES, PAID
+from sankofa.edition.format.row_order import CROSSWALK_ORDER, RowOrder
 from sankofa.edition.read.edition import Selection
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
@@ -14,7 +15,7 @@ from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import unknown_organisation
-from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     CursorParameter,
     IdTypeParameter,
@@ -25,6 +26,7 @@ from sankofa.operations.parameters import (
 )
 
 MOST_MATCHES = 20
+_MATCH_ORDER = RowOrder("service_id")
 
 
 class _Withheld(msgspec.Struct):
@@ -68,8 +70,7 @@ async def get_crosswalk(
     modes = FREE if call.grant.sample else FREE | PAID
     # The sample tier gets every identifier that is free, however many: only a limit of its own is capped.
     most = None if limit is None else call.grant.rows(limit)
-    start = block_and_row(walk.start)
-    selection = await edition.select("crosswalk", key, day=day, modes=modes, limit=most, **start)
+    selection = await walk.select("crosswalk", key, CROSSWALK_ORDER, most, modes=modes)
     if selection is None:
         raise await unknown_organisation(call, service_id)
     withheld: set[str] = set()
@@ -84,7 +85,7 @@ async def get_crosswalk(
     }
     if withheld:
         selection = Selection(selection.runs, selection.count, truncated=True, following=selection.following)
-    return walk.answer(selection, members=members)
+    return walk.answer(selection, CROSSWALK_ORDER, members=members)
 
 
 _FOR_AGENTS = AgentView(
@@ -137,7 +138,6 @@ async def find_by_identifier(
     if cursor is not None:
         walk = await walk.after(cursor)
     most = MOST_MATCHES if limit is None else call.grant.rows(limit)
-    day, start = walk.day.toordinal(), block_and_row(walk.start)
-    matches = await walk.edition.select("identifier", key, day=day, limit=most, **start) or NO_ROWS
-    several = matches.count > 1 or matches.truncated or bool(walk.start)
-    return walk.answer(matches, members={"ambiguous": several})
+    matches = await walk.select("identifier", key, _MATCH_ORDER, most) or NO_ROWS
+    several = matches.count > 1 or matches.truncated or bool(walk.key)
+    return walk.answer(matches, _MATCH_ORDER, members={"ambiguous": several})

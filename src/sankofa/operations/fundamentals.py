@@ -1,11 +1,11 @@
 """GET /v1/fundamentals/{service_id}."""
 
 from collections.abc import Callable
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
+from sankofa.edition.format.row_order import FUNDAMENTALS_ORDER, RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.statement_order import core_first, line_item_of
+from sankofa.edition.read.statement_order import StatementRows, core_first, find_core_first, line_item_of
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import FUND
 from sankofa.model.periods import PERIOD_TYPES
@@ -13,7 +13,7 @@ from sankofa.model.rows import FundamentalsRow
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import nearest_line_items, unknown_organisation
-from sankofa.operations.paging import ListPage, block_and_row, first_page
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CursorParameter,
@@ -27,6 +27,7 @@ from sankofa.operations.parameters import (
 
 _MODES = {"latest": int(Mode.LATEST), "as_reported": int(Mode.AS_REPORTED), "all": int(Mode.ALL)}
 _EVERYTHING: Final = 2**31 - 1
+_STATEMENT: Final = "statement"
 _FOR_AGENTS: Final = AgentView(
     description="""\
 Reported figures of one company as filed, point in time. Take `service_id` from search_entities. Ask for
@@ -38,16 +39,6 @@ Example: {"service_id":"DC46AF1B1AAA424B58D1368176","line_items":["revenue","pro
     overflow={"order": "statement"},
     narrow_by=("line_items", "period_type"),
 )
-
-
-class _Rows(NamedTuple):
-    """Which rows of an issuer are asked for."""
-
-    key: str
-    day: int
-    modes: int
-    tag: int
-    where: Callable[[bytes], bool] | None
 
 
 @operation(
@@ -83,52 +74,27 @@ async def get_fundamentals(
     if cursor is not None:
         walk = await walk.after(cursor)
     most = call.grant.rows_or_all(limit)
-    day, modes = walk.day.toordinal(), _MODES[vintages]
+    modes = _MODES[vintages]
     tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
     where = None if line_items is None else _has_line_item(line_items)
-    if order is None and not walk.start:
-        selection = await walk.edition.select(
-            "fundamentals", key, day=day, modes=modes, tag=tag, limit=most, where=where
-        )
+    # In statement order the key of a cursor begins with the name of that order.
+    by_statement = order == "statement" if not walk.key else walk.key[0] == _STATEMENT
+    if walk.key and order is not None and (order == "statement") != by_statement:
+        raise InvalidParameter("order", "the cursor is of pages in the other order; leave it out")
+    if by_statement:
+        rows = StatementRows(key, walk.day.toordinal(), modes, tag, where)
+        start = await walk.start(lambda edition, behind: find_core_first(edition, rows, behind[1:]))
+        selection = await core_first(walk.edition, rows, _EVERYTHING if most is None else most, start)
     else:
-        selection = await _in_order(walk, _Rows(key, day, modes, tag, where), order, most)
+        selection = await walk.select(
+            "fundamentals", key, FUNDAMENTALS_ORDER, most, modes=modes, tag=tag, where=where
+        )
     if selection is None:
         raise await unknown_organisation(call, service_id)
-    return walk.answer(selection, as_of=walk.day, members=nearest_line_items(line_items, selection))
-
-
-async def _in_order(
-    walk: ListPage, rows: _Rows, order: Literal["period", "statement"] | None, most: int | None
-) -> Selection | None:
-    """A page in an order. `following` of a walk in statement order begins with the name of that order."""
-    in_statement_order = walk.start[:1] == ("statement",)
-    if walk.start and order is not None and (order == "statement") != in_statement_order:
-        raise InvalidParameter("order", "the cursor is of a walk in the other order; leave it out")
-    if not in_statement_order and order != "statement":
-        return await walk.edition.select(
-            "fundamentals",
-            rows.key,
-            day=rows.day,
-            modes=rows.modes,
-            tag=rows.tag,
-            limit=most,
-            where=rows.where,
-            **block_and_row(walk.start),
-        )
-    selection = await core_first(
-        walk.edition,
-        rows.key,
-        day=rows.day,
-        modes=rows.modes,
-        tag=rows.tag,
-        limit=_EVERYTHING if most is None else most,
-        where=rows.where,
-        start=walk.start[1:],
-    )
-    if selection is None or selection.following is None:
-        return selection
-    following = ("statement", *selection.following)
-    return Selection(selection.runs, selection.count, truncated=True, following=following)
+    behind: RowOrder | SortKey = FUNDAMENTALS_ORDER
+    if by_statement and selection.following is not None:
+        behind = _STATEMENT, *FUNDAMENTALS_ORDER.key_of(selection.last_row)
+    return walk.answer(selection, behind, as_of=walk.day, members=nearest_line_items(line_items, selection))
 
 
 def _has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:

@@ -1,11 +1,13 @@
 """GET /v1/issuers."""
 
-from sankofa.edition.read.issuers import issuers_on
+from sankofa.edition.format.row_order import SortKey
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.issuers import issuer_behind, issuer_key, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.exchanges import exchange as exchange_name
 from sankofa.model.facts import FUND
 from sankofa.operations.contract import AgentView, Answer, Call, operation
-from sankofa.operations.paging import first_page
+from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CountryParameter,
@@ -52,7 +54,14 @@ async def list_issuers(
     walk = first_page(call, "issuers", country, name, as_of=as_of)
     if cursor is not None:
         walk = await walk.after(cursor)
+
+    async def locate(edition: Edition, key: SortKey) -> Start:
+        return (await issuer_behind(edition, key),)
+
+    start = await walk.start(locate)
+    first = int(start[0]) if start else 0
     selection = await issuers_on(
-        walk.edition, walk.day.toordinal(), country, name, walk.rows_passed, call.grant.rows(limit)
+        walk.edition, walk.day.toordinal(), country, name, first, call.grant.rows(limit)
     )
-    return walk.answer(selection, as_of=walk.day)
+    last = () if selection.following is None else issuer_key(selection.last_row)
+    return walk.answer(selection, last, as_of=walk.day)

@@ -6,16 +6,17 @@ from typing import Any
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, key_list, series_list
+from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.format.series_blocks import DayRange
-from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.series import SeriesPosition, read_one_series, read_series
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.series import SeriesStart, page_of, read_one_series, read_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import nearest_series
-from sankofa.operations.paging import ListPage, first_page
+from sankofa.operations.paging import ListPage, Start, first_page
 from sankofa.operations.parameters import (
     CursorParameter,
     FrequencyParameter,
@@ -103,7 +104,8 @@ async def get_macro(
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(walk, country or "", (indicator or "").upper(), years, most)
         nearest = {} if selection.count else await nearest_series(walk.edition, indicator, "indicator")
-        return walk.answer(selection, as_of=None, shape=MacroAnnualRow, members=nearest)
+        last = _column(selection, _ANNUAL_COLUMN)
+        return walk.answer(selection, last, as_of=None, shape=MacroAnnualRow, members=nearest)
     since, until = _day(from_, 0), _day(to, FOREVER)
     filters = (series_type, frequency, country)
     key = (series or "").upper()
@@ -114,44 +116,71 @@ async def get_macro(
     most = call.grant.rows(limit)
     selection = await _series(walk, series, filters, DayRange(day, since, min(until, day)), most)
     nearest = {} if selection.count else await nearest_series(walk.edition, series, "series")
-    return walk.answer(selection, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
+    last = _column(selection, _SERIES_COLUMN)
+    return walk.answer(selection, last, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
 
 
 async def _annual(walk: ListPage, country: str, indicator: str, years: DayRange, most: int) -> Selection:
-    key, start = annual_key(country, indicator), _position(walk)
+    key = annual_key(country, indicator)
     if country and indicator:
-        selection = await read_one_series(walk.edition, MACRO_ANNUAL, key, years, most, start=start)
-        return selection or NO_ROWS
+        return await read_one_series(walk.edition, MACRO_ANNUAL, key, _rest(walk, years), most) or NO_ROWS
+    start = await _start(walk, MACRO_ANNUAL, key)
     return await read_series(walk.edition, MACRO_ANNUAL, key, years, most, start=start)
 
 
 async def _series(
     walk: ListPage, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
 ) -> Selection:
-    edition, start = walk.edition, _position(walk)
+    edition = walk.edition
     if series is None:
         family, frequency, country = (text or "" for text in filters)
         list_key = series_list(country, family, frequency)
+        start = await _start(walk, MACRO_SERIES, list_key)
         return await read_series(edition, MACRO_SERIES, list_key, days, most, start=start)
     list_key = key_list(series.upper())
     if filters == (None, None, None):
         # No observation is dated after today.
         newest = walk.call.today.toordinal()
-        selection = await read_one_series(edition, MACRO_SERIES, list_key, days, most, newest, start)
+        selection = await read_one_series(edition, MACRO_SERIES, list_key, _rest(walk, days), most, newest)
         if selection is not None:
             return selection
 
     def admits(key: str) -> bool:
         return all(a in (None, b) for a, b in zip(filters, key.split("|")[1:], strict=True))
 
+    start = await _start(walk, MACRO_SERIES, list_key)
     return await read_series(edition, MACRO_SERIES, list_key, days, most, admits, start)
 
 
-def _position(walk: ListPage) -> SeriesPosition | None:
-    if not walk.start:
+_ANNUAL_COLUMN = RowOrder("country", "indicator", "year")
+_SERIES_COLUMN = RowOrder("series", "series_type", "frequency", "country", "date")
+
+
+def _column(selection: Selection, fields: RowOrder) -> SortKey:
+    """The column of the last row, and its year or day; nothing on the last page."""
+    if selection.following is None:
+        return ()
+    *column, at = fields.key_of(selection.last_row)
+    day = at if isinstance(at, int) else date.fromisoformat(at).toordinal()
+    return "|".join(map(str, column)), day
+
+
+def _rest(walk: ListPage, span: DayRange) -> DayRange:
+    """What is still to come of the one column that is asked for."""
+    return span._replace(until=min(span.until, int(walk.key[1]) - 1)) if walk.key else span
+
+
+async def _start(walk: ListPage, kind: str, listed: str) -> SeriesStart | None:
+    """Where a list of columns goes on."""
+    if not walk.key:
         return None
-    page, key, block, passed = walk.start
-    return SeriesPosition(int(page), str(key), int(block), int(passed))
+    column, day = str(walk.key[0]), int(walk.key[1])
+
+    async def locate(edition: Edition, _: SortKey) -> Start:
+        return (await page_of(edition, kind, listed, column),)
+
+    (page,) = await walk.start(locate)
+    return SeriesStart(int(page), column, day - 1)
 
 
 def _year(given: date | int | None, otherwise: int) -> int:

@@ -1,14 +1,15 @@
 """GET /v1/screen and GET /v1/metrics/{service_id}."""
 
 from sankofa.derive.metrics.contract import slugs
+from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.screens import dated, omissions, screen
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.screens import dated, omissions, rank_of, screen, screen_order
 from sankofa.model.facts import FUND
 from sankofa.model.metric_states import REASONS, State
 from sankofa.model.rows import MetricsRow, ScreenRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -21,6 +22,7 @@ from sankofa.operations.parameters import (
     ServiceIdParameter,
 )
 
+_ORDER = RowOrder("metric")
 _TAGS = {slug: tag for tag, slug in enumerate(slugs())}
 _STATES = {reason.encode(): state for state, reason in REASONS.items()}
 _OMITTED: dict[str, JsonSchema] = {
@@ -93,16 +95,23 @@ async def get_screen(
     walk = first_page(call, "screen", metric, order, country, as_of=as_of)
     if cursor is not None:
         walk = await walk.after(cursor)
+    smallest_first = order == "asc"
+
+    async def locate(edition: Edition, key: SortKey) -> Start:
+        return (await rank_of(edition, metric, country, walk.day, key, smallest_first=smallest_first),)
+
+    start = await walk.start(locate)
     ranking = await screen(
         walk.edition,
         metric,
         country,
         walk.day,
-        smallest_first=order == "asc",
+        smallest_first=smallest_first,
         most=call.grant.rows(limit),
-        after=int(walk.start[0]) if walk.start else 0,
+        after=int(start[0]) if start else 0,
     )
-    return walk.answer(ranking.selection, as_of=walk.day, members={"omitted": ranking.omitted})
+    own_order = screen_order(smallest_first=smallest_first)
+    return walk.answer(ranking.selection, own_order, as_of=walk.day, members={"omitted": ranking.omitted})
 
 
 @operation(
@@ -137,8 +146,7 @@ async def get_metrics(
     day, edition = walk.day.toordinal(), walk.edition
     tag = ANY_TAG if metric is None else _TAGS[metric]
     most = call.grant.rows(limit)
-    values = await edition.select("metrics", key, day=day, tag=tag, limit=most, **block_and_row(walk.start))
-    values = values or NO_ROWS
+    values = await walk.select("metrics", key, _ORDER, most, tag=tag) or NO_ROWS
     missing = await edition.select("omitted", key, day=day, tag=tag) or NO_ROWS
     counts = [0] * len(State)
     if missing.count:
@@ -146,4 +154,4 @@ async def get_metrics(
             counts[_STATES[reason]] += 1
     runs = (dated(values.rows, walk.day),) if values.count else ()
     selection = Selection(runs, values.count, truncated=values.truncated, following=values.following)
-    return walk.answer(selection, as_of=walk.day, members={"omitted": omissions(counts)})
+    return walk.answer(selection, _ORDER, as_of=walk.day, members={"omitted": omissions(counts)})

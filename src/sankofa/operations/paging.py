@@ -1,70 +1,129 @@
 """Pages of a list: where one begins, and the cursor of the next (contract: PAR-5, PAR-6).
 
-A walk stays on the edition and the day it began with. What a cursor says besides is `following` of the rows
-it was given with: a place in that edition, which only whoever reads those rows understands.
+A cursor holds the sort key of the last row served. Pages stay on the edition and the day of the first one;
+where that edition is no longer kept, they go on in the current one behind the same key.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from sankofa.access.cursors import Cursors, Position
+from sankofa.edition.format.row_order import RowOrder, SortKey
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.seek import find
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.rows import Row
+from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Answer, Call, Operation
 
 Filter = str | int | date | tuple[str, ...] | None
+Start = tuple[int | str, ...]
+"""Where the rows of a list go on in one edition, as whoever reads them says it (`Selection.following`)."""
 _UNSET: Final = msgspec.UNSET
+_STARTS_KEPT: Final = 4_096
 
 
 class ListPage(msgspec.Struct, frozen=True):
-    """One page of a walk through the rows that some filters admit."""
+    """One page of the rows that some filters admit."""
 
     call: Call
     edition: Edition
     day: date
-    """The day that the walk asks about."""
+    """The day that all pages ask about."""
     filters: tuple[Filter, ...]
     as_of: date | None
     """The day as it was asked for."""
-    start: tuple[int | str, ...] = ()
-    """`following` of the page before; empty on the first."""
+    key: SortKey = ()
+    """The sort key of the last row of the page before; empty on the first page."""
+    previous_edition: str = ""
+    """The edition of the page before; empty on the first page."""
     open_to_sample: bool = False
-
-    @property
-    def rows_passed(self) -> int:
-        """Of a list whose place is a number: how much of it the pages before had."""
-        return int(self.start[0]) if self.start else 0
 
     async def after(self, cursor: str) -> "ListPage":
         """The page that a cursor leads to.
 
-        Raises InvalidParameter for one that is altered, of other filters, or of an edition no longer kept.
+        Raises InvalidParameter for one that is altered or of other filters.
         """
         position = self.call.cursors.read(cursor, filters_digest(self.filters))
         edition = await self.call.edition_for_cursor(position.edition)
-        day, *start = position.after
-        walked_day = date.fromordinal(int(day))
-        if self.as_of not in (None, walked_day):
-            raise InvalidParameter("cursor", f"of a walk as of {walked_day}")
-        return replace(self, edition=edition, day=walked_day, start=tuple(start))
+        day, *key = position.after
+        asked_day = date.fromordinal(int(day))
+        if self.as_of not in (None, asked_day):
+            raise InvalidParameter("cursor", f"of pages as of {asked_day}")
+        return replace(
+            self, edition=edition, day=asked_day, key=tuple(key), previous_edition=position.edition
+        )
 
-    def next_cursor(self, following: tuple[int | str, ...] | None) -> str | None:
-        """The cursor of the page after; None on the last, and for a key that may not use one."""
+    async def start(self, locate: Callable[[Edition, SortKey], Awaitable[Start]]) -> Start:
+        """Where the page begins in its edition; empty for the beginning.
+
+        Whoever served the page before remembers it; anybody else locates the sort key.
+        """
+        if not self.key:
+            return ()
+        starts = self.edition.cache("starts", _STARTS_KEPT)
+        name = self.filters, self.day, self.key
+        if (start := starts.get(name)) is None:
+            start = await locate(self.edition, self.key)
+            starts.put(name, start)
+        return start
+
+    async def select(
+        self,
+        kind: str,
+        key: str,
+        order: RowOrder,
+        limit: int | None,
+        *,
+        modes: int = int(Mode.LATEST),
+        tag: int = ANY_TAG,
+        where: Callable[[bytes], bool] | None = None,
+    ) -> Selection | None:
+        """The rows of the page, where those under a key are the list; None where there is no such key."""
+        day = self.day.toordinal()
+
+        async def locate(edition: Edition, behind: SortKey) -> Start:
+            is_behind = order.behind(behind)
+            return await find(edition, kind, key, is_behind, day=day, modes=modes, tag=tag, where=where)
+
+        skip, passed = await self.start(locate) or (0, 0)
+        return await self.edition.select(
+            kind,
+            key,
+            day=day,
+            modes=modes,
+            tag=tag,
+            limit=limit,
+            where=where,
+            skip=int(skip),
+            passed=int(passed),
+        )
+
+    def next_cursor(self, selection: Selection, key: RowOrder | SortKey) -> str | None:
+        """The cursor of the page after; None on the last, and for a key that may not use one.
+
+        `key` is the sort key of the last row, or the order that tells it.
+        """
+        following = selection.following
         if following is None or (self.call.grant.sample and not self.open_to_sample):
             return None
-        return _issued(self.call.cursors, self.edition.id, self.filters, self.day, following)
+        if isinstance(key, RowOrder):
+            key = key.key_of(selection.last_row)
+        self.edition.cache("starts", _STARTS_KEPT).put((self.filters, self.day, key), following)
+        return _issued(self.call.cursors, self.edition.id, self.filters, self.day, key)
 
     def answer(
         self,
         selection: Selection,
+        key: RowOrder | SortKey,
         *,
         as_of: date | msgspec.UnsetType | None = _UNSET,
         members: dict[str, object] | None = None,
@@ -72,9 +131,9 @@ class ListPage(msgspec.Struct, frozen=True):
         dataset: str | None = None,
         more_columns: tuple[str, ...] = (),
     ) -> Answer:
-        """The page as an answer, with the cursor of the next."""
+        """The page as an answer, with the cursor of the next; see `next_cursor` for `key`."""
         all_members = {} if members is None else members
-        all_members["next_cursor"] = self.next_cursor(selection.following)
+        all_members["next_cursor"] = self.next_cursor(selection, key)
         return Answer(selection, as_of, all_members, self.edition.id, shape, dataset, more_columns)
 
 
@@ -84,10 +143,10 @@ def _issued(
     edition_id: str,
     filters: tuple[Filter, ...],
     day: date,
-    following: tuple[int | str, ...],
+    key: SortKey,
 ) -> str:
     """The cursor behind some rows. The same pages are asked for again and again, and have the same one."""
-    return cursors.issue(Position(edition_id, filters_digest(filters), (day.toordinal(), *following)))
+    return cursors.issue(Position(edition_id, filters_digest(filters), (day.toordinal(), *key)))
 
 
 def first_page(
@@ -95,7 +154,7 @@ def first_page(
 ) -> ListPage:
     """The beginning of a list. `filters` name the list and all that narrows it."""
     day = call.today if as_of is None else as_of
-    return ListPage(call, call.edition, day, filters, as_of, (), open_to_sample)
+    return ListPage(call, call.edition, day, filters, as_of, open_to_sample=open_to_sample)
 
 
 async def refuse_bad_cursor(operation: Operation, call: Call, arguments: Mapping[str, Any]) -> None:
@@ -106,19 +165,6 @@ async def refuse_bad_cursor(operation: Operation, call: Call, arguments: Mapping
     """
     with suppress(NotFound):
         await operation.perform(call, **arguments)
-
-
-class BlockAndRow(TypedDict):
-    """The arguments with which `Edition.select` goes on."""
-
-    skip: int
-    passed: int
-
-
-def block_and_row(start: tuple[int | str, ...]) -> BlockAndRow:
-    """Where `Edition.select` goes on after the rows that had this `following`."""
-    block, passed = start or (0, 0)
-    return BlockAndRow(skip=int(block), passed=int(passed))
 
 
 @lru_cache(maxsize=4096)

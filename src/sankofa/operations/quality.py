@@ -1,11 +1,13 @@
 """GET /v1/quality-metrics/{sku}."""
 
+from sankofa.edition.format.row_order import RowOrder
 from sankofa.model.errors import NotFound
 from sankofa.model.service_rows import QualityRow
 from sankofa.operations.contract import AgentView, Answer, Call, operation
-from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import CursorParameter, LimitOrAllParameter, SkuParameter
 
+_ORDER = RowOrder("measure")
 _FOR_AGENTS = AgentView(
     description="""\
 Coverage and freshness of one dataset: AF-FUND (company figures), AF-TENDER (tenders), AF-MACRO (macro).
@@ -36,8 +38,7 @@ async def get_quality_metrics(
     if cursor is not None:
         walk = await walk.after(cursor)
     most = None if limit is None else call.grant.rows(limit)
-    day, start = walk.day.toordinal(), block_and_row(walk.start)
-    selection = await walk.edition.select("quality", sku.upper(), day=day, limit=most, **start)
+    selection = await walk.select("quality", sku.upper(), _ORDER, most)
     if selection is None:
         raise NotFound(f"No dataset {sku}.")
-    return walk.answer(selection, dataset=sku.upper())
+    return walk.answer(selection, _ORDER, dataset=sku.upper())

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, ID_TYPES, SERIES_ENTRIES
+from sankofa.edition.format.row_order import SortKey
 from sankofa.edition.format.search_records import MACRO_ITEMS
 from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.read.bounded_cache import BoundedCache
@@ -30,7 +31,7 @@ from sankofa.model.names import code_words, words
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
 from sankofa.operations.contract import AgentView, Answer, Call, operation
-from sankofa.operations.paging import first_page
+from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
     CountryParameter,
     CursorParameter,
@@ -86,19 +87,19 @@ async def search(
         walk = await walk.after(cursor)
         call = replace(call, edition=walk.edition, today=walk.day)
     most = call.grant.rows(limit)
-    asked = (walk.edition.id, walk.day, q, country, type, most, call.grant.sample, walk.start)
+    asked = (walk.edition.id, walk.day, q, country, type, most, call.grant.sample, cursor)
     if (selection := _RECENT.get(asked)) is None:
         place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
 
         async def ranked(most: int) -> tuple[list[Hit], bool]:
             return await _everything(call, q, country, type, place, macro_words, most)
 
-        hits, following, more = await _page(ranked, walk.start, most)
+        hits, following, more = await _page(ranked, walk, most)
         rows = await _rows(call, hits, place)
         selection = Selection(rows, len(rows), truncated=more, following=following)
         if sum(map(len, rows)) <= _LARGEST_KEPT:
             _RECENT.put(asked, selection)
-    return walk.answer(selection)
+    return walk.answer(selection, selection.following or ())
 
 
 async def _everything(
@@ -136,25 +137,45 @@ def _best_first(hit: Hit) -> tuple[float, int, str]:
 
 
 async def _page(
-    ranked: Callable[[int], Awaitable[tuple[list[Hit], bool]]], start: tuple[int | str, ...], most: int
-) -> tuple[list[Hit], tuple[int, int] | None, bool]:
-    """The hits of a page, where the next begins, and whether there are more.
+    ranked: Callable[[int], Awaitable[tuple[list[Hit], bool]]], walk: ListPage, most: int
+) -> tuple[list[Hit], SortKey | None, bool]:
+    """The hits of a page, the sort key that the next is behind, and whether there are more.
 
     `ranked` gives the best so many, and weighs no more candidates than it takes to be likely that these are
     the best. Behind the first page all are weighed, and those that it had are left out: none is lost, and
-    none comes twice.
+    none comes twice. So a sort key begins with the `limit` of the first page, while all pages are of one
+    edition, and with 0 afterwards.
     """
-    if not start:
+    if not walk.key:
         hits, more = await ranked(most)
         more = more or len(hits) > most
-        return hits[:most], (most, most) if more else None, more
-    first, passed = (int(number) for number in start)
-    shown = {(hit.type, hit.id) for hit in (await ranked(first))[0][:first]}
+        return hits[:most], _behind(most, hits[:most]) if more and hits else None, more
+    first = int(walk.key[0]) if walk.edition.id == walk.previous_edition else 0
+    shown = {(hit.type, hit.id) for hit in (await ranked(first))[0][:first]} if first else set()
     hits, more = await ranked(_EVERY_HIT)
-    rest = [hit for hit in hits if (hit.type, hit.id) not in shown]
-    page = rest[passed - first : passed - first + most]
-    following = (first, passed + most) if len(rest) > passed - first + most else None
+    rest = _rest([hit for hit in hits if (hit.type, hit.id) not in shown], shown, walk.key)
+    page = rest[:most]
+    following = _behind(first, page) if len(rest) > most else None
     return page, following, more or following is not None
+
+
+def _behind(first: int, hits: list[Hit]) -> SortKey:
+    """The sort key of the last of some hits."""
+    last = hits[-1]
+    return first, str(last.score), last.type, last.id
+
+
+def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hit]:
+    """The hits behind a key: behind the hit itself where it is still found, else by its score.
+
+    How much a word weighs depends on all the names of an edition, and with it every score.
+    """
+    _, score, type, id = key
+    if (type, id) in shown:
+        return hits
+    at = next((n for n, hit in enumerate(hits, 1) if (hit.type, hit.id) == (type, id)), None)
+    place = _best_first(Hit(float(score), str(id), "", "", type=str(type)))
+    return hits[at:] if at is not None else [hit for hit in hits if _best_first(hit) > place]
 
 
 _RECENT: Final[BoundedCache[tuple[object, ...], Selection]] = BoundedCache(_MOST_KEPT)
@@ -201,9 +222,10 @@ async def search_entities(
     async def ranked(most: int) -> tuple[list[Hit], bool]:
         return await _organisations(by_name, identified, most)
 
-    hits, following, more = await _page(ranked, walk.start, call.grant.rows(limit))
+    hits, following, more = await _page(ranked, walk, call.grant.rows(limit))
     rows = await _entity_rows(call, hits)
-    return walk.answer(Selection(rows, len(rows), truncated=more, following=following))
+    page = Selection(rows, len(rows), truncated=more, following=following)
+    return walk.answer(page, following or ())
 
 
 async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]:

@@ -1,14 +1,23 @@
 """GET /v1/series and GET /v1/series/{series}/vintages."""
 
-from sankofa.edition.read.edition import Selection
+from sankofa.edition.format.row_order import SortKey
+from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import search_code, series_named
-from sankofa.edition.read.series_catalogue import catalogue_page, entry_count, release_rows
+from sankofa.edition.read.series_catalogue import (
+    CATALOGUE_ORDER,
+    RELEASE_ORDER,
+    catalogue_page,
+    entry_behind,
+    entry_count,
+    release_behind,
+    release_rows,
+)
 from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.facts import MACRO
 from sankofa.model.names import code_words
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import unknown_series
-from sankofa.operations.paging import first_page
+from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameters import (
     CursorParameter,
     LimitParameter,
@@ -54,11 +63,16 @@ async def list_series(
     if cursor is not None:
         walk = await walk.after(cursor)
     spans = [(0, entry_count(walk.edition))] if q is None else await series_named(walk.edition, words)
-    runs, count, last = await catalogue_page(
-        walk.edition, spans, country, walk.rows_passed, call.grant.rows(limit)
-    )
+
+    async def locate(edition: Edition, key: SortKey) -> Start:
+        return (await entry_behind(edition, key),)
+
+    start = await walk.start(locate)
+    first = int(start[0]) if start else 0
+    runs, count, last = await catalogue_page(walk.edition, spans, country, first, call.grant.rows(limit))
     following = None if last is None else (last,)
-    return walk.answer(Selection(runs, count, truncated=last is not None, following=following))
+    selection = Selection(runs, count, truncated=last is not None, following=following)
+    return walk.answer(selection, CATALOGUE_ORDER)
 
 
 @operation(
@@ -85,11 +99,17 @@ async def get_series_vintages(
     if cursor is not None:
         walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    read = await release_rows(walk.edition, key, walk.rows_passed, most)
+
+    async def locate(edition: Edition, behind: SortKey) -> Start:
+        return (await release_behind(edition, key, behind),)
+
+    start = await walk.start(locate)
+    first = int(start[0]) if start else 0
+    read = await release_rows(walk.edition, key, first, most)
     if read is None:
         if not await search_code(walk.edition, key):
             raise await unknown_series(walk.edition, series)
         read = [], False
     rows, more = read
-    following = (walk.rows_passed + most,) if more else None
-    return walk.answer(Selection(rows, len(rows), truncated=more, following=following))
+    following = (first + most,) if more else None
+    return walk.answer(Selection(rows, len(rows), truncated=more, following=following), RELEASE_ORDER)

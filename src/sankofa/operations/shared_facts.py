@@ -4,8 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from sankofa.access.tiers import Grant
+from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.facts import award_facts, macro_facts, measure_facts, reported_facts, tender_facts
+from sankofa.edition.read.facts import (
+    MACRO_ORDER,
+    award_facts,
+    find_macro,
+    find_measure,
+    find_released,
+    find_reported,
+    macro_facts,
+    measure_facts,
+    released_key,
+    reported_facts,
+    tender_facts,
+)
 from sankofa.model.countries import alpha2_of
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
@@ -71,14 +84,14 @@ async def get_shared_facts(
     if cursor is not None:
         walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    if issuer:
-        selection = await _of_issuer(walk, code, dataset, measure, most)
+    if dataset == FUND:
+        selection, last = await _reported(walk, code, measure, most)
     elif dataset == TENDER:
-        selection = await _of_tenders(walk, code, measure, most)
+        selection, last = await _released(walk, code, measure, most, awards=issuer is not None)
     else:
-        selection = await _of_country(walk, code, measure, most, dated=as_of is not None)
+        selection, last = await _of_country(walk, code, measure, most, dated=as_of is not None)
     undated = as_of is None and dataset == MACRO and _holds_annual(selection)
-    return walk.answer(selection, as_of=None if undated else walk.day, dataset=dataset)
+    return walk.answer(selection, last, as_of=None if undated else walk.day, dataset=dataset)
 
 
 def _issuer(entity_id: str | None) -> str | None:
@@ -110,28 +123,37 @@ def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> st
     return MACRO
 
 
-async def _of_issuer(
-    walk: ListPage, service_id: str, dataset: str, measure: str | None, most: int
-) -> Selection:
-    day = walk.day.toordinal()
-    if dataset == FUND:
-        line_item = None if measure is None else measure.lower()
-        return await reported_facts(walk.edition, service_id, day, line_item, most, walk.start)
-    if measure is not None and measure.lower() != AWARD_VALUE:
-        return NO_ROWS
-    return await award_facts(walk.edition, service_id, day, most, walk.start)
+_Page = tuple[Selection, RowOrder | SortKey]
+"""Some facts, and what tells the sort key of the last of them."""
 
 
-async def _of_tenders(walk: ListPage, code: str, measure: str | None, most: int) -> Selection:
-    if measure is not None and measure.lower() != TENDER_VALUE:
-        return NO_ROWS
-    return await tender_facts(walk.edition, code, walk.day.toordinal(), most, walk.start)
+async def _reported(walk: ListPage, service_id: str, measure: str | None, most: int) -> _Page:
+    day, line_item = walk.day.toordinal(), None if measure is None else measure.lower()
+    start = await walk.start(
+        lambda edition, behind: find_reported(edition, service_id, day, line_item, behind)
+    )
+    return await reported_facts(walk.edition, service_id, day, line_item, most, start)
 
 
-async def _of_country(walk: ListPage, code: str, measure: str | None, most: int, *, dated: bool) -> Selection:
+async def _released(walk: ListPage, code: str, measure: str | None, most: int, *, awards: bool) -> _Page:
+    if measure is not None and measure.lower() != (AWARD_VALUE if awards else TENDER_VALUE):
+        return NO_ROWS, ()
+    day, facts_of = walk.day.toordinal(), award_facts if awards else tender_facts
+    start = await walk.start(lambda edition, behind: find_released(edition, code, day, behind))
+    selection = await facts_of(walk.edition, code, day, most, start)
+    return selection, () if selection.following is None else released_key(selection)
+
+
+async def _of_country(walk: ListPage, code: str, measure: str | None, most: int, *, dated: bool) -> _Page:
     alpha2, day = alpha2_of().get(code, ""), walk.day.toordinal()
     if measure is None:
-        return await macro_facts(walk.edition, alpha2, day, most, dated=dated, start=walk.start)
-    return await measure_facts(
-        walk.edition, alpha2, measure.upper(), day, most, dated=dated, start=walk.start
+        start = await walk.start(
+            lambda edition, behind: find_macro(edition, alpha2, day, behind, dated=dated)
+        )
+        return await macro_facts(walk.edition, alpha2, day, most, dated=dated, start=start), MACRO_ORDER
+    name = measure.upper()
+    start = await walk.start(
+        lambda edition, behind: find_measure(edition, alpha2, name, day, behind, dated=dated)
     )
+    page = await measure_facts(walk.edition, alpha2, name, day, most, dated=dated, start=start)
+    return page, MACRO_ORDER

@@ -8,14 +8,17 @@ import msgspec
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
 from sankofa.edition.format.keys import panel_kind
+from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.format.series_blocks import DayRange
-from sankofa.edition.read.series import SeriesPosition, read_one_series
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.seek import find_in_list
+from sankofa.edition.read.series import read_one_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
 from sankofa.model.panel_keys import panel_key
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import first_page
+from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CategoryParameter,
@@ -27,6 +30,9 @@ from sankofa.operations.parameters import (
     ToMonthParameter,
 )
 
+_DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)
+_EVERY_ROW = 2**31 - 1
+_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _DEMAND_FOR_AGENTS = AgentView(
     description="""\
 Monthly public procurement of one country (ZA unless named) by category: tender count, share, concentration
@@ -83,9 +89,16 @@ async def get_procurement_demand(
         until=_end_of_month(to) if to else FOREVER,
     )
     kind = panel_kind("procurement-demand")
-    start = SeriesPosition(0, key, int(walk.start[2]), int(walk.start[3])) if walk.start else None
-    selection = await read_one_series(walk.edition, kind, key, span, most, start=start)
-    return walk.answer(selection or NO_ROWS, as_of=walk.day)
+    passed = 0
+    if walk.key:
+        month_end = _end_of_month(date.fromisoformat(f"{walk.key[0]}-01"))
+        span = span._replace(until=min(span.until, month_end))
+        own_month = await read_one_series(walk.edition, kind, key, span._replace(since=month_end), _EVERY_ROW)
+        is_behind = _DEMAND_ORDER.behind(walk.key)
+        rows = [row for some in (own_month or NO_ROWS).lists() for row in _rows(some)]
+        passed = sum(1 for row in rows if not is_behind(row))
+    selection = await read_one_series(walk.edition, kind, key, span, most, passed=passed)
+    return walk.answer(selection or NO_ROWS, _DEMAND_ORDER, as_of=walk.day)
 
 
 def _end_of_month(day: date) -> int:
@@ -125,5 +138,11 @@ async def get_signal(
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
     kind, day = panel_kind(panel.key), walk.day.toordinal()
-    selection = await walk.edition.select_list(kind, day=day, limit=most, start=walk.start)
-    return walk.answer(selection, dataset=panel.sku)
+    order = RowOrder(*panel.order)
+
+    async def locate(edition: Edition, key: SortKey) -> Start:
+        return await find_in_list(edition, kind, order.behind(key), day=day)
+
+    start = await walk.start(locate)
+    selection = await walk.edition.select_list(kind, day=day, limit=most, start=start)
+    return walk.answer(selection, order, dataset=panel.sku)

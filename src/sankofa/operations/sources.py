@@ -1,9 +1,10 @@
 """GET /v1/sources and GET /v1/coverage."""
 
 from sankofa.edition.format.keys import COVERAGE, SOURCES, coverage_key
+from sankofa.edition.format.row_order import RowOrder
 from sankofa.model.catalogue_rows import CoverageRow, SourceRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     CountryParameter,
     CursorParameter,
@@ -24,6 +25,7 @@ async def get_sources(call: Call) -> Answer:
     return Answer(await call.edition.select(SOURCES, "", day=day) or NO_ROWS)
 
 
+_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
 _FOR_AGENTS = AgentView(
     description="""\
 What there is by dataset, country and source: how much, from when to when, how fresh. Call it first where you
@@ -57,11 +59,6 @@ async def get_coverage(
     walk = first_page(call, "coverage", country, sku)
     if cursor is not None:
         walk = await walk.after(cursor)
-    selection = await walk.edition.select(
-        COVERAGE,
-        coverage_key(country, sku),
-        day=walk.day.toordinal(),
-        limit=None if limit is None else call.grant.rows(limit),
-        **block_and_row(walk.start),
-    )
-    return walk.answer(selection or NO_ROWS)
+    most = None if limit is None else call.grant.rows(limit)
+    selection = await walk.select(COVERAGE, coverage_key(country, sku), _ORDER, most)
+    return walk.answer(selection or NO_ROWS, _ORDER)

@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.edition.format.keys import FULL_YEARS, STATEMENTS
+from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG, KIND_MODES
 from sankofa.edition.read.edition import Selection
 from sankofa.model.catalogue_rows import StatementFigureRow, WideStatementRow
@@ -51,7 +52,6 @@ class _Cell(msgspec.Struct):
 
 
 _cells = msgspec.json.Decoder(list[_Cell]).decode
-_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 _FOR_AGENTS = AgentView(
@@ -96,44 +96,41 @@ async def get_statement(
     walk = first_page(call, "statement", service_id.upper(), period_type, kind, shape, as_of=as_of)
     if cursor is not None:
         walk = await walk.after(cursor)
-    passed, most = walk.rows_passed, call.grant.rows_or_all(limit)
-    if shape == "wide" and period_type is None:
+    most = call.grant.rows_or_all(limit)
+    wide = shape == "wide"
+    if wide and period_type is None:
         period_type = _FULL_YEAR
     full_years = period_type == _FULL_YEAR
-    selection = await walk.edition.select(
+    figures = replace(walk, key=()) if wide else walk
+    selection = await figures.select(
         FULL_YEARS if full_years else STATEMENTS,
         service_id.upper(),
-        day=walk.day.toordinal(),
+        _ORDER,
+        # A wide page is made of all the figures that a long answer would have.
+        most if not wide else call.grant.row_cap if call.grant.sample else None,
         modes=int(Mode.LATEST) if kind is None else KIND_MODES[kind],
         tag=ANY_TAG if period_type is None or full_years else PERIOD_TYPES.index(period_type),
-        limit=_figures_to_read(call, shape, passed, most),
     )
     if selection is None:
         raise await unknown_organisation(call, service_id)
-    columns: tuple[str, ...] = ()
-    if shape == "wide":
-        columns, rows = _wide(cell for piece in selection.lists() for cell in _cells(piece))
-        selection = _page(rows, passed, most, more=selection.truncated)
-    elif passed:
-        rows = [bytes(row) for piece in selection.lists() for row in _rows(piece)]
-        selection = _page(rows, passed, most, more=selection.truncated)
-    if selection.truncated:
-        selection = replace(selection, following=(passed + selection.count,))
-    own_shape = WideStatementRow if shape == "wide" else StatementFigureRow
-    return walk.answer(selection, as_of=walk.day, shape=own_shape, more_columns=columns)
+    if not wide:
+        return walk.answer(selection, _ORDER, as_of=walk.day, shape=StatementFigureRow)
+    columns, rows = _wide(cell for piece in selection.lists() for cell in _cells(piece))
+    page = _wide_page(rows, walk.key, most, more=selection.truncated)
+    return walk.answer(page, _WIDE_ORDER, as_of=walk.day, shape=WideStatementRow, more_columns=columns)
 
 
-def _figures_to_read(call: Call, shape: str, passed: int, most: int | None) -> int | None:
-    """How many figures a page is made of: a wide one of all that a long answer would have."""
-    if shape == "wide":
-        return call.grant.row_cap if call.grant.sample else None
-    return None if most is None else passed + most
+_PLACE: Final = {"line_item": LINE_ITEMS.index}
+_ORDER: Final = RowOrder("-period_end", "period_type", "line_item", ranks=_PLACE)
+_WIDE_ORDER: Final = RowOrder("line_item", ranks=_PLACE)
 
 
-def _page(rows: list[bytes], passed: int, most: int | None, *, more: bool) -> Selection:
-    """The rows after those of the pages before."""
-    page = rows[passed:] if most is None else rows[passed : passed + most]
-    return Selection(page, len(page), truncated=more or passed + len(page) < len(rows))
+def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bool) -> Selection:
+    """The wide rows behind a sort key."""
+    rest = [row for row in rows if not behind or _WIDE_ORDER.behind(behind)(row)]
+    page = rest[:most]
+    cut = more or len(page) < len(rest)
+    return Selection(page, len(page), truncated=cut, following=(0,) if cut else None)
 
 
 def _wide(cells: Iterable[_Cell]) -> tuple[tuple[str, ...], list[bytes]]:

@@ -3,12 +3,21 @@
 from typing import Final
 
 from sankofa.edition.format.keys import party_key, searched_words
-from sankofa.edition.read.tenders import TenderFilter, tenders_of_all, tenders_of_country, without_release
+from sankofa.edition.format.row_order import RowOrder
+from sankofa.edition.read.tenders import (
+    TenderFilter,
+    find_of_all,
+    find_of_country,
+    tender_key,
+    tenders_of_all,
+    tenders_of_country,
+    without_release,
+)
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
 from sankofa.model.tender_rows import CompactTenderRow, TenderPartyRow, TenderRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     CountryParameter,
@@ -34,6 +43,9 @@ _FILTERS: Final[dict[str, JsonSchema]] = {
         "additionalProperties": False,
     }
 }
+_PARTY_ORDER: Final = RowOrder(
+    "-release_count", "name", "role", "country", "identifier.scheme", "identifier.id", "org_evidence"
+)
 _TENDERS_FOR_AGENTS: Final = AgentView(
     description="""\
 Public tenders (OCDS releases), newest first, of all countries unless `country` is named. `query` keeps
@@ -95,9 +107,11 @@ async def search_tenders(
     wanted = TenderFilter(from_.toordinal() if from_ else 0, words, ocid)
     compact = detail == "compact"
     if country is None:
-        selection = await tenders_of_all(walk.edition, wanted, most, walk.start, compact=compact)
+        start = await walk.start(find_of_all)
+        selection = await tenders_of_all(walk.edition, wanted, most, start, compact=compact)
     else:
-        selection = await tenders_of_country(walk.edition, country, wanted, most, walk.start, compact=compact)
+        start = await walk.start(lambda edition, behind: find_of_country(edition, country, behind))
+        selection = await tenders_of_country(walk.edition, country, wanted, most, start, compact=compact)
     applied = {
         "country": country,
         "from": from_ and from_.isoformat(),
@@ -107,7 +121,8 @@ async def search_tenders(
     if ocid is not None:
         applied["ocid"] = ocid
     shape = CompactTenderRow if compact else TenderRow
-    return walk.answer(selection, members={"filters": applied}, shape=shape)
+    last = () if selection.following is None else tender_key(selection.last_row)
+    return walk.answer(selection, last, members={"filters": applied}, shape=shape)
 
 
 def _process(ocid: str | None) -> tuple[str, ...]:
@@ -145,7 +160,6 @@ async def get_resolved_parties(
     if cursor is not None:
         walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    day, start = walk.day.toordinal(), block_and_row(walk.start)
     if key is None:
         listed, where = party_key(country, ocds_role), None
     else:
@@ -153,5 +167,5 @@ async def get_resolved_parties(
         fields += [f'"country":"{country.lower()}"'.encode()] if country else []
         listed = party_key(service_id=key)
         where = (lambda row: all(field in row.lower() for field in fields)) if fields else None
-    selection = await walk.edition.select("tender_party", listed, day=day, limit=most, where=where, **start)
-    return walk.answer(selection or NO_ROWS)
+    selection = await walk.select("tender_party", listed, _PARTY_ORDER, most, where=where)
+    return walk.answer(selection or NO_ROWS, _PARTY_ORDER)

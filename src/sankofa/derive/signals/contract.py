@@ -72,6 +72,8 @@ class Panel:
     """Its rows in served order."""
     summary: str
     explanation: str
+    order: tuple[str, ...] = ()
+    """The fields that rows are sorted by, each behind `-` where descending."""
     of_issuer: ObserveIssuer | None = None
     """The rows of one issuer, for panels of issuers: a build computes them with the issuer's other rows."""
 
@@ -119,6 +121,7 @@ def panel(
     access: Access,
     sku: str,
     row: type[PanelRow],
+    order: tuple[str, ...],
     filters: tuple[str, ...] = (),
     of_issuer: ObserveIssuer | None = None,
 ) -> Callable[[Observe], Observe]:
@@ -126,7 +129,7 @@ def panel(
 
     def declare(observe: Observe) -> Observe:
         summary, _, rest = inspect.cleandoc(observe.__doc__ or "").partition("\n")
-        declared = Panel(key, access, sku, row, filters, observe, summary, rest.strip("\n"), of_issuer)
+        declared = Panel(key, access, sku, row, filters, observe, summary, rest.strip("\n"), order, of_issuer)
         defaults = {field.name: field.default for field in msgspec.structs.fields(row)}
         if defaults.get("methodology_ref") != declared.methodology_ref or sku not in SKUS:
             raise TypeError(f"{key}: expected methodology_ref = {declared.methodology_ref!r} and a dataset")

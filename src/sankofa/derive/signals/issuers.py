@@ -44,7 +44,7 @@ def reporting(basis: Basis) -> Iterator[Entity]:
 
 
 def issuer_panel(
-    key: str, *, access: Access, row: type[PanelRow]
+    key: str, *, access: Access, row: type[PanelRow], order: tuple[str, ...]
 ) -> Callable[[ObserveIssuer], ObserveIssuer]:
     """Declare the function below as the panel of this key: of each issuer by itself, one after another."""
 
@@ -54,7 +54,7 @@ def issuer_panel(
             for entity in reporting(basis):
                 yield from observe(Issuer(entity, basis.ledger, basis.captures))
 
-        panel(key, access=access, sku="AF-FUND", row=row, of_issuer=observe)(observe_all)
+        panel(key, access=access, sku="AF-FUND", row=row, order=order, of_issuer=observe)(observe_all)
         return observe
 
     return declare

@@ -20,6 +20,13 @@ def encode_ranges(facts: Sequence[FactRange]) -> bytes:
     return b"".join(array("i", column).tobytes() for column in columns)
 
 
+def first_range(block: Run) -> ByteRange:
+    """Where the first fact of a block stands."""
+    numbers = memoryview(block).cast("i")
+    count = len(numbers) // 5
+    return numbers[2 * count], numbers[3 * count], numbers[4 * count]
+
+
 def visible_ranges(block: Run, day: int) -> list[ByteRange]:
     """Where the facts of a block stand that are seen on a day."""
     numbers = memoryview(block).cast("i")

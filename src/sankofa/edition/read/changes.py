@@ -6,6 +6,7 @@ force from now on: every vintage of a reported fact, the latest of a macro value
 """
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import cache, partial
 from itertools import islice
@@ -16,6 +17,7 @@ import msgspec
 from sankofa.edition.format.day_index import DayRows
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, TENDERS_PER_BLOCK, key_list
 from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.format.row_order import CROSSWALK_ORDER, FUNDAMENTALS_ORDER, RowOrder
 from sankofa.edition.format.series_blocks import DayRange
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.series import read_one_series
@@ -34,16 +36,20 @@ _KEY_DONE: Final = -1
 _COST_OF_A_UNIT: Final = 50
 _LOOK_AHEAD: Final = 50
 _BYTES_PER_COST: Final = 1000
+RELEASE_ORDER: Final = RowOrder(
+    "-release_date", "ocid", "release_id", ranks={"release_date": lambda instant: instant.rstrip("Z")}
+)
 
 
-class WalkPosition(NamedTuple):
-    """Where a walk stands: in which dataset, under which key, in which part of it, after how many changes."""
+class ChangePlace(NamedTuple):
+    """A place among the changes: in which dataset, under which key, in which part of it, behind which row."""
 
     dataset: str
     key: str = ""
     part: int = _KEY_DONE
-    """Of tenders the day; `_KEY_DONE` where the walk goes on behind the key."""
-    passed: int = 0
+    """Of tenders the day; `_KEY_DONE` for the place behind the key."""
+    behind: "tuple[int | str, ...]" = ()
+    """Whether rows are removed ones (1) or not (0), and the sort key of the last; empty before the first."""
 
 
 class Change(NamedTuple):
@@ -60,8 +66,8 @@ class Change(NamedTuple):
 Runs = Sequence[Run]
 """Rows in runs, each of one block, to be joined by commas."""
 Load = Callable[[Edition, str, int], Awaitable[Runs]]
-Window = Callable[[WalkPosition], tuple[int, int]]
-"""Of the changes of a part, the numbers [first, end) of those that are wanted."""
+Window = Callable[[ChangePlace], tuple[tuple[int | str, ...], int]]
+"""Of the changes of a part, behind which they are wanted, and how many."""
 
 
 class Feed(NamedTuple):
@@ -73,6 +79,8 @@ class Feed(NamedTuple):
     """The fields that tell the rows of a key apart, in every edition alike; None where nothing else does."""
     load: Load
     """The rows of a part of a key."""
+    order: RowOrder = RowOrder()
+    """The order of the rows of a part, where its changes are given in pages."""
     by_organisation: bool = False
     """Keyed by service_id: the ids of merged organisations lead to the same rows, and are passed over."""
     aliases: str = ""
@@ -109,78 +117,104 @@ async def stored(edition: Edition, kind: str, key: str) -> Runs:
 
 FEEDS: Final = (
     Feed(
-        "crosswalk", "crosswalk", ("id_type", "scheme", "id_value"), whole("crosswalk"), by_organisation=True
+        "crosswalk",
+        "crosswalk",
+        ("id_type", "scheme", "id_value"),
+        whole("crosswalk"),
+        CROSSWALK_ORDER,
+        by_organisation=True,
     ),
-    Feed("entities", "entity", (), whole("entity"), by_organisation=True),
-    Feed("fundamentals", "fundamentals", ("record_ref",), whole("fundamentals"), by_organisation=True),
-    Feed("macro-annual", MACRO_ANNUAL, ("year",), _column(MACRO_ANNUAL)),
-    Feed("macro-series", MACRO_SERIES, ("date",), _column(MACRO_SERIES), aliases=key_list("")),
-    Feed("tenders", "tender", ("ocid", "release_id", "release_date"), _tenders),
+    Feed("entities", "entity", (), whole("entity"), RowOrder("service_id"), by_organisation=True),
+    Feed(
+        "fundamentals",
+        "fundamentals",
+        ("record_ref",),
+        whole("fundamentals"),
+        FUNDAMENTALS_ORDER,
+        by_organisation=True,
+    ),
+    Feed("macro-annual", MACRO_ANNUAL, ("year",), _column(MACRO_ANNUAL), RowOrder("-year")),
+    Feed(
+        "macro-series",
+        MACRO_SERIES,
+        ("date",),
+        _column(MACRO_SERIES),
+        RowOrder("-date"),
+        aliases=key_list(""),
+    ),
+    Feed("tenders", "tender", ("ocid", "release_id", "release_date"), _tenders, RELEASE_ORDER),
 )
-"""In the order they are walked."""
+"""In their order on the pages."""
 
 
 async def page(
     before: Edition | None,
     after: Edition,
-    start: WalkPosition | None,
+    start: ChangePlace | None,
     most: int,
     *,
     dataset: str | None,
     effort: int,
-) -> tuple[list[Change], WalkPosition | None]:
+) -> tuple[list[Change], ChangePlace | None]:
     """The next changes, and where to go on; None where there are no more.
 
-    A walk that finds little ends a page early, after so much `effort`, at the next change there is: a page
+    A page that finds little ends early, after so much `effort`, at the next change there is: a page
     may be short, but what follows it is not empty. Only where the next is further off than `_LOOK_AHEAD`
     times the effort is that left open.
     """
     listed: list[Change] = []
     spent = 0
-    following: WalkPosition | None = None
+    following: ChangePlace | None = None
     for feed in FEEDS:
         if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
             continue
-        begin = start if start is not None and start.dataset == feed.dataset else WalkPosition(feed.dataset)
+        begin = start if start is not None and start.dataset == feed.dataset else ChangePlace(feed.dataset)
         window = partial(_window, begin, listed, most)
-        async for position, changes, cost in walk(feed, before, after, begin, window):
+        async for place, changes, cost in walk(feed, before, after, begin, window):
             if following is not None and (changes or spent >= _LOOK_AHEAD * effort):
                 return listed, following
-            skip, end = window(position)
-            room = end - skip - 1
+            room = most - len(listed)
             listed += changes[:room]
             if len(changes) > room:
-                return listed, position._replace(passed=skip + room)
+                return listed, place._replace(behind=_behind(feed, listed[-1]) if room else ())
             spent += cost
             if spent >= effort:
-                following = position._replace(passed=skip + len(changes))
+                following = place if place.part == _KEY_DONE else place._replace(part=place.part - 1)
     return listed, None
 
 
-def _window(begin: WalkPosition, listed: list[Change], most: int, position: WalkPosition) -> tuple[int, int]:
+def _behind(feed: Feed, change: Change) -> tuple[int | str, ...]:
+    """What a part goes on behind, after a change."""
+    if change.row is None:
+        return 1, *feed.order.key_of(change.before or b"")
+    return 0, *feed.order.key_of(change.row)
+
+
+def _window(
+    begin: ChangePlace, listed: list[Change], most: int, place: ChangePlace
+) -> tuple[tuple[int | str, ...], int]:
     """What a page still needs of a part: behind what the pages before had, one more than there is room for.
 
     Of an issuer with far more changes than a page takes, only these are made and, later, freed: to free all
     of them would hold the loop for as long as everything else that the page costs.
     """
-    skip = begin.passed if position[:3] == begin[:3] else 0
-    return skip, skip + most - len(listed) + 1
+    return begin.behind if place[:3] == begin[:3] else (), most - len(listed) + 1
 
 
-def _all_changes(_: WalkPosition) -> tuple[int, int]:
-    return 0, FOREVER
+def _all_changes(_: ChangePlace) -> tuple[tuple[int | str, ...], int]:
+    return (), FOREVER
 
 
 async def walk(
-    feed: Feed, before: Edition | None, after: Edition, start: WalkPosition, window: Window = _all_changes
-) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
+    feed: Feed, before: Edition | None, after: Edition, start: ChangePlace, window: Window = _all_changes
+) -> AsyncIterator[tuple[ChangePlace, list[Change], int]]:
     """Every part of every key from a place on: its changes in the window, and what it cost to see them."""
     if start.part != _KEY_DONE:
         async for step in _of_key(feed, before, after, start.key, start.part, window):
             yield step
     async for key, same, number in _keys(feed.kind, before, after, start.key):
         if same or (feed.aliases and key.startswith(feed.aliases)):
-            yield WalkPosition(feed.dataset, key), [], number
+            yield ChangePlace(feed.dataset, key), [], number
         else:
             async for step in _of_key(feed, before, after, key, FOREVER, window):
                 yield step
@@ -188,7 +222,7 @@ async def walk(
 
 async def _of_key(
     feed: Feed, before: Edition | None, after: Edition, key: str, begin: int, window: Window
-) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
+) -> AsyncIterator[tuple[ChangePlace, list[Change], int]]:
     for part in await _parts(feed, before, after, key):
         if part > begin:
             continue
@@ -196,10 +230,9 @@ async def _of_key(
         new = await feed.load(after, key, part)
         size = sum(map(len, old)) + sum(map(len, new))
         cost = _COST_OF_A_UNIT + size // _BYTES_PER_COST
-        position = WalkPosition(feed.dataset, key, part)
-        first, end = window(position)
-        changes = await in_thread_if_large(size, _compared, feed, key, old, new, first, end)
-        yield position, changes, cost
+        place = ChangePlace(feed.dataset, key, part)
+        changes = await in_thread_if_large(size, _compared, feed, key, old, new, *window(place))
+        yield place, changes, cost
         await asyncio.sleep(0)
 
 
@@ -241,16 +274,34 @@ async def _keys(
 
 
 def _compared(
-    feed: Feed, key: str, before: Runs, after: Runs, first: int = 0, end: int = FOREVER
+    feed: Feed,
+    key: str,
+    before: Runs,
+    after: Runs,
+    behind: tuple[int | str, ...] = (),
+    most: int = FOREVER,
 ) -> list[Change]:
-    """The changes [first, end) of a part: added and changed rows in the order they are served in, then those
-    that are no longer there."""
+    """The first changes of a part behind a place: added and changed rows in the order they are served in,
+    then those that are no longer there."""
     if _same(before, after):
         return []
     service_id = key if feed.by_organisation else None
     old = identified(before, feed.identity, service_id)
     new = identified(after, feed.identity, service_id)
-    return list(islice(_differences(feed.dataset, key, old, new), first, end))
+    starts = _starts(feed.order, old, new, behind)
+    return list(islice(_differences(feed.dataset, key, old, new, *starts), most))
+
+
+def _starts(
+    order: RowOrder, old: "RowsByName", new: "RowsByName", behind: tuple[int | str, ...]
+) -> tuple[int, int]:
+    """Of the old and the new rows, the numbers of the first ones behind a place."""
+    if not behind:
+        return 0, 0
+    is_removed, *sort_key = behind
+    is_behind = order.behind(sort_key)
+    first = bisect_left(list((old if is_removed else new).values()), True, key=is_behind)
+    return (first, len(new)) if is_removed else (0, first)
 
 
 def _same(before: Runs, after: Runs) -> bool:
@@ -260,14 +311,16 @@ def _same(before: Runs, after: Runs) -> bool:
     )
 
 
-def _differences(dataset: str, key: str, old: "RowsByName", new: "RowsByName") -> Iterator[Change]:
-    for name, row in new.items():
+def _differences(
+    dataset: str, key: str, old: "RowsByName", new: "RowsByName", first_old: int = 0, first_new: int = 0
+) -> Iterator[Change]:
+    for name, row in islice(new.items(), first_new, None):
         was = old.get(name)
         if was is None:
             yield Change(dataset, ADDED, (key, *name), row, None)
         elif was != row:
             yield Change(dataset, CHANGED, (key, *name), row, was)
-    for name, was in old.items():
+    for name, was in islice(old.items(), first_old, None):
         if name not in new:
             yield Change(dataset, REMOVED, (key, *name), None, was)
 

@@ -11,10 +11,10 @@ from sankofa.edition.read.changes import (
     CHANGED,
     FEEDS,
     Change,
+    ChangePlace,
     Feed,
     Load,
     Runs,
-    WalkPosition,
     stored,
     walk,
     whole,
@@ -61,7 +61,7 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
         only = panel_key() if _is_list(feed.kind, before, after) else _FIRST_KEY.get(feed.kind)
         panel = feed.kind.startswith(_PANELS)
         first = panel_key() if panel else only  # or the empty key would be passed over
-        start = WalkPosition(feed.dataset) if first is None else WalkPosition(feed.dataset, first, 0)
+        start = ChangePlace(feed.dataset) if first is None else ChangePlace(feed.dataset, first, 0)
         async for position, changes, _ in walk(feed, before, after, start):
             if only is not None and position.key != only:
                 break

@@ -16,6 +16,7 @@ from sankofa.edition.format.row_blocks import (
     shows_any,
     without_first,
 )
+from sankofa.edition.format.row_order import last_row
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.turns import PIECE, Turns
@@ -53,6 +54,12 @@ class Selection(msgspec.Struct, frozen=True):
     @property
     def rows(self) -> bytes:
         return self.between.join(self.runs)
+
+    @property
+    def last_row(self) -> bytes:
+        if self.runs_in_a_row == 1:
+            return last_row(self.runs[-1])
+        return b"".join(self.runs[-self.runs_in_a_row :]).removeprefix(b",")
 
     def lists(self) -> Iterator[bytes]:
         """The rows as JSON lists of bounded size, in their order: to be read a piece at a time."""

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.edition import Edition, open_edition, open_newest_usable
 from sankofa.engines.datastore import Datastore, EditionList
-from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, Problem, StoreUnavailable
+from sankofa.model.errors import EditionError, Gone, NotFound, Problem, StoreUnavailable
 
 _log = logging.getLogger("sankofa.edition")
 _LOOK_EVERY = 0.25
@@ -57,13 +57,13 @@ class EditionManager:
         return StoreUnavailable("datastore", "no edition is published")
 
     async def for_cursor(self, edition_id: str) -> Edition:
-        """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
+        """The edition of a cursor while it may be answered from; the current one afterwards."""
         if self._edition is not None and self._edition.id == edition_id:
             return self._edition
         try:
             return await self.by_id(edition_id)
         except (Gone, NotFound):
-            raise InvalidParameter("cursor", "its edition is no longer kept; start again") from None
+            return self.get()
 
     async def by_id(self, edition_id: str) -> Edition:
         """Any kept edition by its id, to be answered from.

@@ -4,13 +4,14 @@ Reported figures are not stored twice: turning one into a fact costs some 5 us (
 """
 
 import asyncio
+from collections.abc import Callable, Sequence
 from heapq import merge
 from typing import Final
 
 import msgspec
 
 from sankofa.edition.format.day_index import DayRows, blocks_within
-from sankofa.edition.format.fact_order import visible_ranges
+from sankofa.edition.format.fact_order import first_range, visible_ranges
 from sankofa.edition.format.keys import (
     ANNUAL_MODE,
     FACT_DAYS,
@@ -23,20 +24,30 @@ from sankofa.edition.format.keys import (
     macro_key,
     order_key,
 )
-from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.format.row_blocks import Run, select_where
+from sankofa.edition.format.row_order import FUNDAMENTALS_ORDER, RowOrder, SortKey, last_row
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.turns import Turns
 from sankofa.engines.datastore import ByteRange
 from sankofa.model.countries import alpha3_of
 from sankofa.model.facts import FUND, FactEntity, SharedFact, fact, source_of
 from sankofa.model.rows import wire
+from sankofa.model.vintages import Mode
 
 _BLOCKS_A_TURN: Final = 16
 _MERGED: Final = -1
 """Stands for the block, where rows are counted from the beginning of two lists."""
 NO_FACTS: Final = Selection((), 0, truncated=False)
 Start = tuple[int | str, ...]
-"""`following` of the rows before these; empty at the beginning."""
+"""`following` of the rows before these, or what a `find_` of this module says; empty at the beginning."""
+MACRO_ORDER: Final = RowOrder(
+    "-period_end", "measure", "available_at", "period_type", ranks={"available_at": bool}
+)
+"""Annual values, which have no day of release, come before those of a series of the same name."""
+_RELEASED: Final = RowOrder("-available_at", "fact_id")
+_REMEMBERED: Final = 8
 
 
 class _Figure(msgspec.Struct):
@@ -75,16 +86,14 @@ _ended = msgspec.json.Decoder(_Ended).decode
 
 async def reported_facts(
     edition: Edition, service_id: str, day: int, measure: str | None, most: int, start: Start = ()
-) -> Selection:
-    """An organisation's reported figures, in the order of fundamentals."""
-    mark = f'"line_item":"{measure}"'.encode()
-    where = None if measure is None else lambda row: mark in row
+) -> tuple[Selection, SortKey]:
+    """An organisation's reported figures, in the order of fundamentals; and the sort key of the last."""
     skip, passed = _block_and_row(start)
     figures = await edition.select(
-        "fundamentals", service_id, day=day, limit=most, where=where, skip=skip, passed=passed
+        "fundamentals", service_id, day=day, limit=most, where=_measures(measure), skip=skip, passed=passed
     )
     if figures is None or not figures.count:
-        return NO_FACTS
+        return NO_FACTS, ()
     entity = await edition.raw("entity", service_id)
     named = _Entity(None, None) if entity is None else _entity(entity)
     iso3 = alpha3_of().get(named.country or "")
@@ -95,7 +104,21 @@ async def reported_facts(
             await asyncio.sleep(0)  # a piece takes some milliseconds, and others are waiting
         facts = [_reported(row, entity_of) for row in _figures(piece)]
         runs.append(wire.encode(facts)[1:-1])
-    return Selection(runs, figures.count, figures.truncated, following=figures.following)
+    facts_page = Selection(runs, figures.count, figures.truncated, following=figures.following)
+    return facts_page, () if figures.following is None else FUNDAMENTALS_ORDER.key_of(figures.last_row)
+
+
+async def find_reported(
+    edition: Edition, service_id: str, day: int, measure: str | None, behind: SortKey
+) -> tuple[int, int]:
+    """Where `reported_facts` go on behind a sort key."""
+    is_behind = FUNDAMENTALS_ORDER.behind(behind)
+    return await find(edition, "fundamentals", service_id, is_behind, day=day, where=_measures(measure))
+
+
+def _measures(line_item: str | None) -> Callable[[bytes], bool] | None:
+    mark = f'"line_item":"{line_item}"'.encode()
+    return None if line_item is None else lambda row: mark in row
 
 
 def _reported(row: _Figure, entity: FactEntity) -> SharedFact:
@@ -119,6 +142,51 @@ async def award_facts(edition: Edition, service_id: str, day: int, most: int, st
     return await edition.select(FACTS, service_id, day=day, limit=most, skip=skip, passed=passed) or NO_FACTS
 
 
+def released_key(selection: Selection) -> SortKey:
+    """The day of the last of some facts of releases, and the ids of the last few facts of that day.
+
+    A fact does not name its release, which its place within the day goes by. Where the last one is gone, the
+    rows go on behind the one before it.
+    """
+    run = selection.runs[-1]
+    days: list[int | str] = []
+    fact_ids: list[str] = []
+    while len(run) and len(days) < _REMEMBERED:
+        row = last_row(run)
+        day, fact_id = _RELEASED.key_of(row)
+        days.append(day)
+        fact_ids.append(_record(fact_id))
+        run = run[: -len(row) - 1]
+    return days[0], *fact_ids[: days.count(days[0])]
+
+
+async def find_released(edition: Edition, key: str, day: int, behind: SortKey) -> tuple[int, int]:
+    """Where `award_facts` or `tender_facts` go on behind a `released_key`."""
+    released, *fact_ids = behind
+    begin = await find(edition, FACTS, key, _RELEASED.behind((released, "")), day=day)
+    block, passed = begin
+    behind_fact: dict[str, tuple[int, int]] = {}
+    turns = Turns(_BLOCKS_A_TURN)
+    while blocks := await edition.blocks(FACTS, key, block, 1):
+        await turns.step()
+        rows, _ = select_where(blocks[0], day, int(Mode.LATEST), ANY_TAG, FACTS_PER_BLOCK, lambda _: True)
+        for number, row in enumerate(rows[passed:], passed + 1):
+            available, fact_id = _RELEASED.key_of(row)
+            if available != released:
+                break
+            behind_fact[_record(fact_id)] = block, number
+        else:
+            block, passed = block + 1, 0
+            continue
+        break
+    return next((behind_fact[one] for one in map(str, fact_ids) if one in behind_fact), begin)
+
+
+def _record(fact_id: int | str) -> str:
+    """The part of a fact's id that only it has."""
+    return str(fact_id).split(":")[1]
+
+
 async def tender_facts(
     edition: Edition, country_iso3: str, day: int, most: int, start: Start = ()
 ) -> Selection:
@@ -136,9 +204,7 @@ async def measure_facts(
     edition: Edition, country: str, measure: str, day: int, most: int, *, dated: bool, start: Start = ()
 ) -> Selection:
     """One measure of a country, the newest period first; only what is dated where a day was asked about."""
-    modes = (SERIES_MODE,) if dated else (ANNUAL_MODE, SERIES_MODE)
-    keys = [macro_key(country, measure, mode) for mode in modes]
-    keys = [key for key in keys if await edition.holds(MACRO_FACTS, key)]
+    keys = await _measure_keys(edition, country, measure, dated=dated)
     if not keys:
         return NO_FACTS
     skip, passed = _block_and_row(start)
@@ -147,15 +213,62 @@ async def measure_facts(
         return only or NO_FACTS
     # Hardly ever is the code of an indicator the key of a series too: both are read from their beginning.
     both = [await edition.select(MACRO_FACTS, key, day=day, limit=passed + most) or NO_FACTS for key in keys]
-    rows = list(
-        merge(
-            *(_raws(b"[%b]" % one.rows) for one in both), key=lambda row: _ended(row).period_end, reverse=True
-        )
-    )
+    rows = _merged(both)
     more = any(one.truncated for one in both) or len(rows) > passed + most
     page = [bytes(row) for row in rows[passed : passed + most]]
     following = (_MERGED, passed + most) if more else None
     return Selection(page, len(page), truncated=more, following=following)
+
+
+async def find_measure(
+    edition: Edition, country: str, measure: str, day: int, behind: SortKey, *, dated: bool
+) -> tuple[int, int]:
+    """Where `measure_facts` go on behind a sort key."""
+    keys = await _measure_keys(edition, country, measure, dated=dated)
+    is_behind = MACRO_ORDER.behind(behind)
+    if len(keys) == 1:
+        return await find(edition, MACRO_FACTS, keys[0], is_behind, day=day)
+    both = [await edition.select(MACRO_FACTS, key, day=day) or NO_FACTS for key in keys]
+    return _MERGED, sum(1 for row in _merged(both) if not is_behind(row))
+
+
+async def _measure_keys(edition: Edition, country: str, measure: str, *, dated: bool) -> list[str]:
+    modes = (SERIES_MODE,) if dated else (ANNUAL_MODE, SERIES_MODE)
+    keys = [macro_key(country, measure, mode) for mode in modes]
+    return [key for key in keys if await edition.holds(MACRO_FACTS, key)]
+
+
+def _merged(both: Sequence[Selection]) -> list[msgspec.Raw]:
+    """The facts of an indicator and of a series, the newest period first."""
+    each = (_raws(b"[%b]" % one.rows) for one in both)
+    return list(merge(*each, key=lambda row: _ended(row).period_end, reverse=True))
+
+
+async def find_macro(
+    edition: Edition, country: str, day: int, behind: SortKey, *, dated: bool
+) -> tuple[int, int]:
+    """Where `macro_facts` go on behind a sort key."""
+    key = order_key(country, dated=dated)
+    is_behind = MACRO_ORDER.behind(behind)
+
+    async def is_behind_at(place: Sequence[ByteRange]) -> bool:
+        (row,) = await edition.rows_at(MACRO_FACTS, place)
+        return is_behind(row)
+
+    async def is_past(number: int) -> bool:
+        """Whether the first fact of a block is behind. The block before the first is the index of days."""
+        blocks = await edition.blocks(FACT_ORDER, key, 1 + number, 1)
+        return not blocks or await is_behind_at([first_range(blocks[0][1])])
+
+    number = 1 + await last_before(is_past)
+    blocks = await edition.blocks(FACT_ORDER, key, number, 1)
+    visible = visible_ranges(blocks[0][1], day) if blocks else []
+
+    async def is_row_past(row: int) -> bool:
+        return row >= len(visible) or await is_behind_at(visible[row : row + 1])
+
+    passed = 0 if await is_row_past(0) else 1 + await last_before(is_row_past)
+    return number, passed
 
 
 async def macro_facts(

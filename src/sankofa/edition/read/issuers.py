@@ -14,7 +14,9 @@ from sankofa.edition.format.issuer_pages import (
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
 from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.format.row_order import SortKey
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.turns import Turns
 from sankofa.engines.datastore import Block
 
@@ -23,6 +25,8 @@ _PAGES_AT_ONCE = 16
 _PAGES_KEPT_WHOLE = 8
 """The first, with which every walk begins: some 400 KB each in memory, with the histories of 64 issuers."""
 _OFTEN = 32
+_COUNTRY = b'"country":'
+_SERVICE_ID = b'"service_id":"'
 
 
 async def issuers_on(
@@ -52,6 +56,30 @@ async def issuers_on(
             if known.following is not None:
                 return _selection(runs, (page * ISSUERS_ON_A_PAGE + known.following,))
     return _selection(runs, None)
+
+
+async def issuer_behind(edition: Edition, key: SortKey) -> int:
+    """The number of the first issuer behind a sort key."""
+    counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
+    if not len(counted):
+        return 0
+
+    async def is_past(number: int) -> bool:
+        if number >= counted[0]:
+            return True
+        page, own = divmod(number, ISSUERS_ON_A_PAGE)
+        ((_, kept),) = await _read_pages(edition, [page], 1)
+        return issuer_key(bytes(kept.pieces.beginnings[own])) > key
+
+    return 0 if await is_past(0) else 1 + await last_before(is_past)
+
+
+def issuer_key(row: bytes) -> SortKey:
+    """The sort key of a row, of which the end may be missing: its country, those of none last, and its id."""
+    start = row.index(_COUNTRY) + len(_COUNTRY)
+    country = row[start : row.index(b",", start)].strip(b'"').decode()
+    start = row.index(_SERVICE_ID) + len(_SERVICE_ID)
+    return "~" if country == "null" else country, row[start : row.index(b'"', start)].decode()
 
 
 class _KeptPage:

@@ -3,10 +3,12 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 from itertools import chain, compress, islice
 
 import msgspec
 
+from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.format.screen_index import (
     AS_OF,
     BYTE_RANGE,
@@ -19,10 +21,12 @@ from sankofa.edition.format.screen_index import (
     STATES,
 )
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.seek import last_before
 from sankofa.engines.datastore import ByteRange
 from sankofa.model.metric_states import REASONS, State
 
 _LISTED = 10_000
+_EVERYBODY = 2**31 - 1
 _AT_ONCE = 256  # marks that are looked at together
 
 _REASONS = tuple((int(state), reason) for state, reason in REASONS.items())
@@ -47,20 +51,11 @@ async def screen(
     after: int = 0,
 ) -> Screen:
     """The first so many by size after a rank, on a day, of a country or of all."""
-    years = edition.manifest.get("screen_years")
-    page: bytes | memoryview | None = None
-    stored_ranges: bytes | memoryview | None = None
-    year = day.year
-    if years:
-        year = years[max(bisect_right(years, year) - 1, 0)]
-        key = f"{metric}|{country or EVERYWHERE}|{year}"
-        page, stored_ranges = await edition.raw(SCREEN, key), await edition.raw(SCREEN_RANGES, key)
-    if page is None or stored_ranges is None:
+    pages = await _pages(edition, metric, country, day)
+    if pages is None:
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
     last = after + most
-    counts, ranges = _read(
-        memoryview(page), memoryview(stored_ranges), day.toordinal(), year, smallest_first, after, last
-    )
+    counts, ranges = _read(*pages, day.toordinal(), smallest_first, after, last)
     rows = await edition.rows_at("metrics", ranges)
     more = counts[State.STANDS] > last
     selection = Selection(
@@ -72,6 +67,47 @@ async def screen(
         following=(last,) if more else None,
     )
     return Screen(selection, omissions(counts))
+
+
+async def rank_of(
+    edition: Edition, metric: str, country: str | None, day: date, key: SortKey, *, smallest_first: bool
+) -> int:
+    """How many stand before the first value behind a sort key."""
+    pages = await _pages(edition, metric, country, day)
+    if pages is None:
+        return 0
+    _, ranges = _read(*pages, day.toordinal(), smallest_first, 0, _EVERYBODY)
+    is_behind = screen_order(smallest_first=smallest_first).behind(key)
+
+    async def is_past(number: int) -> bool:
+        if number >= len(ranges):
+            return True
+        (row,) = await edition.rows_at("metrics", ranges[number : number + 1])
+        return is_behind(b"{%b" % bytes(row))
+
+    return 0 if await is_past(0) else 1 + await last_before(is_past)
+
+
+def screen_order(*, smallest_first: bool) -> RowOrder:
+    return _SMALLEST_FIRST if smallest_first else _LARGEST_FIRST
+
+
+_SMALLEST_FIRST = RowOrder("value", "service_id", ranks={"value": Decimal})
+_LARGEST_FIRST = RowOrder("-value", "service_id", ranks={"value": Decimal})
+
+
+async def _pages(
+    edition: Edition, metric: str, country: str | None, day: date
+) -> tuple[memoryview, memoryview, int] | None:
+    """The page of the year of a day, the byte ranges of its rows, and the year that it is found under."""
+    if not (years := edition.manifest.get("screen_years")):
+        return None
+    year: int = years[max(bisect_right(years, day.year) - 1, 0)]
+    key = f"{metric}|{country or EVERYWHERE}|{year}"
+    page, stored_ranges = await edition.raw(SCREEN, key), await edition.raw(SCREEN_RANGES, key)
+    if page is None or stored_ranges is None:
+        return None
+    return memoryview(page), memoryview(stored_ranges), year
 
 
 def _ranked(rows: Sequence[bytes | memoryview], day: date, after: int) -> list[bytes | memoryview]:
@@ -102,8 +138,8 @@ def dated(rows: bytes, day: date) -> bytes:
 def _read(
     page: memoryview,
     ranges: memoryview,
-    day: int,
     year: int,
+    day: int,
     smallest_first: bool,
     after: int,
     last: int,

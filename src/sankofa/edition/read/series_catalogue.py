@@ -3,12 +3,14 @@
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, SERIES_ENTRIES, SERIES_RELEASES
 from sankofa.edition.format.release_pages import RELEASES_ON_A_PAGE, rows_of
 from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.turns import Turns
 
 _ROWS_A_TURN = 64
@@ -16,6 +18,13 @@ _LONGEST_RUN = 16 * ENTRIES_PER_BLOCK
 
 Span = tuple[int, int]
 """Some entries of the catalogue that follow one another, by their numbers [first, end)."""
+
+
+CATALOGUE_ORDER: Final = RowOrder(
+    "series", "vintages", "frequency", "country", ranks={"vintages": lambda vintages: vintages == 0}
+)
+"""The indicators of a name, which have no vintages, come behind its series."""
+RELEASE_ORDER: Final = RowOrder("-release_date", "frequency", "country")
 
 
 class CataloguePage(NamedTuple):
@@ -61,6 +70,19 @@ async def catalogue_page(
     return CataloguePage(runs, count, None)
 
 
+async def entry_behind(edition: Edition, key: SortKey) -> int:
+    """The number of the first entry of the catalogue behind a sort key."""
+    is_behind, count = CATALOGUE_ORDER.behind(key), entry_count(edition)
+
+    async def is_past(number: int) -> bool:
+        if number >= count:
+            return True
+        (row,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
+        return is_behind(row)
+
+    return 0 if await is_past(0) else 1 + await last_before(is_past)
+
+
 def _runs(spans: Sequence[Span], own: Sequence[int] | None, first: int) -> Iterator[Span]:
     """The entries to be read, neighbours together."""
     for start, end in spans:
@@ -89,6 +111,17 @@ async def release_rows(
             return rows, True
         rows.append(row)
     return rows, False
+
+
+async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
+    """The number of the first release of a series behind a sort key."""
+    is_behind = RELEASE_ORDER.behind(key)
+    number = 0
+    async for row in _releases(edition, series, 0):
+        if is_behind(row):
+            break
+        number += 1
+    return number
 
 
 async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[bytes]:

@@ -7,18 +7,32 @@ period, in their documented order; after them all other rows, in the order of `/
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.edition.format.row_blocks import RowColumns, Run, row_columns
+from sankofa.edition.format.row_order import FUNDAMENTALS_ORDER, RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.seek import find
 from sankofa.edition.read.turns import Turns
 from sankofa.engines.datastore import Block
 from sankofa.model.line_items import LINE_ITEMS
+from sankofa.model.periods import PERIOD_TYPES
 
 RowTest = Callable[[bytes], bool]
+
+
+class StatementRows(NamedTuple):
+    """Which rows of an issuer are asked for."""
+
+    key: str
+    day: int
+    modes: int
+    tag: int
+    where: RowTest | None = None
+
 
 _KIND: Final = "fundamentals"
 _BLOCKS_A_TURN: Final = 4
@@ -115,35 +129,24 @@ _period: Final = itemgetter(8)
 
 
 async def core_first(
-    edition: Edition,
-    key: str,
-    *,
-    day: int,
-    modes: int,
-    tag: int,
-    limit: int,
-    where: RowTest | None = None,
-    start: tuple[int | str, ...] = (),
+    edition: Edition, asked: StatementRows, limit: int, start: tuple[int | str, ...] = ()
 ) -> Selection | None:
     """The next rows in statement order; None where there is no such key.
 
     `start` is `following` of the rows before: which part, the block and row of a period, rows served of it;
     of the second part the block and the rows served of it.
     """
+    key, day, modes, tag, _ = asked
     part, *place = (int(number) for number in start or (_CORE, 0, 0, 0))
     rows: list[Run] = []
     if part == _CORE:
         if not await edition.holds(_KIND, key):
             return None
         page = _Page(limit, place[2])
-        following = await _core(edition, key, (day, modes, tag), where, page, (place[0], place[1]))
+        following = await _core(edition, asked, page, (place[0], place[1]))
         rows, place = page.rows, [0, 0]
         if following is not None:
             return Selection(rows, len(rows), truncated=True, following=(_CORE, *following))
-
-    def others(row: bytes) -> bool:
-        return line_item_of(row) not in _CORE_ITEMS and (where is None or where(row))
-
     rest = await edition.select(
         _KIND,
         key,
@@ -151,7 +154,7 @@ async def core_first(
         modes=modes,
         tag=tag,
         limit=limit - len(rows),
-        where=others,
+        where=_others(asked.where),
         skip=place[0],
         passed=place[1],
     )
@@ -161,16 +164,59 @@ async def core_first(
     return Selection([*rows, *rest.runs], len(rows) + rest.count, rest.truncated, following=following_rest)
 
 
+def _others(where: RowTest | None) -> RowTest:
+    """A test for the rows of the second part."""
+    return lambda row: line_item_of(row) not in _CORE_ITEMS and (where is None or where(row))
+
+
+async def find_core_first(edition: Edition, asked: StatementRows, behind: SortKey) -> tuple[int, ...]:
+    """The `start` with which `core_first` goes on behind the row of a sort key of fundamentals."""
+    period_end, period_type, line_item, *_ = behind
+    is_behind = FUNDAMENTALS_ORDER.behind(behind)
+    key, day, modes, tag, where = asked
+    if line_item not in _RANK:
+        seen = await find(edition, _KIND, key, is_behind, day=day, modes=modes, tag=tag, where=_others(where))
+        return (_REST, *seen)
+    in_period = _PERIOD_ORDER.behind((period_end, period_type, ""))
+    block, _ = await find(edition, _KIND, key, in_period, day=day, modes=modes)
+    counted = _ServedOfPeriod((str(period_end), PERIOD_TYPES.index(str(period_type))))
+    counted.is_served = lambda rank, row: (rank, is_behind(row)) <= (_RANK[str(line_item)], False)
+    return (_CORE, *(await _core(edition, asked, counted, (block, 0)) or (block, 0, 0)))
+
+
+class _ServedOfPeriod(_Page):
+    """Counts the core rows of a period that were served. Periods before it are passed over."""
+
+    is_served: Callable[[int, Run], bool]
+
+    def __init__(self, period: _Period) -> None:
+        super().__init__(0, 0)
+        self._served_period = period
+
+    def flush(self) -> tuple[int, int, int] | None:
+        """Where the period begins and how many of its rows were served; None in a period before it."""
+        pending, self.pending = self.pending, []
+        if self.period is None or _is_newer(self.period, self._served_period):
+            return None
+        served = [one for one in pending if self.period == self._served_period and self.is_served(*one)]
+        return (*self._begins, len(served))
+
+
+def _is_newer(period: _Period, other: _Period) -> bool:
+    """Whether a period comes before another in the order of fundamentals."""
+    return period[0] > other[0] or (
+        period[0] == other[0] and PERIOD_TYPES[period[1]] < PERIOD_TYPES[other[1]]
+    )
+
+
+_PERIOD_ORDER: Final = RowOrder("-period_end", "period_type", "line_item")
+
+
 async def _core(
-    edition: Edition,
-    key: str,
-    seen: tuple[int, int, int],
-    where: RowTest | None,
-    page: _Page,
-    begin: tuple[int, int],
+    edition: Edition, asked: StatementRows, page: _Page, begin: tuple[int, int]
 ) -> tuple[int, int, int] | None:
     """Fills the page with core rows; where they go on, if they do not all fit."""
-    day, modes, tag = seen
+    key, day, modes, tag, where = asked
     skip, begun = begin
     turns = Turns(_BLOCKS_A_TURN)
     while blocks := await edition.blocks(_KIND, key, skip, _BLOCKS_A_READ):

@@ -1,7 +1,7 @@
 """Releases read back by number: of one country, or of all of them merged, newest first.
 
-The releases of a country are numbered from the newest on (`edition.build.datasets.tenders`), so a walk of one
-country goes on at a number. A walk of all goes on at a day and, of each country that was served rows of that
+The releases of a country are numbered from the newest on (`edition.build.datasets.tenders`), so pages of one
+country go on at a number. Pages of all go on at a day and, of each country that was served rows of that
 day, at a number. What is needed of a release besides itself, its compact form and its place among those of
 other countries, is worked out a block at a time and kept.
 """
@@ -9,6 +9,7 @@ other countries, is worked out a block at a time and kept.
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from datetime import date
 from heapq import heapify, heappop, heapreplace
 from typing import Final, NamedTuple
 
@@ -17,7 +18,9 @@ import msgspec
 from sankofa.edition.format.day_index import DayRows
 from sankofa.edition.format.keys import PROCESSES, TENDERS, TENDERS_PER_BLOCK, process_list
 from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.format.row_order import SortKey
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.turns import Turns
 
 Start = tuple[int | str, ...]
@@ -218,9 +221,59 @@ async def _briefs(edition: Edition, country: str, block: int) -> Sequence[_Brief
 
 def _brief(row: Run) -> _Brief:
     compact = without_release(row)
+    return _Brief(_place(*_sort_fields(compact)), compact)
+
+
+def _sort_fields(compact: bytes) -> tuple[bytes, bytes, bytes]:
+    """The release date, ocid and release id of a compact row, as they are written."""
+    return _text(compact, b'"release_date":"'), _text(compact, b'"ocid":"'), _text(compact, b'"release_id":"')
+
+
+def _place(released: bytes, ocid: bytes, release_id: bytes) -> tuple[bytes, bytes, bytes]:
+    """What sorts as the releases of all countries do."""
     # A longer time is a later one; so that it sorts before a shorter, nothing sorts after everything.
-    date = _text(compact, b'"release_date":"').rstrip(b"Z").translate(_NEWEST_FIRST) + b"\xff"
-    return _Brief((date, _text(compact, b'"ocid":"'), _text(compact, b'"release_id":"')), compact)
+    return released.rstrip(b"Z").translate(_NEWEST_FIRST) + b"\xff", ocid, release_id
+
+
+def tender_key(row: bytes) -> SortKey:
+    """The sort key of a row of tenders: release date, ocid, release id and country."""
+    compact = without_release(row) if _RELEASE in row else row
+    fields = (*_sort_fields(compact), _text(compact, b'"country":"'))
+    return tuple(str(field, "utf-8") for field in fields)
+
+
+async def find_of_country(edition: Edition, country: str, key: SortKey) -> Start:
+    """The `start` with which `tenders_of_country` goes on behind the release of a sort key."""
+    return (await _number_behind(edition, country, key),)
+
+
+async def find_of_all(edition: Edition, key: SortKey) -> Start:
+    """The `start` with which `tenders_of_all` goes on behind the release of a sort key."""
+    pairs: list[int | str] = []
+    for country in await edition.keys(_DAYS):
+        pairs += (country, await _number_behind(edition, country, key))
+    return (_day_of(key), *pairs)
+
+
+async def _number_behind(edition: Edition, country: str, key: SortKey) -> int:
+    """The number of the first release of a country behind a sort key of any country."""
+    *fields, of_country = (str(part) for part in key)
+    released, ocid, release_id = (field.encode() for field in fields)
+    place = _place(released, ocid, release_id), of_country
+    days = DayRows(await edition.numbers(_DAYS, country, keep=True))
+    first, end = days.rows_of(_day_of(key))
+
+    async def is_past(number: int) -> bool:
+        if first + number >= end:
+            return True
+        block, row = divmod(first + number, TENDERS_PER_BLOCK)
+        return ((await _briefs(edition, country, block))[row].place, country) > place
+
+    return first if await is_past(0) else first + 1 + await last_before(is_past)
+
+
+def _day_of(key: SortKey) -> int:
+    return date.fromisoformat(str(key[0])[:10]).toordinal()
 
 
 def _text(row: bytes, field: bytes) -> bytes:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.statement_order import core_first
+from sankofa.edition.read.statement_order import StatementRows, core_first
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.vintages import Mode
 from tests.loop import wait
@@ -45,7 +45,7 @@ def test_core_line_items_come_first_whatever_texts_rows_have(
     start: tuple[int | str, ...] = ()
     while rows:
         page = wait(
-            core_first(edition, "K", day=1, modes=int(Mode.LATEST), tag=ANY_TAG, limit=limit, start=start)
+            core_first(edition, StatementRows("K", 1, int(Mode.LATEST), ANY_TAG), limit, start)
         )
         assert page is not None
         seen += [json.loads(bytes(row))["n"] for row in page.runs]

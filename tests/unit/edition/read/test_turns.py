@@ -171,7 +171,7 @@ def test_large_parts_are_compared_in_a_thread_a_run_at_a_time(monkeypatch: pytes
     feed = changes.Feed("things", "kind", ("n",), changes.whole("kind"))
 
     async def walk(edition: Edition) -> int:
-        start = changes.WalkPosition("things")
+        start = changes.ChangePlace("things")
         return sum([len(c) async for _, c, _ in changes.walk(feed, None, edition, start)])
 
     assert asyncio.run(walk(_crowded(8))) == 8

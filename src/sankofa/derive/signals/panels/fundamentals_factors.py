@@ -42,7 +42,12 @@ class FundamentalsFactorsRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/fundamentals-factors"
 
 
-@issuer_panel("fundamentals-factors", access="licensed", row=FundamentalsFactorsRow)
+@issuer_panel(
+    "fundamentals-factors",
+    access="licensed",
+    row=FundamentalsFactorsRow,
+    order=("service_id", "-period_end", "metric"),
+)
 def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
     """Profitability, growth, efficiency and leverage of every issuer in every full year.
 

@@ -46,7 +46,9 @@ class _Value(NamedTuple):
     inputs: Inputs
 
 
-@issuer_panel("fundamentals-quality", access="licensed", row=FundamentalsQualityRow)
+@issuer_panel(
+    "fundamentals-quality", access="licensed", row=FundamentalsQualityRow, order=("service_id", "-period_end")
+)
 def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
     """How much of an issuer's profit is cash, and how steady its margin is, in every full year.
 

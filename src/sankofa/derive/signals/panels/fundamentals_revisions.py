@@ -47,7 +47,12 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/fundamentals-revisions"
 
 
-@issuer_panel("fundamentals-revisions", access="licensed", row=FundamentalsRevisionsRow)
+@issuer_panel(
+    "fundamentals-revisions",
+    access="licensed",
+    row=FundamentalsRevisionsRow,
+    order=("service_id", "-period_end", "line_item", "concept|line_item", "unit", "period_start"),
+)
 def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
     """How full-year figures were revised after they were first reported: how often, how far, and which way.
 

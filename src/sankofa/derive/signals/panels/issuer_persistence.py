@@ -37,7 +37,9 @@ _YearResult = tuple[bool, list[Figure]]
 """Whether a year was a good one, and the figures that say so."""
 
 
-@issuer_panel("issuer-persistence", access="licensed", row=IssuerPersistenceRow)
+@issuer_panel(
+    "issuer-persistence", access="licensed", row=IssuerPersistenceRow, order=("service_id", "-period_end")
+)
 def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     """For how many full years in a row an issuer made a profit, and for how many its revenue grew.
 

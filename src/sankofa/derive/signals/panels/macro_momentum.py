@@ -52,7 +52,13 @@ class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
 _History = list[Vintage[SeriesReport]]
 
 
-@panel("macro-momentum", access="open", sku="AF-MACRO", row=MacroMomentumRow)
+@panel(
+    "macro-momentum",
+    access="open",
+    sku="AF-MACRO",
+    row=MacroMomentumRow,
+    order=("series", "series_type", "frequency", "country", "-date"),
+)
 def macro_momentum(basis: Basis) -> Iterator[Observation]:
     """How a series moved over one and over three periods, as it was known on the day a value was first known.
 

@@ -64,6 +64,7 @@ class _Month(NamedTuple):
     access="open",
     sku="AF-TENDER",
     row=ProcurementDemandRow,
+    order=("-month", "category"),
     filters=("country", "category"),
 )
 def procurement_demand(basis: Basis) -> Iterator[Observation]:

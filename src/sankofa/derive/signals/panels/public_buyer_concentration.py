@@ -36,7 +36,13 @@ class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/public-buyer-concentration"
 
 
-@panel("public-buyer-concentration", access="open", sku="AF-TENDER", row=PublicBuyerConcentrationRow)
+@panel(
+    "public-buyer-concentration",
+    access="open",
+    sku="AF-TENDER",
+    row=PublicBuyerConcentrationRow,
+    order=("country", "-quarter"),
+)
 def public_buyer_concentration(basis: Basis) -> Iterator[Observation]:
     """How the tenders of a country were shared among its public buyers in a quarter.
 

@@ -40,7 +40,13 @@ class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/supplier-issuer-demand"
 
 
-@panel("supplier-issuer-demand", access="licensed", sku="AF-TENDER", row=SupplierIssuerDemandRow)
+@panel(
+    "supplier-issuer-demand",
+    access="licensed",
+    sku="AF-TENDER",
+    row=SupplierIssuerDemandRow,
+    order=("service_id", "-quarter", "tender_country", "currency"),
+)
 def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
     """The public awards that issuers won: how many, from how many buyers, and for how much.
 

@@ -41,7 +41,13 @@ class TenderAwardConcentrationRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/tender-award-concentration"
 
 
-@panel("tender-award-concentration", access="open", sku="AF-TENDER", row=TenderAwardConcentrationRow)
+@panel(
+    "tender-award-concentration",
+    access="open",
+    sku="AF-TENDER",
+    row=TenderAwardConcentrationRow,
+    order=("country", "-quarter"),
+)
 def tender_award_concentration(basis: Basis) -> Iterator[Observation]:
     """How the awards of a country's tenders were shared among their winners in a quarter.
 

@@ -1,0 +1,76 @@
+"""Where a list goes on behind a sort key, in any edition: by halving, so that few blocks are read.
+
+`is_behind` tells the rows behind the key from those before it and the one that has it.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from sankofa.edition.format.row_blocks import Run, between, select_where
+from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.edition import Edition
+from sankofa.model.vintages import Mode
+
+_EVERY_ROW: Final = 2**31 - 1
+
+IsBehind = Callable[[Run], bool]
+
+
+async def last_before(is_past: Callable[[int], Awaitable[bool]]) -> int:
+    """The last number before those that are past a place; 0 where all are.
+
+    Doubling, then halving: nobody needs to know how many numbers there are, as long as the end is past.
+    """
+    low, step = 0, 1
+    while not await is_past(low + step):
+        low += step
+        step *= 2
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        if await is_past(middle):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+async def find(
+    edition: Edition,
+    kind: str,
+    key: str,
+    is_behind: IsBehind,
+    *,
+    day: int,
+    modes: int = int(Mode.LATEST),
+    tag: int = ANY_TAG,
+    where: Callable[[bytes], bool] | None = None,
+) -> tuple[int, int]:
+    """`skip` and `passed` of `Edition.select`, with which it begins at the first row behind."""
+
+    async def is_past(number: int) -> bool:
+        blocks = await edition.blocks(kind, key, number, 1)
+        return not blocks or is_behind(between(blocks[0], 0, 1))
+
+    block = await last_before(is_past)
+    blocks = await edition.blocks(kind, key, block, 1)
+
+    def is_served(row: bytes) -> bool:
+        return (where is None or where(row)) and not is_behind(row)
+
+    served = select_where(blocks[0], day, modes, tag, _EVERY_ROW, is_served)[1] if blocks else 0
+    return block, served
+
+
+async def find_in_list(edition: Edition, kind: str, is_behind: IsBehind, *, day: int) -> tuple[str, int, int]:
+    """`start` of `Edition.select_list`, with which it begins at the first row behind."""
+    segments = edition.segments(kind)
+
+    async def is_past(number: int) -> bool:
+        for key in segments[number:]:  # a segment may have no rows of this kind
+            if blocks := await edition.blocks(kind, key, 0, 1):
+                return is_behind(between(blocks[0], 0, 1))
+        return True
+
+    segment = segments[await last_before(is_past)] if segments else ""
+    return segment, *await find(edition, kind, segment, is_behind, day=day)
