@@ -1,4 +1,4 @@
-"""A walk and a scan stay on the edition they began with, and say so once it is gone."""
+"""Pages and scans stay on the edition they began with; once it is gone, pages go on in the current one."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ OTHER = {"id": "board", "name": "Karoo Water Board"}
 
 
 @pytest.mark.usefixtures("httpfs")
-def test_a_walk_and_scans_stay_on_their_edition_and_fail_once_it_is_gone(tmp_path: Path) -> None:
+def test_pages_go_on_once_their_edition_is_gone_and_scans_and_changes_fail(tmp_path: Path) -> None:
     desk = Desk(tmp_path, editions_kept="1")
 
     def publish(number: int) -> str:
@@ -29,6 +29,8 @@ def test_a_walk_and_scans_stay_on_their_edition_and_fail_once_it_is_gone(tmp_pat
     with desk.serve() as asked, Client(asked.key, asked.server.url) as client:
         walk = client.tenders_pages(country="ZA", limit=1)
         assert next(walk).edition == first
+        changes = client.changes_pages(limit=1)
+        assert next(changes).edition == first
         lazy = client.scan_panel("procurement-demand")
         relation = client.scan_panel("procurement-demand", engine="duckdb")
 
@@ -46,11 +48,13 @@ def test_a_walk_and_scans_stay_on_their_edition_and_fail_once_it_is_gone(tmp_pat
         page = next(walk)
         assert (page.edition, page.rows[0]["release_date"][:7]) == (first, "2025-01")
 
-        publish(3)
+        third = publish(3)
         open_file = f"/open/procurement-demand.parquet?edition={first}"
         until(lambda: asked.server.get(open_file).status_code == 410)
+        last = next(walk)
+        assert (last.edition, last.rows[0]["ocid"], list(walk)) == (third, "ocds-test-1-0", [])
         with pytest.raises(Gone, match=first):
-            next(walk)
+            next(changes)
         with pytest.raises(Exception, match="no longer kept"):
             lazy.collect()
         with pytest.raises(Exception, match="HTTP GET error"):

@@ -1,7 +1,7 @@
-"""A cursor leads to the same place in any edition, whoever reads it: lists walked from one world into another.
+"""A cursor leads behind the same row in any edition, whichever process reads it.
 
-Two worlds are drawn from the sample: rows of its files are left out or altered at random. Both are served with
-the same cursor secret, so the cursors of one are those of an edition that the other does not keep.
+Two worlds are drawn from the sample: rows of its files are left out or altered at random. Both are served
+with the same cursor secret, so the cursors of one are those of an edition that the other does not keep.
 """
 
 import csv
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-
 from sankofa.cli.publishing import ingest_files, publish_edition
 from sankofa.cli.worlds import SAMPLE
 from sankofa.settings import load
@@ -27,6 +26,9 @@ pytestmark = [pytest.mark.rule("PAR-5", "PAR-6", "PAR-12")]
 RETAILER = "DC46AF1B1AAA424B58D1368176"
 FILER = "DC8342E4A6CD9A7F25CAC383F4"
 _PROVENANCE = {"source_ref", "observed_at", "provenance_id", "rank", "score"}
+_COUNTS = {"measured_at", "fact_count", "first_available", "last_available"}
+_ALL_COUNTS = ("/v1/tender-parties", "/v1/quality-metrics")
+"""Lists whose rows are mostly others in another world, as they count its rows."""
 _CHANGED = 0.04
 _LISTS: list[tuple[str, dict[str, str]]] = [
     (f"/v1/fundamentals/{RETAILER}", {}),
@@ -110,9 +112,10 @@ def rows_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def content(value: Any) -> Any:
-    """A value without what depends on when and from which file it was captured."""
+    """A value without what depends on its capture, on rows before it, or on how many there are."""
     if isinstance(value, dict):
-        return {name: content(one) for name, one in value.items() if name not in _PROVENANCE}
+        left_out = _PROVENANCE | _COUNTS
+        return {name: content(one) for name, one in value.items() if name not in left_out}
     return [content(one) for one in value] if isinstance(value, list) else value
 
 
@@ -176,7 +179,7 @@ def _make(folder: Path, seed: int) -> Path:
 
 @pytest.fixture(scope="module", params=[11, 12])
 def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worlds]:
-    shared = {"cursor_secret": "one for both", "per_minute_professional": "1000000"}
+    shared: dict[str, Any] = {"cursor_secret": "one for both", "per_minute_professional": "1000000"}
     one = _make(tmp_path_factory.mktemp("one"), request.param)
     other = _make(tmp_path_factory.mktemp("other"), request.param + 100)
     with (
@@ -195,7 +198,7 @@ def test_a_list_goes_on_behind_the_same_row_in_any_edition(
     whole = rows_of(worlds.page(worlds.one, path, {**query, "limit": "10000"}))
     there = rows_of(worlds.page(worlds.other, path, {**query, "limit": "10000"}))
     in_both = counted(whole) & counted(there)
-    assert sum(in_both.values()) > min(len(whole) // 4, 2)
+    assert path.startswith(_ALL_COUNTS) or sum(in_both.values()) > min(len(whole) // 4, 2)
     drawn = random.Random(f"{path}{query}")
     served: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}

@@ -89,6 +89,7 @@ def test_pages_go_on_in_the_current_edition_once_their_own_is_no_longer_kept(des
     first = desk.publish()
     with desk.serve() as asked:
         page = asked.get("/v1/tenders", limit=4)
+        last = first
         for name in "bcd":
             newer = release(name, "2026-01-01T00:00:00Z")
             desk.ingest("portal-za", f"{name}.json", package(newer))

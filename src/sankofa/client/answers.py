@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 Row_co = TypeVar("Row_co", covariant=True)
 
+
+def next_page(name: str, page: "Answer[Any]") -> dict[str, object]:
+    """The arguments that lead from one page to the next.
+
+    Changes name their edition, so that a copy never mixes two: once it is removed, that is a `Gone`.
+    """
+    following: dict[str, object] = {"cursor": page.next_cursor}
+    return following | {"edition": page.edition} if name == "get_changes" else following
+
+
 _NEEDED = {"count", "edition", "truncated"}
 _TEXTS = ("edition", "as_of", "next_cursor", "since", "successor", "license")
 _ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor")

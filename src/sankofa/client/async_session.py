@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import httpx
 
-from sankofa.client.answers import Answer
+from sankofa.client.answers import Answer, next_page
 from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.errors import UpgradeRequired
 from sankofa.client.exchange import Exchange, Outcome, Reply, Request, Retries, read_json
@@ -130,8 +130,7 @@ class AsyncSession(SessionBase):
             yield page
             if page.next_cursor is None:
                 return
-            # with the edition, so that its removal during the walk is reported as Gone
-            arguments |= {"cursor": page.next_cursor, "edition": page.edition}
+            arguments |= next_page(name, page)
 
     async def _each_row(self, pages: AsyncIterator[Answer[Any]]) -> AsyncIterator[Any]:
         async for page in pages:

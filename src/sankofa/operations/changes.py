@@ -54,7 +54,8 @@ async def get_changes(
     `edition` for the next time. Rows are those in force: every vintage of a fact, the latest of a macro
     value, current identifiers. Derived values are asked for, not followed.
     Ordered by dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
-    short and still have a `next_cursor`. An edition that is no longer kept is a 410: start again.
+    short and still have a `next_cursor`. `edition` is that of the first page; where it is
+    removed meanwhile, the pages go on in the current one, and `since` with it is a 410: start again.
     Needs the starter tier or above.
     """
     filters = f"changes|{since or ''}|{dataset or ''}"

@@ -134,7 +134,7 @@ TenderCountryParameter = Annotated[str, Country(), "ISO 3166-1 alpha-2 code, in 
 ReleasedFromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
 CursorParameter = Annotated[
     str | None,
-    Text(r"^[A-Za-z0-9_-]{1,1200}$", longest=1200),  # an example would be a cursor that leads nowhere
+    Text(r"^[A-Za-z0-9_-]{1,3600}$", longest=3600),  # an example would be a cursor that leads nowhere
     "`next_cursor` of the previous page, verbatim.",
 ]
 TenderQueryParameter = Annotated[

@@ -95,8 +95,9 @@ async def search_tenders(
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
     Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
-    verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so that
-    it gives every release exactly once. `ocid` gives one process. People are withheld: `withheld_parties`
+    verbatim with the same filters; null on the last page. Pages stay on the edition of the first one while
+    it is kept, so that every release comes exactly once; then they go on in the current one. `ocid` gives
+    one process. People are withheld: `withheld_parties`
     counts them.
     """
     words = tuple(sorted(searched_words(query))) if query is not None else None

@@ -16,6 +16,8 @@ from sankofa.edition.format.row_blocks import Run
 SortKey = tuple[int | str, ...]
 """The values of the sort fields of a row; an unknown value is an empty text."""
 
+LONGEST_TEXT: Final = 200
+"""Characters of a text that a sort key keeps."""
 _TAILS: Final = (4_096, 65_536)
 
 
@@ -45,7 +47,7 @@ class RowOrder:
         """The sort key of an encoded row."""
         fields = self._decode(row)
         if self._plain:
-            return tuple(["" if (value := getattr(fields, name)) is None else value for name in self._plain])
+            return tuple([_shortened(getattr(fields, name)) for name in self._plain])
         return tuple(_first(fields, paths) for paths in self._paths)
 
     def is_behind(self, key: Sequence[int | str], other: Sequence[int | str]) -> bool:
@@ -68,8 +70,15 @@ def _first(fields: Any, paths: tuple[list[str], ...]) -> int | str:
         if member and value is not None:
             value = value.get(member[0])
         if value is not None:
-            return bytes(value).decode() if isinstance(value, msgspec.Raw) else value
+            return bytes(value).decode() if isinstance(value, msgspec.Raw) else _shortened(value)
     return ""
+
+
+def _shortened(value: int | str | None) -> int | str:
+    """What a key keeps of a value: a cursor is part of an address."""
+    if isinstance(value, str):
+        return value[:LONGEST_TEXT]
+    return "" if value is None else value
 
 
 def last_row(run: Run) -> bytes:

@@ -18,7 +18,7 @@ import msgspec
 from sankofa.edition.format.day_index import DayRows
 from sankofa.edition.format.keys import PROCESSES, TENDERS, TENDERS_PER_BLOCK, process_list
 from sankofa.edition.format.row_blocks import Run
-from sankofa.edition.format.row_order import SortKey
+from sankofa.edition.format.row_order import LONGEST_TEXT, SortKey
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.turns import Turns
@@ -239,7 +239,7 @@ def tender_key(row: bytes) -> SortKey:
     """The sort key of a row of tenders: release date, ocid, release id and country."""
     compact = without_release(row) if _RELEASE in row else row
     fields = (*_sort_fields(compact), _text(compact, b'"country":"'))
-    return tuple(str(field, "utf-8") for field in fields)
+    return tuple(str(field[:LONGEST_TEXT], "utf-8", "ignore") for field in fields)
 
 
 async def find_of_country(edition: Edition, country: str, key: SortKey) -> Start:
@@ -267,7 +267,8 @@ async def _number_behind(edition: Edition, country: str, key: SortKey) -> int:
         if first + number >= end:
             return True
         block, row = divmod(first + number, TENDERS_PER_BLOCK)
-        return ((await _briefs(edition, country, block))[row].place, country) > place
+        instant, *ids = (await _briefs(edition, country, block))[row].place
+        return ((instant, *(one[:LONGEST_TEXT] for one in ids)), country) > place
 
     return first if await is_past(0) else first + 1 + await last_before(is_past)
 

@@ -44,9 +44,7 @@ def test_core_line_items_come_first_whatever_texts_rows_have(
     seen: list[int] = []
     start: tuple[int | str, ...] = ()
     while rows:
-        page = wait(
-            core_first(edition, StatementRows("K", 1, int(Mode.LATEST), ANY_TAG), limit, start)
-        )
+        page = wait(core_first(edition, StatementRows("K", 1, int(Mode.LATEST), ANY_TAG), limit, start))
         assert page is not None
         seen += [json.loads(bytes(row))["n"] for row in page.runs]
         if page.following is None:
