@@ -32,8 +32,9 @@ class Methods(Session):
         remember `edition` for the next time. Rows are those in force: every vintage of a fact, the latest
         of a macro value, current identifiers. Derived values are asked for, not followed. Ordered by
         dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
-        short and still have a `next_cursor`. An edition that is no longer kept is a 410: start again. Needs
-        the starter tier or above.
+        short and still have a `next_cursor`. `edition` is that of the first page; where it is removed
+        meanwhile, the pages go on in the current one, and `since` with it is a 410: start again. Needs the
+        starter tier or above.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -952,9 +953,9 @@ class Methods(Session):
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
-        verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
-        that it gives every release exactly once. `ocid` gives one process. People are withheld:
-        `withheld_parties` counts them.
+        verbatim with the same filters; null on the last page. Pages stay on the edition of the first one
+        while it is kept, so that every release comes exactly once; then they go on in the current one.
+        `ocid` gives one process. People are withheld: `withheld_parties` counts them.
 
         `all` walks every page, and gives them as one answer.
         """
