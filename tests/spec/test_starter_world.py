@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sankofa.model.identifiers import cik, service_id
 from tests.live import LiveServer, run
 
 STARTER = Path(str(files("sankofa").joinpath("starter")))
@@ -68,6 +69,25 @@ def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(
     facts = rows(starter_part_server, f"/v1/fundamentals/{match['service_id']}?as_of=2013-12-31")
     assert facts
     assert all(row["available_at"] <= "2013-12-31" for row in facts)
+
+
+@pytest.mark.rule("FUND-10")
+def test_gold_fields_sales_of_gold_are_its_revenue(starter_part_server: LiveServer) -> None:
+    """By the arithmetic of its filings; as a tagged part of revenue they keep their own name."""
+    path = f"/v1/fundamentals/{service_id(cik(1172724))}"
+    found = rows(starter_part_server, f"{path}?line_items=revenue&period_type=FY&as_of=2014-12-31")
+    gold = {r["period_end"] for r in found if r["concept"] == "us-gaap:GoldProductsAndServicesRevenue"}
+    assert {"2008-06-30", "2009-06-30", "2010-06-30", "2011-12-31", "2012-12-31", "2013-12-31"} <= gold
+    names = {(r["period_type"], r["fiscal_year"]) for r in balances(starter_part_server, path, "2010-12-31")}
+    assert len(names) == 1
+    assert {r["period_type"] for r in balances(starter_part_server, path, "2013-10-01")} == {"other"}
+
+
+def balances(server: LiveServer, path: str, day: str) -> list[dict[str, Any]]:
+    """The balances of a day, in every vintage."""
+    answer = server.get(f"{path}?vintages=all&limit=10000", server.key("starter"))
+    found: list[dict[str, Any]] = answer.json()["data"]
+    return [r for r in found if r["period_end"] == day and r["period_start"] is None]
 
 
 @pytest.mark.deep

@@ -7,13 +7,14 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 from sankofa.derive.issuers import Issuer
+from sankofa.derive.proven_items import item_of
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import filed, issuer_fields, issuer_panel
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
 from sankofa.model.field_docs import doc, one_of
-from sankofa.model.line_items import LINE_ITEMS, line_item
+from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.rows import Figure
 from sankofa.model.vintages import vintages
 
@@ -70,7 +71,7 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
     for identity, reports in issuer.reports.items():
         for observation in _observed(issuer, identity, reports):
             concept, unit, _, period_start = identity
-            sort_key = (-observation.day, line_item(concept), concept, unit, period_start)
+            sort_key = (-observation.day, item_of(identity, issuer.reports), concept, unit, period_start)
             observations.append((sort_key, observation))
     observations.sort(key=lambda pair: pair[0])
     yield from (observation for _, observation in observations)
@@ -78,7 +79,7 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
 
 def _observed(issuer: Issuer, identity: Identity, reports: list[Report]) -> Iterator[Observation]:
     concept, unit, period_end, period_start = identity
-    item, end = line_item(concept), ordinal(period_end)
+    item, end = item_of(identity, issuer.reports), ordinal(period_end)
     if len(reports) == 1 or item not in LINE_ITEMS:
         return
     history = vintages(reports, end)

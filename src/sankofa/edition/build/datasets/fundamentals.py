@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from sankofa.derive.issuers import Issuer
+from sankofa.derive.proven_items import item_of
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import PreparedKeyRows, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
@@ -34,7 +35,6 @@ from sankofa.model.facts import (
     record_ref,
     source_of,
 )
-from sankofa.model.line_items import line_item
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FactRow, FundamentalsRow, wire
 from sankofa.model.vintages import Vintage, vintages, visibilities
@@ -67,7 +67,7 @@ def _entries(issuer: Issuer) -> list[Entry]:
     for identity, reported in issuer.reports.items():
         concept, unit, period_end, period_start = identity
         end = ordinal(period_end)
-        item = line_item(concept)
+        item = item_of(identity, issuer.reports)
         for vintage in vintages(reported, end):
             row = fact_row(issuer, identity, vintage, item)
             order = (-end, row.period_type, item, vintage.number, concept, unit, period_start)

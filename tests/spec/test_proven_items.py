@@ -1,0 +1,105 @@
+"""A concept that is a line item at one issuer and a part of it at another: its filing proves which."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.model.identifiers import cik, service_id
+from tests.live import LiveServer, run
+
+GOLD = "GoldProductsAndServicesRevenue"
+PRETAX = (
+    "IncomeLossFromContinuingOperationsBeforeIncomeTaxes"
+    "MinorityInterestAndIncomeLossFromEquityMethodInvestments"
+)
+ALL, PART, UNPROVEN = 9999900081, 9999900082, 9999900083
+FIGURES = {
+    GOLD: 900,
+    "CostsAndExpenses": 700,
+    "NonoperatingIncomeExpense": -50,
+    PRETAX: 150,
+    "NetIncomeLoss": 110,
+}
+FILED = {
+    ALL: FIGURES,
+    PART: {**FIGURES, GOLD: 800, "Revenues": 900},
+    UNPROVEN: {**FIGURES, GOLD: 800},
+}
+
+
+def companyfacts(path: Path, number: int) -> Path:
+    concepts: dict[str, Any] = {}
+
+    def file(concept: str, value: int, year: int, filed: int) -> None:
+        told = concepts.setdefault(concept, {"units": {"USD": []}})["units"]["USD"]
+        accession = f"00{number}-{filed % 100}-000001"
+        period = {"start": f"{year}-01-01", "end": f"{year}-12-31"}
+        told.append({**period, "val": value, "accn": accession, "filed": f"{filed}-04-20"})
+
+    for year in (2012, 2013):
+        for concept, value in FILED[number].items():
+            file(concept, value, year, year + 1)
+    if number == ALL:  # a later report has the year under the usual name too, as restated
+        file("Revenues", 910, 2013, 2015)
+        file(GOLD, 890, 2013, 2015)
+    document = {"cik": number, "entityName": f"Mine {number}", "facts": {"us-gaap": concepts}}
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.fixture(scope="module")
+def mines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    folder = tmp_path_factory.mktemp("mines")
+    home = folder / "home"
+    files = [companyfacts(folder / f"{number}.json", number) for number in FILED]
+    done = run(home, "ingest", "--strict", "sec-companyfacts", *files)
+    assert done.returncode == 0, done.stderr
+    assert run(home, "publish").returncode == 0
+    with LiveServer(home) as live:
+        yield live
+
+
+def rows(server: LiveServer, number: int, path: str, query: str = "") -> list[dict[str, Any]]:
+    answer = server.get(f"/v1/{path}/{service_id(cik(number))}?{query}", server.key("starter"))
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["data"]
+    return found
+
+
+@pytest.mark.rule("FUND-10")
+def test_a_concept_that_the_filing_proves_to_be_revenue_is_revenue(mines: LiveServer) -> None:
+    found = rows(mines, ALL, "fundamentals", "line_items=revenue&as_of=2014-12-31")
+    assert {(r["period_end"], r["concept"], r["value_reported"]) for r in found} == {
+        (f"{year}-12-31", f"us-gaap:{GOLD}", 900) for year in (2012, 2013)
+    }
+    metrics = {r["metric"]: r for r in rows(mines, ALL, "metrics", "as_of=2013-12-31")}
+    assert metrics["pretax_margin"]["value"] == pytest.approx(150 / 900)
+    assert "operating_margin" in metrics
+
+
+@pytest.mark.rule("FUND-10")
+def test_every_vintage_of_a_fact_has_the_name_of_its_first(mines: LiveServer) -> None:
+    found = rows(mines, ALL, "fundamentals", "line_items=revenue&vintages=all")
+    gold = [(r["vintage"], r["value_reported"]) for r in found if r["concept"] == f"us-gaap:{GOLD}"]
+    assert {(1, 900), (2, 890)} <= set(gold)
+
+
+@pytest.mark.rule("FUND-10")
+@pytest.mark.parametrize("number", [PART, UNPROVEN])
+def test_a_part_keeps_its_own_name(mines: LiveServer, number: int) -> None:
+    found = rows(mines, number, "fundamentals")
+    assert {r["line_item"] for r in found if r["concept"] == f"us-gaap:{GOLD}"} == {
+        "gold_products_and_services_revenue"
+    }
+
+
+@pytest.mark.rule("FUND-10")
+@pytest.mark.parametrize("number", [ALL, PART])
+def test_a_statement_has_one_revenue_for_a_period(mines: LiveServer, number: int) -> None:
+    found = [r for r in rows(mines, number, "statements") if r["line_item"] == "revenue"]
+    assert len(found) == len({r["period_end"] for r in found}) == 2
+    if number == PART:
+        assert {r["value_reported"] for r in found} == {900}
