@@ -1,11 +1,13 @@
-"""The Prometheus metrics of a service: what the workers count, added up and served by the supervisor."""
+"""The Prometheus metrics of a service: what the workers count, added up and served by a process of its own.
 
+It answers one scrape at a time and keeps a few connections: one that sends nothing costs no thread.
+"""
+
+import asyncio
 import json
 import os
-import shutil
-import tempfile
-import threading
-import time
+import signal
+import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -23,42 +25,47 @@ from prometheus_client.core import (
     InfoMetricFamily,
     Metric,
 )
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from sankofa import __version__
+from sankofa import settings as environment
 from sankofa.cli.clock import now
 from sankofa.cli.metrics import BYTES, SECONDS, Requests, WorkerCounts
+from sankofa.engines.datastore import Datastore
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.build_id import build_id
 from sankofa.replication.stores import open_store
-from sankofa.settings import Settings
 
 _LEDGER_SECONDS: Final = 15.0
+_REQUEST_SECONDS: Final = 5.0
+_MOST_CONNECTIONS: Final = 64
+_LONGEST_HEAD: Final = 16 << 10
+_HEAD_ENDS: Final = b"\r\n\r\n"
 _decode = msgspec.json.Decoder(WorkerCounts).decode
 
 
 class ServiceCollector(Collector):
     """Reads the files of the workers at each scrape. Counts of a worker that ended are kept."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        self._settings = settings
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._ended: list[WorkerCounts] = []
+        self._ended_path = folder / "ended.json"
+        self._ended = WorkerCounts()
+        if self._ended_path.exists():  # of the process before this one
+            self._ended = _decode(self._ended_path.read_bytes())
         self._ingested: dict[str, Counter[str]] = {}
-        self._lock = threading.Lock()
 
-    def watch_ledger(self) -> None:
-        """Read what was ingested every few seconds, in this thread, for as long as the process runs."""
-        store = open_store(self._settings)
+    async def watch_ledger(self, store: Datastore) -> None:
+        """Read what was ingested every few seconds."""
         while True:
             with suppress(OperatorError, StoreUnavailable):  # then the last that was read stands
-                self._ingested = _by_source(store.captured())
-            time.sleep(_LEDGER_SECONDS)
+                self._ingested = await asyncio.to_thread(lambda: _by_source(store.captured()))
+            await asyncio.sleep(_LEDGER_SECONDS)
 
     def collect(self) -> Iterator[Metric]:
-        with self._lock:
-            running = self._read()
-            total = _added_up([*self._ended, *running.values()])
+        running = self._read()
+        total = _added_up([self._ended, *running.values()])
         yield from _request_metrics(total)
         yield from _state_metrics(running.values())
         yield from _worker_metrics(running)
@@ -70,7 +77,7 @@ class ServiceCollector(Collector):
     def _read(self) -> dict[int, WorkerCounts]:
         """The counts of each running worker by its process; those of the others are put by."""
         running: dict[int, WorkerCounts] = {}
-        for path in sorted(self._folder.glob("*.json")):
+        for path in sorted(self._folder.glob("[0-9]*.json")):
             pid = int(path.stem)
             try:
                 counts = _decode(path.read_bytes())
@@ -79,25 +86,57 @@ class ServiceCollector(Collector):
             if _is_running(pid):
                 running[pid] = counts
             else:
-                self._ended.append(counts)
+                self._ended = _added_up([self._ended, counts])
+                self._ended_path.write_bytes(msgspec.json.encode(self._ended))
                 path.unlink(missing_ok=True)
         return running
 
 
-def serve_metrics(settings: Settings) -> tuple[Path, int]:
-    """Serve them from a thread; the folder that the workers write to, and the descriptor of the socket."""
-    folder = Path(tempfile.mkdtemp(prefix="sankofa-metrics-"))
-    collector = ServiceCollector(settings, folder)
+def serve_metrics(folder: Path, listener: socket.socket) -> None:
+    """Serve the counts in the folder until told to stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the supervisor ends this process
+    collector = ServiceCollector(folder)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
-    try:
-        server, _ = start_http_server(int(settings.metrics_port), settings.metrics_host, registry)
-    except OSError as failure:
-        shutil.rmtree(folder, ignore_errors=True)
-        address = f"{settings.metrics_host}:{settings.metrics_port}"
-        raise OperatorError(f"cannot serve metrics on {address}: {failure.strerror}") from failure
-    threading.Thread(target=collector.watch_ledger, name="watch-ledger", daemon=True).start()
-    return folder, server.socket.fileno()
+    asyncio.run(_serve(collector, registry, listener))
+
+
+async def _serve(collector: ServiceCollector, registry: CollectorRegistry, listener: socket.socket) -> None:
+    connections: dict[asyncio.StreamWriter, None] = {}
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while len(connections) >= _MOST_CONNECTIONS:  # the oldest has had the most time
+            connections.pop(oldest := next(iter(connections)))
+            oldest.transport.abort()
+        connections[writer] = None
+        try:
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                writer.write(_answered(await reader.readuntil(_HEAD_ENDS), registry))
+                await writer.drain()
+        except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+            writer.transport.abort()
+        finally:
+            connections.pop(writer, None)
+            writer.close()
+
+    server = await asyncio.start_server(answer, sock=listener, limit=_LONGEST_HEAD)
+    async with server:
+        await collector.watch_ledger(open_store(environment.load()))
+
+
+def _answered(head: bytes, registry: CollectorRegistry) -> bytes:
+    """The response to a request; the connection ends with it."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    method, _, target = first.partition(" ")
+    accept = next((line[7:] for line in lines if line[:7].lower() == "accept:"), "")
+    status, kind, body = "404 Not Found", "text/plain; charset=utf-8", b"Metrics are at /metrics.\n"
+    if method not in ("GET", "HEAD"):
+        status, body = "405 Method Not Allowed", b"GET and HEAD are answered.\n"
+    elif target.partition(" ")[0].partition("?")[0] == "/metrics":
+        encode, kind = choose_encoder(accept)
+        status, body = "200 OK", encode(registry)
+    headers = f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close"
+    return f"HTTP/1.1 {status}\r\n{headers}\r\n\r\n".encode() + (b"" if method == "HEAD" else body)
 
 
 def _by_source(captured: Iterable[tuple[str, str]]) -> dict[str, Counter[str]]:

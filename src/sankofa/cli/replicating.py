@@ -1,12 +1,5 @@
 """What `sankofa push` and `sankofa follow` do, and the follower beside a server."""
 
-import ctypes
-import multiprocessing
-import os
-import signal
-import sys
-import threading
-import time
 from contextlib import AbstractContextManager, closing, suppress
 from datetime import timedelta
 from typing import Final
@@ -30,9 +23,6 @@ from sankofa.replication.state import FollowState
 from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
 
-_PR_SET_PDEATHSIG: Final = 1
-_AGAIN_SECONDS: Final = 1.0
-_DESCRIPTORS: Final = 4096
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -100,33 +90,18 @@ def _only_follower(settings: Settings) -> AbstractContextManager[None]:
     return locked(settings.home / ".follow.lock", refusal="another process follows editions into this HOME")
 
 
-def start_follower(settings: Settings) -> None:
-    """Follow in a process of its own beside the workers, started again where it ends."""
-    _source(settings).close()  # an address that is none is told of now
+def check_followed(settings: Settings) -> None:
+    """Say what is wrong with the address that a server follows, before it starts. Raises SettingsError."""
+    _source(settings).close()
     address = urlsplit(settings.editions)
     if address.scheme == "http" and address.hostname not in _LOOPBACK:
         click.echo(
             "Warning: editions are followed over http://: whoever is on the way decides them.", err=True
         )
-    threading.Thread(target=_keep_following, name="follow-editions", daemon=True).start()
 
 
-def _keep_following() -> None:
-    while True:
-        process = multiprocessing.Process(target=_follow_beside, args=(os.getpid(),), daemon=True)
-        process.start()
-        process.join()
-        time.sleep(_AGAIN_SECONDS)
-
-
-def _follow_beside(server: int) -> None:
-    """In the process of the follower: it ends with the server, and holds none of its sockets."""
-    os.closerange(3, _DESCRIPTORS)
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != server:
-        return
+def follow_beside() -> None:
+    """Follow in a process of its own beside the workers, until it is told to stop."""
     settings = environment.load()
     configure(settings)
     with suppress(OperatorError):  # another follows into this HOME: its state is read

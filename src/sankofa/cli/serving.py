@@ -5,6 +5,8 @@ import os
 import shutil
 import signal
 import socket
+import tempfile
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from sankofa.cli.connections import ConnectionLimits
-from sankofa.cli.supervisor import Supervisor
+from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings, without_credentials
@@ -57,16 +59,18 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         )
     if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
         os.environ["SANKOFA_BASE_URL"] = address
-    metrics: tuple[Path, int] | None = None
+    companions: list[Companion] = []
+    metrics: tuple[Path, socket.socket] | None = None
     if settings.metrics_port:
-        from sankofa.cli.metrics_server import serve_metrics
-
-        metrics = serve_metrics(settings)
+        listener = _listen_for_metrics(settings)
+        metrics = Path(tempfile.mkdtemp(prefix="sankofa-metrics-")), listener
+        companions.append(Companion(partial(_serve_metrics, *metrics), (listener.fileno(),)))
         click.echo(f"Metrics at http://{settings.metrics_host}:{settings.metrics_port}/metrics")
     if settings.editions:
-        from sankofa.cli.replicating import start_follower
+        from sankofa.cli.replicating import check_followed, follow_beside
 
-        start_follower(settings)
+        check_followed(settings)
+        companions.append(Companion(follow_beside))
         click.echo(f"Following editions from {without_credentials(settings.editions)}")
     limits = ConnectionLimits.of(settings)
     server = Supervisor(
@@ -80,7 +84,8 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         runtime_mode=RuntimeModes.st,
         http1_settings=_HTTP1,
         limits=limits,
-        telemetry=metrics,
+        companions=companions,
+        metrics=metrics,
         backlog=_BACKLOG,
         backpressure=limits.connections,
         log_level=LogLevels.warning if settings.log_level != "debug" else LogLevels.debug,
@@ -97,6 +102,24 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     finally:
         if metrics is not None:
             shutil.rmtree(metrics[0], ignore_errors=True)
+
+
+def _listen_for_metrics(settings: Settings) -> socket.socket:
+    """Raises OperatorError."""
+    address = settings.metrics_host, int(settings.metrics_port)
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    try:
+        return socket.create_server(address, family=family)
+    except OSError as failure:
+        reason = f"cannot serve metrics on {address[0]}:{address[1]}: {failure.strerror}"
+        raise OperatorError(reason) from failure
+
+
+def _serve_metrics(folder: Path, listener: socket.socket) -> None:
+    """In a process of its own, which alone loads what it needs."""
+    from sankofa.cli.metrics_server import serve_metrics
+
+    serve_metrics(folder, listener)
 
 
 def _refuse_taken_port(host: str, port: int) -> None:

@@ -3,6 +3,10 @@
 The supervisor opens one listening socket per worker and keeps it: what the kernel queued for a worker that
 died is answered by its successor. Each worker beats in shared memory; one that stops beating is killed, and
 granian starts it anew. A worker whose supervisor is gone ends at once and lets the port go.
+
+The supervisor has no thread. It forks, and a fork copies the locks that other threads hold at that moment, so
+a worker could wait for one for ever. It looks after its processes between two waits of its main loop instead,
+and what needs threads runs in a process of its own.
 """
 
 import asyncio
@@ -13,11 +17,12 @@ import os
 import signal
 import socket
 import sys
-import threading
 import time
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from contextlib import suppress
 from functools import partial
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +40,43 @@ BEAT_SECONDS: Final = 0.5
 SILENT_SECONDS: Final = 4.0
 """A worker that did not turn its event loop for so long is replaced."""
 _START_SECONDS: Final = 120.0
+_AGAIN_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
+_DESCRIPTORS: Final = 4096
+
+
+class _Interrupt(SignalSafeEvent):
+    """What granian's main loop waits for. The supervisor watches its processes meanwhile."""
+
+    def __init__(self, watch: Callable[[], list[int]]) -> None:
+        """`watch` returns descriptors that become readable when there is something to look at."""
+        super().__init__()
+        self._watch = watch
+
+    def wait(self, timeout: float | None = None) -> bool:
+        while not super().wait(0):
+            wait([self._reader, *self._watch()], BEAT_SECONDS)
+        return True
+
+
+class Companion:
+    """A process beside the workers, started again where it ends."""
+
+    def __init__(self, run: Callable[[], None], needs: Sequence[int] = ()) -> None:
+        """`needs`: descriptors that it goes on using."""
+        self._target = partial(_run_companion, os.getpid(), run, needs)
+        self._process: BaseProcess | None = None
+        self._not_before = 0.0
+
+    def watch(self, now: float) -> list[int]:
+        """Start it where it does not run; the descriptor that tells of its end."""
+        if self._process is not None and not self._process.is_alive():
+            self._process = None
+            self._not_before = now + _AGAIN_SECONDS
+        if self._process is None and now >= self._not_before:
+            self._process = multiprocessing.Process(target=self._target, daemon=True)
+            self._process.start()
+        return [] if self._process is None else [self._process.sentinel]
 
 
 class Supervisor(MPServer):
@@ -45,13 +86,16 @@ class Supervisor(MPServer):
         self,
         *arguments: Any,
         limits: ConnectionLimits,
-        telemetry: tuple[Path, int] | None = None,
+        companions: Sequence[Companion] = (),
+        metrics: tuple[Path, socket.socket] | None = None,
         **options: Any,
     ) -> None:
-        """`telemetry`: the folder that workers tell their counts in, and the descriptor it is served on."""
+        """`metrics`: the folder in which workers tell their counts, and the socket they are served on."""
         super().__init__(*arguments, **options)
-        self.main_loop_interrupt = SignalSafeEvent()  # which granian's handlers set
-        self._telemetry = telemetry
+        self.main_loop_interrupt = _Interrupt(self._watch)
+        self._companions = companions
+        self._worker_metrics = metrics
+        self._looked = self._patient_until = 0.0
         self._limits = limits
         self._family = socket.AF_INET6 if ":" in self.bind_addr else socket.AF_INET
         self._listeners: list[socket.socket] = []
@@ -64,7 +108,7 @@ class Supervisor(MPServer):
         if sys.platform == "linux":
             self._ssp = None
             self._listeners = [self._listener() for _ in range(self.workers)]
-        threading.Thread(target=self._watch_beats, name="watch-workers", daemon=True).start()
+        self._watch()
 
     def _listener(self) -> socket.socket:
         listener = socket.socket(self._family, socket.SOCK_STREAM)
@@ -93,32 +137,41 @@ class Supervisor(MPServer):
         beating = partial(_beat, self._beats, idx, os.getpid())
         shedding = partial(shed_connections, self._limits, self._family, self.bind_port)
         folder = None
-        if self._telemetry is not None:
-            folder, descriptor = self._telemetry
-            others = [*others, descriptor]
+        if self._worker_metrics is not None:
+            folder, served_on = self._worker_metrics
+            others = [*others, served_on.fileno()]
         load = partial(_load, os.getpid(), others, (beating, shedding), folder)
         worker = super()._spawn_worker(idx, target, load)
+        worker._watch = lambda: None  # type: ignore[method-assign]  # granian's is a thread
         self._sso: Any = None  # else granian would close it as the one socket of all
         return worker
 
-    def _watch_beats(self) -> None:
-        looked = time.monotonic()
-        while True:
-            time.sleep(BEAT_SECONDS)
-            now = time.monotonic()
-            if now - looked > SILENT_SECONDS / 2:  # this process was stopped itself: the workers too, perhaps
-                looked = now
-                time.sleep(SILENT_SECONDS)
-                continue
-            looked = now
-            for worker in list(self.wrks):
-                last = self._beats[worker.idx]
-                allowed = SILENT_SECONDS if last else _START_SECONDS
-                if now - (last or worker.birth) > allowed and worker.is_alive():  # type: ignore[no-untyped-call]
-                    _log.error("worker-%d does not answer; replacing it", worker.idx + 1)
-                    self._beats[worker.idx] = now
-                    with suppress(ProcessLookupError):
-                        os.kill(worker.inner.pid, signal.SIGKILL)
+    def _watch(self) -> list[int]:
+        """Look after every process; the descriptors that tell when one ends."""
+        now = time.monotonic()
+        if now - self._looked > SILENT_SECONDS / 2:  # this process was stopped; the workers too, perhaps
+            self._patient_until = now + SILENT_SECONDS
+        self._looked = now
+        ends = [end for companion in self._companions for end in companion.watch(now)]
+        for worker in list(self.wrks):
+            if worker.is_alive():  # type: ignore[no-untyped-call]
+                ends.append(worker.inner.sentinel)
+                self._end_if_silent(worker, now)
+            elif worker.idx not in self.interrupt_children:
+                _log.error("worker-%d ended; starting another", worker.idx + 1)
+                self.interrupt_children.append(worker.idx)
+                self.main_loop_interrupt.set()
+        return ends
+
+    def _end_if_silent(self, worker: Any, now: float) -> None:
+        last = self._beats[worker.idx]
+        allowed = SILENT_SECONDS if last else _START_SECONDS
+        if now < self._patient_until or now - (last or worker.birth) <= allowed:
+            return
+        _log.error("worker-%d does not answer; replacing it", worker.idx + 1)
+        self._beats[worker.idx] = now
+        with suppress(ProcessLookupError):
+            os.kill(worker.inner.pid, signal.SIGKILL)
 
 
 async def _beat(beats: MutableSequence[Any], index: int, supervisor: int, _known: object) -> None:
@@ -134,13 +187,32 @@ def _load(
     supervisor: int, others: Sequence[int], duties: Sequence[Duty], metrics_folder: Path | None
 ) -> Application:
     """In the worker: end with the supervisor, let go of the others' sockets, and make the application."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != supervisor:
-        os._exit(1)
-    if multiprocessing.get_start_method(allow_none=True) in (None, "fork"):
+    _end_with(supervisor, signal.SIGKILL)
+    if _is_forked():
         for descriptor in others:
             with suppress(OSError):
                 os.close(descriptor)
     return application(duties, metrics_folder)
+
+
+def _run_companion(supervisor: int, run: Callable[[], None], needs: Sequence[int]) -> None:
+    """In the process of a companion: it ends with the supervisor, and holds none of its sockets."""
+    _end_with(supervisor, signal.SIGTERM)
+    if _is_forked():
+        first = 3
+        for descriptor in (*sorted(needs), _DESCRIPTORS):
+            os.closerange(first, descriptor)
+            first = descriptor + 1
+    run()
+
+
+def _end_with(supervisor: int, how: signal.Signals) -> None:
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, how, 0, 0, 0)
+    if os.getppid() != supervisor:
+        os._exit(1)
+
+
+def _is_forked() -> bool:
+    return multiprocessing.get_start_method(allow_none=True) in (None, "fork")
