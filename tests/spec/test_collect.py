@@ -274,6 +274,28 @@ def test_ids_are_posted_in_batches(home: Home) -> None:
     assert b"very-secret" not in written
 
 
+def test_no_credential_of_a_publisher_is_written_down(home: Home) -> None:
+    server = home.publisher
+    server.put("/signed/NY.GDP.MKTP.CD.csv?v=2&X-Amz-Signature=sign4ture&e=expir1ng", table(1, 2))
+    server.fail(
+        "/NY.GDP.MKTP.CD.csv?v=2&api_key=typ3d",
+        faults.redirect("/signed/NY.GDP.MKTP.CD.csv?v=2&X-Amz-Signature=sign4ture&e=expir1ng"),
+    )
+    server.put("/NY.GDP.MKTP.CD.csv?v=2&api_key=typ3d", table(1, 2))
+    headers = {"authorization": "Bearer be4rer", "X-Publisher-Pass": "p4ss", "Accept": "text/csv"}
+    home.source("gdp", "/NY.GDP.MKTP.CD.csv?v=2&api_key=typ3d", headers=headers)
+    home.collect()
+    assert server.asked[-1].path.startswith("/signed/")
+    assert server.asked[0].headers["x-publisher-pass"] == "p4ss"
+    files = {path.name: path.read_bytes() for path in home.path.rglob("*") if path.is_file()}
+    del files["sources.toml"]
+    for secret in (b"sign4ture", b"expir1ng", b"typ3d", b"be4rer", b"p4ss"):
+        assert not [name for name, content in files.items() if secret in content], secret
+    journal = next(content for name, content in files.items() if b"api_key=***" in content)
+    assert b"/signed/NY.GDP.MKTP.CD.csv?v=2&X-Amz-Signature=***&e=***" in journal
+    assert b"text/csv" in journal
+
+
 @pytest.mark.rule("COL-3")
 @pytest.mark.parametrize(
     ("url", "said"),

@@ -21,7 +21,7 @@ from sankofa import __version__
 from sankofa.collect import checks, partials
 from sankofa.collect.errors import CollectFailed, ReplyRefused, Stopped
 from sankofa.collect.network import HostRates, refuse_private_behind_proxy
-from sankofa.collect.plan import PlannedRequest, hide
+from sankofa.collect.plan import PlannedRequest, hide, without_credentials
 from sankofa.collect.state import LastReply
 from sankofa.engines.private_files import open_private
 from sankofa.sources.collecting import Collect
@@ -221,9 +221,9 @@ class Fetcher:
             call.method,
             call.public_url,
             status,
-            {name: hide(text, call.hidden) for name, text in sent.items() if name not in _CREDENTIALS},
+            {name: text if name.lower() in _JOURNALLED else "***" for name, text in sent.items()},
             {name: headers[name] for name in _REMEMBERED_HEADERS if name in headers},
-            hide(str(url), call.hidden) if str(url) != call.url else "",
+            without_credentials(hide(str(url), call.hidden), call.url) if str(url) != call.url else "",
             hashlib.sha256(call.body).hexdigest() if call.body else "",
         )
         etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
@@ -317,7 +317,11 @@ class Fetcher:
             return stream.tell(), digest
 
 
-_CREDENTIALS: Final = frozenset({"Authorization", "Cookie", "Proxy-Authorization"})
+_JOURNALLED: Final = frozenset(
+    {"user-agent", "accept", "accept-encoding", "accept-language", "content-type", "range", "if-range"}
+    | {"if-none-match", "if-modified-since", "from", "connection"}
+)
+"""Header fields whose values are written down. Any other may be a credential: publishers name them freely."""
 
 
 def _is_small(headers: Mapping[str, str]) -> bool:

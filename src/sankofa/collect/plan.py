@@ -16,6 +16,11 @@ from sankofa.sources.collecting import SECRETS, Collect, filled, variables_in
 
 _AXES: Final = ("country", "year", "quarter", "id")
 _LONGEST_NAME: Final = 120
+_CREDENTIAL_NAMES: Final = frozenset({"key", "sig", "pwd", "pass", "hmac", "jwt", "sid"})
+_CREDENTIAL_WORDS: Final = (
+    *("apikey", "accesskey", "subscriptionkey", "token", "secret", "signature", "password", "passwd"),
+    *("credential", "auth", "session"),
+)
 
 
 class PlannedRequest(NamedTuple):
@@ -33,12 +38,14 @@ class PlannedRequest(NamedTuple):
 
     @property
     def public_url(self) -> str:
-        return hide(self.url, self.hidden)
+        return without_credentials(hide(self.url, self.hidden))
 
     @property
     def key(self) -> str:
         """Tells this request from others: what is remembered of its last reply is kept under it."""
         sent = hashlib.sha256(self.body).hexdigest()[:16] if self.body else ""
+        if (shown := hide(self.url, self.hidden)) != self.public_url:  # pages told apart by a token
+            sent = f"{hashlib.sha256(shown.encode()).hexdigest()[:16]} {sent}"
         return f"{self.method} {self.public_url} {sent}".rstrip()
 
 
@@ -54,6 +61,29 @@ def hide(text: str, hidden: tuple[str, ...]) -> str:
     for secret in hidden:
         text = text.replace(secret, "***")
     return text
+
+
+def without_credentials(url: str, asked: str | None = None) -> str:
+    """An address without a password, and without the values of parameters that are named like credentials.
+
+    With `asked`, the address that a redirect began at, every value that was not asked for is left out too:
+    a publisher signs its addresses under names of its own.
+    """
+    parts = urlsplit(url)
+    known = None if asked is None else set(urlsplit(asked).query.split("&"))
+    pieces = []
+    for piece in parts.query.split("&"):
+        name, equals, _ = piece.partition("=")
+        keep = not _names_credential(name) and (known is None or piece in known)
+        pieces.append(piece if keep or not equals else f"{name}=***")
+    host = parts.netloc.rpartition("@")[2]
+    netloc = f"***@{host}" if host != parts.netloc else host
+    return parts._replace(netloc=netloc, query="&".join(pieces), fragment="").geturl()
+
+
+def _names_credential(name: str) -> bool:
+    letters = "".join(c for c in unquote(name).lower() if c.isalpha())
+    return letters in _CREDENTIAL_NAMES or any(word in letters for word in _CREDENTIAL_WORDS)
 
 
 def walks(
