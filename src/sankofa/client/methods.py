@@ -685,7 +685,7 @@ class Methods(Session):
         macro has no evidenced release date and is left out under any `as_of`, so that an answer with such a
         value says null for its own. An amount that is not published, or zero, is no fact. Each winner of an
         award has its whole amount, known from the day of the release that told it, not from the day of the
-        award.
+        award. `entity_name` is the name of today under any `as_of`.
 
         `all` walks every page, and gives them as one answer.
         """

@@ -492,7 +492,7 @@ class FactRow(Row):
     entity_id: str
     """An organisation's service_id, or an ISO 3166-1 alpha-3 code."""
     entity_name: str | None
-    """Of the organisation or country."""
+    """Name of the organisation or country; under `as_of` too, the name it has today."""
     country_iso3: str | None
     """ISO 3166-1 alpha-3 code of the entity's country."""
     dataset: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]

@@ -177,7 +177,9 @@ class FactRow(Row, frozen=True, kw_only=True):
         str, doc("`<dataset>:<record_ref>:<measure>`: names this vintage, the same in every edition.")
     ]
     entity_id: Annotated[str, doc("An organisation's service_id, or an ISO 3166-1 alpha-3 code.")]
-    entity_name: Annotated[str | None, doc("Of the organisation or country.")]
+    entity_name: Annotated[
+        str | None, doc("Name of the organisation or country; under `as_of` too, the name it has today.")
+    ]
     country_iso3: Annotated[str | None, doc("ISO 3166-1 alpha-3 code of the entity's country.")]
     dataset: Annotated[str, one_of(SKUS, "SKU.")]
     measure: Annotated[

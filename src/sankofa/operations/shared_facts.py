@@ -73,7 +73,8 @@ async def get_shared_facts(
     available by that day, and of that the latest vintage; annual macro has no evidenced release date and is
     left out under any `as_of`, so that an answer with such a value says null for its own. An
     amount that is not published, or zero, is no fact. Each winner of an award has its whole amount, known
-    from the day of the release that told it, not from the day of the award.
+    from the day of the release that told it, not from the day of the award. `entity_name` is the name of
+    today under any `as_of`.
     """
     issuer = _issuer(entity_id)
     dataset = _dataset(issuer, country, dataset)

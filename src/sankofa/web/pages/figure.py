@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
+from typing import Final
 
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web import data
@@ -10,6 +11,8 @@ from sankofa.web.charts.drawing import KnownValue, step_chart
 from sankofa.web.labels import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
+
+_IDENTITY: Final = ("period_end", "period_start", "concept", "unit")
 
 
 @page("/company/{service_id}/figure", "line_item", "period_end", "period_start", "concept", "unit", "as_of")
@@ -20,15 +23,11 @@ async def figure(visit: Visit) -> View:
     if not line_item:
         raise InvalidParameter("line_item", "required")
     as_of = visit.day()
-    result = await data.vintages(visit, service_id, line_item)
-    asked = {name: visit.given(name) or None for name in ("period_end", "period_start", "concept", "unit")}
-    rows = [row for row in result.rows if all(v is None or row[k] == v for k, v in asked.items())]
-    if not rows:
-        raise NotFound("No such figure is known of this company.")
-    newest = max(rows, key=lambda row: (row["period_end"], row["available_at"]))
-    same = ("period_end", "period_start", "concept", "unit")
-    rows = [row for row in rows if all(row[name] == newest[name] for name in same)]
+    every = (await data.vintages(visit, service_id, line_item)).rows
+    newest = await _chosen(visit, service_id, line_item, every)
+    rows = [row for row in every if all(row[name] == newest[name] for name in _IDENTITY)]
     rows.sort(key=lambda row: row["vintage"])
+    rows = rows or [newest]  # the tier holds the others back
     entity = (await visit.ask("get_entity", service_id=service_id, shown=False)).first
     name = entity["legal_name"] or service_id
     known = [row for row in rows if row["available_at"] <= as_of.isoformat()]
@@ -44,6 +43,27 @@ async def figure(visit: Visit) -> View:
         "then": known[-1] if known else None,
     }
     return View("figure.html", f"{title} · {name}", context, (chart,) if chart else (), ("figure",))
+
+
+async def _chosen(visit: Visit, service_id: str, line_item: str, every: list[Row]) -> Row:
+    """The figure that the address names: of the latest period known that day. Raises NotFound.
+
+    Where none was known that day, it is the one that became known first: no later filing changes either.
+    """
+    asked = {name: visit.given(name) for name in _IDENTITY if visit.given(name)}
+
+    def is_asked(row: Row) -> bool:
+        return all(row[name] == text for name, text in asked.items())
+
+    day = visit.day().isoformat()
+    known = await visit.ask(
+        "get_fundamentals", shown=False, service_id=service_id, line_items=line_item, as_of=day
+    )
+    if rows := [row for row in known.rows if is_asked(row)]:
+        return max(rows, key=lambda row: (row["period_end"], row["available_at"]))
+    if rows := [row for row in every if is_asked(row)]:
+        return min(rows, key=lambda row: (row["available_at"], row["period_end"], row["vintage"]))
+    raise NotFound("No such figure is known of this company.")
 
 
 def vintage_chart(visit: Visit, rows: list[Row], title: str, as_of: date | None = None) -> Chart | None:

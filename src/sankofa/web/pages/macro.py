@@ -36,12 +36,17 @@ async def series(visit: Visit) -> View:
         today_rows = _one(await _values(visit, key, visit.today, shown=True, most=_MOST_VALUES, **span))
     if not today_rows:
         raise NotFound(f"No series {key} is known.")
-    revised = _revisions(then_rows, today_rows)
+    unit, unit_today = (then_rows or today_rows)[-1]["unit"], today_rows[-1]["unit"]
+    is_rebased = unit != unit_today
+    revised = [] if is_rebased else _revisions(then_rows, today_rows)
     charts = [_against(visit, then_rows, today_rows, as_of), _sizes(visit, revised)]
     context: dict[str, Any] = {
         "series": key,
         "row": today_rows[0],
         "as_of": as_of,
+        "unit": unit,
+        "unit_today": unit_today,
+        "is_rebased": is_rebased,
         "known": len(then_rows),
         "revised": len(revised),
         "revisions": revised,
