@@ -128,3 +128,16 @@ def test_every_kind_of_missing_day_is_unknown() -> None:
     with pytest.raises(LookAhead) as raised:
         look_ahead_check(frame, DAY)
     assert (len(raised.value.late), len(raised.value.unknown)) == (0, 3)
+
+
+def test_a_statement_is_checked_cell_by_cell(client: Client) -> None:
+    frame = client.statement("DC8342E4A6CD9A7F25CAC383F4", as_of="2024-12-31")
+    look_ahead_check(frame, "2024-12-31")
+    with pytest.raises(LookAhead) as raised:
+        look_ahead_check(frame, "2022-12-31")
+    assert raised.value.late
+    assert {"line_item", "period_end", "available_at"} <= set(raised.value.late[0])
+    older = frame[[column for column in frame.columns if column.year < 2021]]
+    look_ahead_check(older, "2024-12-31")
+    answer = client.get_statement("DC8342E4A6CD9A7F25CAC383F4", as_of="2024-12-31", shape="wide")
+    look_ahead_check(answer, "2024-12-31")

@@ -90,6 +90,24 @@ def test_a_ticker_or_an_lei_is_as_good_as_a_service_id(
     assert raised.value.matches == []
 
 
+def test_a_bare_ticker_or_an_exact_name_is_as_good_as_a_service_id(client: Client) -> None:
+    listed: Any = client.get_entity(RIFTLINE).rows[0]
+    expected = client.get_fundamentals(RIFTLINE).rows
+    for identifier in (listed["listings"][0]["ticker"], listed["legal_name"], listed["legal_name"].lower()):
+        assert client.get_fundamentals(identifier).rows == expected, identifier
+    with pytest.raises(UnknownIdentifier, match="Riftline Sample Telecom PLC"):
+        client.get_fundamentals("Riftline")
+
+
+def test_the_advice_of_a_warning_can_be_followed(client: Client, server: LiveServer, sample_key: str) -> None:
+    assert len(client.universe(all=True)) == len(client.universe()) == client.list_issuers(all=True).count
+    with pytest.warns(TruncatedWarning, match="all=True walks every page"):
+        client.search_tenders(country="ZA").to_pandas()
+    refused = pytest.warns(TruncatedWarning, match="the tier of your key serves no more")
+    with Client(sample_key, server.url) as sample, refused:
+        sample.search_tenders(country="ZA", all=True).to_pandas()
+
+
 def test_nothing_in_the_place_of_an_id_is_said_before_anything_is_sent(client: Client) -> None:
     nothing: Any = None
     for value in (nothing, ""):

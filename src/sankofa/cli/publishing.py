@@ -5,7 +5,9 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import click
@@ -41,9 +43,17 @@ _WORTH_PROCESSES: Final = 256
 
 
 def ingest_files(
-    settings: Settings, source_id: str, paths: Iterable[Path], *, clock_is_right: bool = False
+    settings: Settings,
+    source_id: str,
+    paths: Iterable[Path],
+    *,
+    clock_is_right: bool = False,
+    dry_run: bool = False,
 ) -> Summary:
-    """Read files of a source into the ledger, with a progress bar on a terminal."""
+    """Read files of a source into the ledger, with a progress bar on a terminal.
+
+    With `dry_run` nothing is written: where there is no ledger yet, one is made in a folder for the moment.
+    """
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
     paths = list(paths)
@@ -51,7 +61,7 @@ def ingest_files(
     in_home = list(settings.home.glob("*"))  # before this command itself changes any
     witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
     with (
-        open_ledger(settings) as ledger,
+        _ledger_to_try(settings) if dry_run else open_ledger(settings) as ledger,
         progress_bar(source_id, len(files)) as progress,
         without_cycle_collection(),
     ):
@@ -66,8 +76,23 @@ def ingest_files(
             started=lambda p: progress(p.name),
             limits=Limits.of(settings),
             folders=[path for path in paths if path.is_dir()],
-            vault=open_vault(settings),
+            vault=None if dry_run else open_vault(settings),
+            dry_run=dry_run,
         )
+
+
+@contextmanager
+def _ledger_to_try(settings: Settings) -> Iterator[Ledger]:
+    """The ledger, or an empty one elsewhere where HOME has none: what is only tried leaves nothing there."""
+    if settings.datastore != "sqlite:" or (settings.home / "ledger.sqlite").is_file():
+        with open_ledger(settings) as ledger:
+            yield ledger
+        return
+    with (
+        TemporaryDirectory(prefix="sankofa-try-") as folder,
+        open_ledger(replace(settings, home=Path(folder))) as ledger,
+    ):
+        yield ledger
 
 
 def open_vault(settings: Settings) -> Vault | None:

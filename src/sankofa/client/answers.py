@@ -46,6 +46,7 @@ class Answer(Generic[Row_co]):
     def __init__(self, endpoint: Endpoint, reply: Reply, *, limited: bool = True) -> None:
         self._endpoint = endpoint
         self._silent = limited
+        self._is_cut_by_tier = False
         self._columns: bytes | None = None
         if reply.headers.get("content-type", "").startswith(ARROW):
             self._columns = reply.body
@@ -150,13 +151,22 @@ class Answer(Generic[Row_co]):
     def _repr_html_(self) -> str:
         return html_table(repr(self), self.license, cast("frames.Rows", self.rows))
 
+    def cut_by_tier(self) -> "Answer[Row_co]":
+        """This answer, known to be all that the tier of the key serves."""
+        self._is_cut_by_tier = True
+        return self
+
     def _warn(self) -> None:
         """Once: where nobody asked for so few."""
         if self.truncated and not self._silent:
             self._silent = True
+            advice = "limit= asks for more, up to what the tier of your key serves"
+            if self._is_cut_by_tier:
+                advice = "the tier of your key serves no more"
+            elif self.next_cursor is not None:
+                advice = "all=True walks every page, limit= asks for so many"
             warnings.warn(
-                f"{self._endpoint.path}: the first {self.count} rows, and more matched: all=True walks every "
-                "page, limit= asks for so many",
+                f"{self._endpoint.path}: the first {self.count} rows, and more matched: {advice}",
                 TruncatedWarning,
                 stacklevel=3,
             )

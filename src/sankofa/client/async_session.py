@@ -13,7 +13,7 @@ from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.errors import UpgradeRequired
 from sankofa.client.exchange import Exchange, Outcome, Reply, Request, Retries, read_json
 from sankofa.client.files import file_request, part_path, remove_part_file, verified_file
-from sankofa.client.identifiers import service_id_of, to_look_up
+from sankofa.client.identifiers import NAME, named_by, service_id_of, to_look_up
 from sankofa.client.notebook import progress
 from sankofa.client.panels import Engine, scan
 from sankofa.client.session_base import (
@@ -115,13 +115,17 @@ class AsyncSession(SessionBase):
             except UpgradeRequired:
                 if arguments.get("limit") is not None or pages:
                     raise
-                return await self._ask(name, **arguments)  # as much as the sample tier serves
+                return (await self._ask(name, **arguments)).cut_by_tier()  # as much as the sample tier serves
         return pages[0].with_pages(pages[1:])
 
     async def _identify(self, kind: str, identifier: str) -> str:
         if identifier not in self._service_ids:
-            matches = await self._ask("find_by_identifier", id_type=kind, id_value=identifier)
-            self._service_ids[identifier] = service_id_of(identifier, matches)
+            if kind == NAME:
+                matches = await self._ask("search", q=identifier, type="organisation")
+                self._service_ids[identifier] = named_by(identifier, matches)
+            else:
+                matches = await self._ask("find_by_identifier", id_type=kind, id_value=identifier)
+                self._service_ids[identifier] = service_id_of(identifier, matches)
         return self._service_ids[identifier]
 
     async def _walk(self, name: str, **arguments: object) -> AsyncIterator[Answer[Any]]:

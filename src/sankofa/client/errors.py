@@ -113,7 +113,7 @@ class InvalidAnswer(SankofaError):
 
 
 class UnknownIdentifier(SankofaError, LookupError):
-    """No organisation has that ticker, LEI or ISIN; or more than one, then all of them are in `matches`."""
+    """No organisation has that ticker, LEI, ISIN or name; or several have it, which are in `matches`."""
 
     def __init__(self, message: str, matches: list[str]) -> None:
         super().__init__(message)

@@ -22,7 +22,7 @@ def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = Fal
     (`observed_at`) says nothing of when it was public, and is not looked at.
     """
     day = day_of(as_of) if isinstance(as_of, date) else date.fromisoformat(as_of)
-    rows = frame.rows if isinstance(frame, Answer) else frame
+    rows = _rows(frame)
     columns = _names(rows)
     known = next((name for name in KNOWN_SINCE if name in columns), None)
     if known is None and len(rows):
@@ -47,6 +47,26 @@ def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = Fal
             _select(rows, late),
             _select(rows, unknown),
         )
+
+
+def _rows(frame: Any) -> Any:
+    """The rows to look at. A wide statement says of each of its cells since when it is known."""
+    rows = frame.rows if isinstance(frame, Answer) else frame
+    if hasattr(frame, "columns"):
+        by_item = getattr(frame, "attrs", {}).get("cells")
+        shown = {str(column)[:10] for column in frame.columns}
+    else:
+        is_wide = len(rows) and isinstance(rows[0].get("cells"), dict)
+        by_item = {row["line_item"]: row["cells"] for row in rows} if is_wide else None
+        shown = None
+    if by_item is None:
+        return rows
+    return [
+        {"line_item": item, "period_end": end, **cell}
+        for item, cells in by_item.items()
+        for end, cell in cells.items()
+        if shown is None or (end in shown and item in frame.index)
+    ]
 
 
 def _names(rows: Any) -> Sequence[str]:

@@ -16,7 +16,7 @@ from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.errors import UpgradeRequired
 from sankofa.client.exchange import Exchange, Outcome, Reply, Request, Retries, read_json
 from sankofa.client.files import file_request, part_path, remove_part_file, verified_file
-from sankofa.client.identifiers import service_id_of, to_look_up
+from sankofa.client.identifiers import NAME, named_by, service_id_of, to_look_up
 from sankofa.client.notebook import progress
 from sankofa.client.panels import Engine, scan
 from sankofa.client.session_base import (
@@ -118,13 +118,17 @@ class Session(SessionBase):
             except UpgradeRequired:
                 if arguments.get("limit") is not None or pages:
                     raise
-                return self._ask(name, **arguments)  # as much as the sample tier serves
+                return (self._ask(name, **arguments)).cut_by_tier()  # as much as the sample tier serves
         return pages[0].with_pages(pages[1:])
 
     def _identify(self, kind: str, identifier: str) -> str:
         if identifier not in self._service_ids:
-            matches = self._ask("find_by_identifier", id_type=kind, id_value=identifier)
-            self._service_ids[identifier] = service_id_of(identifier, matches)
+            if kind == NAME:
+                matches = self._ask("search", q=identifier, type="organisation")
+                self._service_ids[identifier] = named_by(identifier, matches)
+            else:
+                matches = self._ask("find_by_identifier", id_type=kind, id_value=identifier)
+                self._service_ids[identifier] = service_id_of(identifier, matches)
         return self._service_ids[identifier]
 
     def _walk(self, name: str, **arguments: object) -> Iterator[Answer[Any]]:

@@ -46,7 +46,8 @@ class Client(Methods):
     ) -> "pandas.DataFrame":
         """The statements of an issuer as known on a day: line items by period, newest first.
 
-        `issuer` is a service_id, a ticker (`JSE:NPN`) or an LEI.
+        `issuer` is a service_id, a ticker (`JSE:NPN`, or `NPN` where one organisation has it), an LEI or
+        an exact name.
         """
         return by_period(
             self.get_statement(issuer, as_of=as_of, kind=kind, period_type=period_type, shape="wide"),
@@ -54,9 +55,17 @@ class Client(Methods):
         )
 
     def universe(
-        self, country: str | None = None, *, exchange: str | None = None, as_of: date | str | None = None
+        self,
+        country: str | None = None,
+        *,
+        exchange: str | None = None,
+        as_of: date | str | None = None,
+        all: bool = True,
     ) -> "pandas.DataFrame":
-        """Every issuer known on a day, whoever stopped reporting since included, by service_id."""
+        """Every issuer known on a day, whoever stopped reporting since included, by service_id.
+
+        With `all=False` one page of them.
+        """
         return universe_frame(
-            self.columns.list_issuers(country=country, exchange=exchange, as_of=as_of, all=True)
+            self.columns.list_issuers(country=country, exchange=exchange, as_of=as_of, all=all)
         )

@@ -29,8 +29,9 @@ def refuse_login(url: httpx.URL, asked: httpx.URL) -> None:
         raise ReplyRefused(f"redirected to a login ({url.host}{url.path})")
 
 
-def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: bytes) -> None:
-    """Raises ReplyRefused where the content, which begins so, is not of the kind that its name says."""
+def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: bytes, most: int) -> None:
+    """Raises ReplyRefused where the content, which begins so, is not of the kind that its name says, or
+    unpacks to more than `most` bytes."""
     if not start.strip():
         raise ReplyRefused("the reply is empty")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -40,7 +41,7 @@ def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: byte
     if lower.endswith(".zip") and not zipfile.is_zipfile(path):
         raise ReplyRefused("the reply is not a whole zip archive")
     if lower.endswith(".gz"):
-        _refuse_broken_gzip(path)
+        _refuse_broken_gzip(path, most)
     first = start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if lower.endswith((".json", ".jsonl")) and first not in (b"{", b"["):
         raise ReplyRefused("the reply is not JSON")
@@ -77,12 +78,15 @@ def _decoded(text: str) -> bytes:
         return b""
 
 
-def _refuse_broken_gzip(path: Path) -> None:
+def _refuse_broken_gzip(path: Path, most: int) -> None:
     """Read it to its end: a gzip file that was cut shows only there."""
+    size = 0
     try:
         with gzip.open(path) as stream:
-            while stream.read(_PIECE):
-                pass
+            while piece := stream.read(_PIECE):
+                size += len(piece)
+                if size > most:
+                    raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")
     except EOFError:
         raise ReplyRefused("the reply is a gzip file that was cut short") from None
     except (gzip.BadGzipFile, zlib.error) as failure:

@@ -249,7 +249,7 @@ class Fetcher:
             raise ReplyRefused(f"the reply has more than max_bytes ({self._collect.max_bytes:,})")
         partials.write_private(path, content)
         checks.refuse_other_digest(path, headers)
-        checks.refuse_untrue(path, name, headers, content[:1024])
+        checks.refuse_untrue(path, name, headers, content[:1024], self._collect.max_bytes)
         return expected, hashlib.sha256(content).hexdigest()
 
     def _store(
@@ -311,7 +311,7 @@ class Fetcher:
         else:
             raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not asked for")
         with path.open("rb") as stream:
-            checks.refuse_untrue(path, name, headers, stream.read(1024))
+            checks.refuse_untrue(path, name, headers, stream.read(1024), self._collect.max_bytes)
             stream.seek(0)
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return stream.tell(), digest

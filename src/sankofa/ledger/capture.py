@@ -77,6 +77,11 @@ class Counts:
     rejected: int = 0
     skipped: int = 0
 
+    @property
+    def accepted(self) -> int:
+        """Rows that were understood, whatever became of them."""
+        return self.appended + self.unchanged + self.withheld + self.skipped
+
     def add(self, other: "Counts") -> None:
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)

@@ -4,13 +4,11 @@ See contract: ING-1, ING-2, ING-3, ING-4.
 """
 
 import hashlib
-import json
-import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -18,6 +16,7 @@ from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.cleaned_copy import cleaned_copy
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import placed
+from sankofa.ledger.rejects import REASONS_SHOWN, RejectsFile
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import ReleaseIngester, too_long_text
 from sankofa.model.countries import country
@@ -39,6 +38,8 @@ from sankofa.vault.journal import HttpExchange, Received
 from sankofa.vault.store import Vault
 
 _LONGEST_KEY = 600  # what every engine can hold in an index
+_MOST_REJECTED_AT_FIRST = 100_000
+"""Rows rejected without one accepted, after which a file is of another format."""
 
 
 @dataclass
@@ -50,11 +51,28 @@ class Summary:
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the operator should know of a file that was read."""
+    reasons: list[str] = field(default_factory=list)
+    """Why the first rows were rejected: file, row, reason and value."""
+    warnings: int = 0
+    """Rows that were accepted and look wrong."""
+    first_warnings: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    """Files without a single row."""
     rejects: Path | None = None
 
     def line(self) -> str:
         counts = ", ".join(f"{name} {value}" for name, value in vars(self.counts).items())
-        return f"{self.source_id}: {counts}" + (f" (rejects: {self.rejects})" if self.rejects else "")
+        warned = f", warnings {self.warnings}" if self.warnings else ""
+        return f"{self.source_id}: {counts}{warned}" + (f" (rejects: {self.rejects})" if self.rejects else "")
+
+    def warn(self, file: str, position: str, warning: str) -> None:
+        self.warnings += 1
+        if len(self.first_warnings) < REASONS_SHOWN:
+            self.first_warnings.append(f"{file}, {position}: {warning}")
+
+
+class _Undone(Exception):
+    """Ends the transaction of a file that is only tried."""
 
 
 def ingest(
@@ -69,15 +87,19 @@ def ingest(
     folders: Sequence[Path] = (),
     vault: Vault | None = None,
     exchange: HttpExchange | None = None,
+    dry_run: bool = False,
 ) -> Summary:
     """Read files of one source into the ledger. A file of another format fails alone.
 
     What is rejected is named by its path inside one of the `folders`. Bytes come to the `vault` before rows
-    come to the ledger; `exchange` says how they were fetched.
+    come to the ledger; `exchange` says how they were fetched. With `dry_run` everything is read, gated and
+    counted, and nothing is kept.
     """
     source.refuse_unless_redistributable()
     summary = Summary(source.id)
-    rejects = _RejectsFile(rejects_folder, f"{source.id}-{clock():%Y%m%dT%H%M%S%fZ}.jsonl")
+    rejects = RejectsFile(
+        None if dry_run else rejects_folder / f"{source.id}-{clock():%Y%m%dT%H%M%S%fZ}.jsonl", summary.reasons
+    )
     for path in paths:
         started(path)
         counts = Counts()
@@ -89,13 +111,17 @@ def ingest(
                 rejects.of(capture, _path_inside(path, folders)) as reject,
             ):
                 with cleaned_copy(vault, source, capture) as rows:
-                    read_into(capture, source, InputFile(path, limits), reject, clock())
+                    read_into(capture, source, InputFile(path, limits), reject, clock(), summary.warn)
                     if vault is not None:
                         rows_file = None if rows is None else rows.finish(capture)
                         _keep(vault, source, path, digest, capture, exchange, rows_file)
                 counts = capture.counts
+                if dry_run:
+                    raise _Undone
             if capture.withdrawn_before is not None and capture.is_news:
                 summary.notes.append(_counts_again(capture.file_name, capture.withdrawn_before))
+        except _Undone:
+            pass
         except FormatError as failure:
             summary.failures.append(str(failure))
             continue
@@ -103,6 +129,10 @@ def ingest(
             summary.failures.append(f"{path.name}: cannot be read: {failure.strerror}")
             continue
         summary.counts.add(counts)
+        if not counts.read:
+            summary.empty.append(path.name)
+        elif not counts.accepted:
+            summary.failures.append(f"{path.name}: not one of its {counts.read} rows was accepted")
     summary.rejects = rejects.close()
     return summary
 
@@ -113,8 +143,17 @@ def _path_inside(path: Path, folders: Sequence[Path]) -> str:
     return min(inside, key=len, default=path.name)
 
 
+def _unheard(file: str, position: str, warning: str) -> None:
+    """Where nobody is there to be warned."""
+
+
 def read_into(
-    capture: Capture, source: Source, file: InputFile, reject: Callable[[Rejected], None], now: datetime
+    capture: Capture,
+    source: Source,
+    file: InputFile,
+    reject: Callable[[Rejected], None],
+    now: datetime,
+    warn: Callable[[str, str, str], None] = _unheard,
 ) -> None:
     """Take everything that a file of a source says. Raises FormatError."""
     records = adapters()[source.adapter].read(file)
@@ -122,7 +161,8 @@ def read_into(
     if country_code:
         records = placed(records, country_code)
     longest = file.limits.text_length
-    _take(records, capture, ReleaseIngester(capture, country_code, now, longest), reject, now, longest)
+    ingester = ReleaseIngester(capture, country_code, now, longest)
+    _take(records, capture, ingester, reject, now, longest, warn)
 
 
 def _keep(
@@ -183,13 +223,28 @@ def _take(
     reject: Callable[[Rejected], None],
     now: datetime,
     longest: int,
+    warn: Callable[[str, str, str], None],
 ) -> None:
     counts = capture.counts
     today = f"{now:%Y-%m-%d}"
+    hopeless = _MOST_REJECTED_AT_FIRST
     for record in records:
+        if counts.rejected >= hopeless:
+            release_ingester.flush()
+            capture.flush()
+            if not counts.accepted:
+                raise FormatError(f"{capture.file_name}: not one of its first {counts.read:,} rows is of use")
+            hopeless = sys.maxsize
         if type(record) is Fact:
             fault = _fault(record, today, longest)
             if fault is None or capture.is_person(record.subject):
+                if record.available_at and record.period_end > record.available_at and fault is None:
+                    position = f"{record.document}#{record.location}"[:_LONGEST_KEY]
+                    warn(
+                        capture.file_name,
+                        position,
+                        f"the period ends after its available_at ({record.available_at})",
+                    )
                 capture.fact(record)
             else:
                 counts.read += 1
@@ -248,67 +303,3 @@ def _fault(fact: Fact, today: str, longest: int) -> str | None:
     if len(fact.value) + len(fact.unit) + len(fact.subject) > longest:
         return too_long_text(longest)
     return None
-
-
-class _RejectsFile:
-    """Created with the first reject; what a file that failed as a whole had rejected is taken back."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._path = folder / name
-        self._stream: IO[str] | None = None
-
-    def of(self, capture: Capture, shown_path: str) -> "_RejectsOfFile":
-        capture.shown_path = shown_path
-        return _RejectsOfFile(self, capture)
-
-    def stream(self) -> IO[str]:
-        if self._stream is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._stream = open(self._path, "x+", opener=_private)  # noqa: SIM115 - closed by close()
-        return self._stream
-
-    def close(self) -> Path | None:
-        if self._stream is None:
-            return None
-        has_rows = self._stream.tell() > 0
-        self._stream.close()
-        if not has_rows:
-            self._path.unlink()
-        return self._path if has_rows else None
-
-
-class _RejectsOfFile:
-    def __init__(self, rejects: _RejectsFile, capture: Capture) -> None:
-        self._rejects = rejects
-        self._capture = capture
-        self._named = capture.shown_path
-        self._start: int | None = None
-
-    def __enter__(self) -> Callable[[Rejected], None]:
-        return self._write
-
-    def _write(self, rejected: Rejected) -> None:
-        stream = self._rejects.stream()
-        if self._start is None:
-            self._start = stream.tell()
-        self._append(stream, {"file": self._named, "position": rejected.position, "reason": rejected.reason})
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        renamed = self._capture.shown_path != self._named
-        if self._start is None or (kind is None and not renamed):
-            return
-        stream = self._rejects.stream()
-        stream.seek(self._start)
-        rows = [] if kind is not None else [json.loads(line) for line in stream]
-        stream.seek(self._start)
-        stream.truncate()
-        for row in rows:  # its name turned out to name somebody who is withheld
-            self._append(stream, {**row, "file": self._capture.shown_path})
-
-    @staticmethod
-    def _append(stream: IO[str], row: dict[str, str]) -> None:
-        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -5,6 +5,8 @@ from decimal import Decimal, InvalidOperation
 
 # Most figures are written as they should be: a whole number, or a decimal whose last digit counts.
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
+_DECIMAL_COMMA = re.compile(r"[-+]?[0-9]{1,3}(?:[. '\u00a0\u202f]?[0-9]{3})*+,[0-9]+|[-+]?[0-9]+,[0-9]+")
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[, '\u00a0\u202f][0-9]{3})++(?:\.[0-9]*)?")
 _LARGEST_EXPONENT = 60  # far beyond any amount of money; keeps "1e999999" from becoming a megabyte
 
 
@@ -20,6 +22,12 @@ def exact(text: str) -> str:
     try:
         number = Decimal(text)
     except InvalidOperation:
+        if _DECIMAL_COMMA.fullmatch(text):
+            raise ValueError(
+                "not a number: a decimal comma; write a point and no separators, such as 1234.56"
+            ) from None
+        if _THOUSANDS.fullmatch(text):
+            raise ValueError("not a number: separators of thousands; write 1234.56") from None
         raise ValueError("not a number") from None
     if not text.isascii() or "_" in text or not number.is_finite():
         raise ValueError("not a finite number")

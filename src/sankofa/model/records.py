@@ -85,6 +85,8 @@ class Rejected(NamedTuple):
 
     position: str
     reason: str
+    value: str = ""
+    """What stands there, where it cannot be a name (`model.text.harmless`); told to the operator alone."""
 
 
 class Withheld(NamedTuple):

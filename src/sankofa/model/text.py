@@ -7,6 +7,22 @@ import re
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+_WORD = re.compile(r"[^\W\d_]+")
+_LONGEST_SHOWN = 40
+_SHORT = 3
+
+
+def harmless(text: str) -> str:
+    """A value in quotes, where it cannot be somebody's name; else nothing.
+
+    Figures, dates, codes and a word in lower case can be repeated to the operator. What has a capital letter
+    in a longer word, or two longer words, may name a person.
+    """
+    words = [word for word in _WORD.findall(text) if len(word) > _SHORT]
+    fits = 0 < len(text) <= _LONGEST_SHOWN and text.isascii() and text.isprintable()
+    return repr(text) if fits and len(words) < 2 and all(word.islower() for word in words) else ""
+
+
 def fit(text: str) -> bool:
     """Whether the text can be stored and printed on one line as it stands."""
     return _UNFIT.search(text) is None

@@ -19,6 +19,12 @@ from sankofa.settings import Settings
 
 _ZIP_START = b"PK\x03\x04"
 _BUFFER = 1 << 18
+_WORKBOOKS = {
+    "xl/workbook.xml": "an Excel workbook (xlsx)",
+    "xl/workbook.bin": "an Excel workbook (xlsb)",
+    "content.xml": "an OpenDocument file (ods)",
+}
+"""By a member that only such a file has."""
 _ENCRYPTED = 0x1  # of a member's flags
 
 
@@ -58,6 +64,7 @@ class InputFile:
         if self.is_zip:
             any_document = False
             with zipfile.ZipFile(self.path) as archive:
+                self._refuse_workbook(archive)
                 for member in archive.infolist():
                     hidden = any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
                     named = member.filename.lower().endswith(endings or ("",))
@@ -83,6 +90,13 @@ class InputFile:
                 raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(members)}")
             with self._opened(archive, members[0]) as stream:
                 yield BoundedStream(stream, self)
+
+    def _refuse_workbook(self, archive: zipfile.ZipFile) -> None:
+        """Raises FormatError for a spreadsheet, which is a zip of other things than its rows."""
+        names = set(archive.namelist())
+        for member, kind in _WORKBOOKS.items():
+            if member in names:
+                raise FormatError(f"{self.name}: {kind}: save the sheet as CSV (UTF-8) and ingest that")
 
     def _opened(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
         if member.flag_bits & _ENCRYPTED:

@@ -11,7 +11,7 @@ from sankofa.model.identifiers import parse_identifier, stored_identifier
 from sankofa.model.line_items import snake_case
 from sankofa.model.organisations import names_a_person, org_evidence
 from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
-from sankofa.model.text import fit, one_line
+from sankofa.model.text import fit, harmless, one_line
 from sankofa.sources.base import InputFile
 
 
@@ -35,6 +35,7 @@ class Template(NamedTuple):
             separator, columns = self._header(f"{file.name}: {prefix}".rstrip(), stream.readline())
             for line_number, line in enumerate(stream, 2):
                 location = f"{prefix}row {line_number}"
+                row: dict[str, str] | None = None
                 try:
                     row = _fields(line, separator, columns)
                     if not row:
@@ -42,7 +43,8 @@ class Template(NamedTuple):
                     result = record(row, location)
                     withheld = names_issuers and not issuers.add(row)
                 except ValueError as failure:
-                    yield Rejected(location, str(failure))
+                    column = str(failure).partition(":")[0].partition(" ")[0]
+                    yield Rejected(location, str(failure), harmless((row or {}).get(column, "")))
                     continue
                 yield result
                 if withheld:
@@ -60,14 +62,16 @@ class Template(NamedTuple):
         if not set(columns) & set(self.required):
             expected = f"the {self.name} template, with columns {', '.join(self.required)}"
             raise FormatError(f"{title} expected {expected}")
+        unknown = [column for column in columns if column not in self.required + self.optional]
+        for column in self.required:
+            if column not in columns:
+                beside = f" (unknown column {unknown[0][:40]!r})" if unknown else ""
+                raise FormatError(f"{title} the required column {column} is missing{beside}")
         for column in columns:
-            if column not in self.required + self.optional:
+            if column in unknown:
                 raise FormatError(f"{title} unknown column {column[:40]!r}")
             if columns.count(column) > 1:
                 raise FormatError(f"{title} column {column} is given twice")
-        for column in self.required:
-            if column not in columns:
-                raise FormatError(f"{title} the required column {column} is missing")
         return separator, columns
 
 

@@ -19,15 +19,26 @@ from sankofa.cli.worlds import SAMPLE, STARTER, BundledWorld, publish_world
 @click.option(
     "--clock-is-right", is_flag=True, help="Believe the clock though it is far from the newest capture."
 )
-def ingest(source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: bool) -> None:
-    """Read files (plain, .gz, .zip, or folders of them) of a registered SOURCE into the ledger."""
-    summary = publishing.ingest_files(settings.load(), source, paths, clock_is_right=clock_is_right)
-    for failure in summary.failures:
+@click.option("--dry-run", is_flag=True, help="Read, check and count everything, and keep nothing.")
+def ingest(source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: bool, dry_run: bool) -> None:
+    """Read files (plain, .gz, .zip, or folders of them) of a registered SOURCE into the ledger.
+
+    Exits with 1 where a file is of another format, or not one of its rows was accepted.
+    """
+    summary = publishing.ingest_files(
+        settings.load(), source, paths, clock_is_right=clock_is_right, dry_run=dry_run
+    )
+    for reason in summary.reasons:
+        click.echo(f"rejected: {reason}", err=True)
+    for warning in summary.first_warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    empty = [f"{name}: it has no rows" for name in summary.empty]
+    for failure in (*summary.failures, *empty):
         click.echo(f"Error: {failure}", err=True)
     for note in summary.notes:
         click.echo(note)
-    click.echo(summary.line())
-    if summary.failures or (strict and summary.counts.rejected):
+    click.echo(f"{summary.line()}{'; nothing was kept (--dry-run)' if dry_run else ''}")
+    if summary.failures or empty or (strict and summary.counts.rejected):
         sys.exit(1)
 
 
@@ -60,14 +71,21 @@ def withdraw(source: str, capture: int | None, file_name: str | None, everywhere
     )
 
 
+_verbose = click.option(
+    "--verbose", is_flag=True, help="Every line: quality, rows of each dataset, each conflict."
+)
+
+
 @click.command()
 @click.option(
     "--despite-floors", is_flag=True, help="Publish though a source misses a hard floor; the edition says so."
 )
-def publish(despite_floors: bool) -> None:
+@_verbose
+def publish(despite_floors: bool, verbose: bool) -> None:
     """Build and check the next edition, then switch to it."""
     leave_cycles_to_the_end()
-    print_published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
+    manifest = publishing.publish_edition(settings.load(), despite_floors=despite_floors)
+    print_published(manifest, verbose=verbose)
 
 
 _if_empty = click.option("--if-empty", is_flag=True, help="Do nothing where an edition is published already.")
@@ -95,19 +113,38 @@ def _publish_world(world: BundledWorld, if_empty: bool) -> None:
         print_published(manifest)
 
 
-def print_published(manifest: dict[str, Any]) -> None:
-    rows = ", ".join(f"{kind} {count}" for kind, count in manifest["rows"].items())
-    for conflict in manifest["conflicts"]:
-        click.echo(f"left unresolved: {conflict}", err=True)
-    for source in manifest.get("left_out", ()):
-        counts = f"captures {source['captures']}, rows {source['rows']}"
-        click.echo(f"left out {source['source']} ({source['why']}): {counts}")
-    for one in manifest.get("withdrawals", ()):
-        click.echo(f"without {one['files']} withdrawn files of {one['source']}: {one['reason']}")
-    for line in manifest["quality"]:
+def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
+    """At most ten lines, unless `verbose`."""
+    to_stderr = [f"left unresolved: {conflict}" for conflict in manifest["conflicts"]]
+    to_stderr += [
+        f"published despite its floor: {shortfall}" for shortfall in manifest.get("despite_floors", ())
+    ]
+    lines = [
+        f"left out {one['source']} ({one['why']}): captures {one['captures']}, rows {one['rows']}"
+        for one in manifest.get("left_out", ())
+    ]
+    lines += [
+        f"without {one['files']} withdrawn files of {one['source']}: {one['reason']}"
+        for one in manifest.get("withdrawals", ())
+    ]
+    failing = [line for line in manifest["quality"] if line.rstrip().endswith("FAIL")]
+    lines += manifest["quality"] if verbose else failing
+    for line in to_stderr if verbose else _first(to_stderr, _MOST_ON_STDERR):
+        click.echo(line, err=True)
+    for line in lines if verbose else _first(lines, _MOST_LINES):
         click.echo(line)
-    for shortfall in manifest.get("despite_floors", ()):
-        click.echo(f"published despite its floor: {shortfall}", err=True)
     if manifest.get("unchanged"):
         click.echo(f"nothing changed since edition {manifest['edition']} was published")
-    click.echo(f"published edition {manifest['edition']}: {rows}")
+    rows = manifest["rows"]
+    shown = [f"{kind} {count}" for kind, count in rows.items() if verbose or not kind.startswith("signal-")]
+    click.echo(f"published edition {manifest['edition']}: {', '.join(shown)}")
+
+
+_MOST_ON_STDERR, _MOST_LINES = 3, 5
+
+
+def _first(lines: list[str], most: int) -> list[str]:
+    """So many lines, the last of which says how many more there are."""
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], f"and {len(lines) - most + 1} more (`sankofa publish --verbose` prints all)"]

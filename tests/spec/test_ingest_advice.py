@@ -1,0 +1,134 @@
+"""What `ingest` tells an operator whose file is not as it should be, and the bounds of the rejects file."""
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.live import run
+from tests.spec.ingesting import GOOD, HEADER, OWN_SOURCE, counts, ledger_rows, rejects, write
+from tests.spec.ingesting import home as home
+from tests.spec.test_collect import Home
+from tests.spec.test_collect import server as server
+
+BAD = GOOD.format("{}").replace("afs-2022", "afs-2021")
+
+
+@pytest.fixture
+def source(home: Path) -> Path:
+    (home / "sources.toml").write_text(OWN_SOURCE.format(id="own", more="commercial_redistribution = true"))
+    return home
+
+
+@pytest.mark.rule("ING-11")
+def test_a_file_without_one_accepted_row_is_an_error_and_its_first_reasons_are_told(
+    source: Path, tmp_path: Path
+) -> None:
+    values = ["abc", '"1.234,56"', '"1,234,567"', "Sipho Zulu", "nan"]
+    done = run(source, "ingest", "own", write(tmp_path / "bad.csv", *(BAD.format(one) for one in values)))
+    assert done.returncode == 1
+    assert counts(done)["rejected"] == 5
+    told = done.stderr.splitlines()
+    assert told[0] == "rejected: bad.csv, row 2: value: not a number ('abc')"
+    assert "row 3: value: not a number: a decimal comma" in told[1]
+    assert "'1.234,56'" in told[1]
+    assert "separators of thousands" in told[2]
+    assert "Sipho" not in done.stderr + done.stdout, "it may be somebody's name"
+    assert "bad.csv: not one of its 5 rows was accepted" in told[-1]
+    assert len(rejects(done)) == 5
+    good = write(tmp_path / "good.csv", GOOD.format(1), BAD.format("abc"))
+    assert run(source, "ingest", "own", good).returncode == 0
+    assert run(source, "ingest", "own", good).returncode == 0, "unchanged is accepted"
+    empty = run(source, "ingest", "own", write(tmp_path / "empty.csv"))
+    assert (empty.returncode, "empty.csv: it has no rows" in empty.stderr) == (1, True)
+
+
+@pytest.mark.rule("ING-12")
+def test_a_dry_run_counts_everything_and_keeps_nothing(source: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", GOOD.format(1), BAD.format("abc"))
+    before = sorted(source.rglob("*"))
+    tried = run(source, "ingest", "--dry-run", "own", file)
+    assert tried.returncode == 0, tried.stderr
+    assert (counts(tried)["appended"], counts(tried)["rejected"]) == (1, 1)
+    assert "row 3: value: not a number ('abc')" in tried.stderr
+    assert sorted(source.rglob("*")) == before
+    assert run(source, "ingest", "own", file).returncode == 0
+    kept = [path for path in sorted(source.rglob("*")) if "sqlite-" not in path.name]
+    more = write(tmp_path / "b.csv", GOOD.format(2), GOOD.format(1))
+    tried = run(source, "ingest", "--dry-run", "own", more)
+    assert (counts(tried)["appended"], counts(tried)["unchanged"]) == (1, 1)
+    assert ledger_rows(source) == 1
+    assert [path for path in sorted(source.rglob("*")) if "sqlite-" not in path.name] == kept
+    assert (
+        run(source, "ingest", "--dry-run", "own", write(tmp_path / "c.csv", BAD.format("x"))).returncode == 1
+    )
+
+
+@pytest.mark.rule("ING-11")
+def test_a_missing_column_is_named_as_missing_and_a_workbook_as_what_it_is(
+    source: Path, tmp_path: Path
+) -> None:
+    renamed = tmp_path / "renamed.csv"
+    renamed.write_text(HEADER.replace("value", "amount") + "\n" + GOOD.format(1) + "\n")
+    refused = run(source, "ingest", "own", renamed)
+    assert refused.returncode == 1
+    assert "the required column value is missing" in refused.stderr
+    assert "'amount'" in refused.stderr
+    book = tmp_path / "figures.xlsx"
+    with zipfile.ZipFile(book, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    refused = run(source, "ingest", "own", book)
+    assert refused.returncode == 1
+    assert "figures.xlsx: an Excel workbook (xlsx)" in refused.stderr
+
+
+@pytest.mark.rule("ING-11")
+def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(
+    source: Path, tmp_path: Path
+) -> None:
+    early = GOOD.format(1).replace("2023-03-01", "2022-11-30")
+    done = run(source, "ingest", "own", write(tmp_path / "a.csv", early, GOOD.format(2)))
+    assert done.returncode == 0
+    assert "warnings 1" in done.stdout
+    assert "the period ends after its available_at (2022-11-30)" in done.stderr
+    assert ledger_rows(source) == 2
+
+
+@pytest.mark.rule("ING-13")
+def test_a_reply_of_nothing_but_rejects_writes_a_bounded_file_and_is_given_up(
+    home: Path, tmp_path: Path
+) -> None:
+    (home / "sources.toml").write_text(
+        OWN_SOURCE.format(id="own", more="commercial_redistribution = true\ncountry = 'ZA'")
+        .replace("filings-csv", "ocds")
+        .replace("AF-FUND", "AF-TENDER")
+    )
+    few = tmp_path / "few.json.gz"
+    good = {"ocid": "ocds-1", "id": "1", "date": "2024-01-01T00:00:00Z", "tag": ["tender"]}
+    few.write_bytes(gzip.compress(json.dumps({"releases": [good, *([{}] * 5_000)]}).encode()))
+    done = run(home, "ingest", "own", few)
+    assert done.returncode == 0, done.stderr
+    lines = rejects(done)
+    assert len([line for line in lines if "count" not in line]) == 1_000
+    assert sum(int(line["count"]) for line in lines if "count" in line) == counts(done)["rejected"] - 1_000
+    many = tmp_path / "many.json.gz"
+    many.write_bytes(gzip.compress(json.dumps({"releases": [{}] * 150_000}).encode()))
+    done = run(home, "ingest", "own", many)
+    assert done.returncode == 1
+    assert "not one of its first 100,000 rows is of use" in done.stderr
+    assert sum(path.stat().st_size for path in (home / "rejects").iterdir()) < 1_000_000
+
+
+@pytest.mark.rule("ING-13")
+def test_a_gzip_file_that_unpacks_to_more_than_max_bytes_is_not_collected(
+    tmp_path: Path, server: object
+) -> None:
+    desk = Home(tmp_path, server)  # type: ignore[arg-type]
+    desk.publisher.put("/bomb.csv.gz", gzip.compress(bytes(2_000_000)))
+    desk.source("bomb", "/bomb.csv.gz", max_bytes=100_000)
+    done = desk.collect()
+    assert done.returncode == 1
+    assert "more than max_bytes (100,000) unpacked" in done.stderr
