@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sankofa.model.errors import SettingsError
+from sankofa.model.signed_notes import Verifier, parse_verifier
 
 PREFIX = "SANKOFA_"
 ANY_ORIGIN = "*"
@@ -54,6 +55,11 @@ class Settings:
         "Where a node follows editions from: https://.../editions of another HOME, or what `sankofa push` "
         "wrote (https://..., s3://bucket/path, gs://, az://, file:///folder); empty for none.",
         secret=True,
+    )
+    trusted_keys: str = _setting(
+        "",
+        "Comma-separated C2SP verifier keys, as `sankofa editions key` prints them: a node refuses editions "
+        "that none of them signed. Empty: a publisher trusts its own key, a follower the first it saw.",
     )
     editions_poll_seconds: int = _setting(1, "Seconds between two looks at what is followed.")
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
@@ -208,6 +214,16 @@ class Settings:
                 ) from None
         return tuple(networks)
 
+    def verifier_keys(self) -> tuple[Verifier, ...]:
+        """Who may sign editions; empty where the setting is. Raises SettingsError."""
+        keys = []
+        for part in filter(None, (part.strip() for part in self.trusted_keys.split(","))):
+            try:
+                keys.append(parse_verifier(part))
+            except ValueError as failure:
+                raise SettingsError(f"SANKOFA_TRUSTED_KEYS: {part!r} is no verifier key: {failure}") from None
+        return tuple(keys)
+
     def processes_to_publish(self) -> int:
         """0 where the machine is to decide. Raises SettingsError."""
         text = self.publish_processes.lower()
@@ -343,6 +359,7 @@ def _load(environment: Mapping[str, str]) -> Settings:
     settings.cors_allowed()
     settings.proxy_networks()
     settings.processes_to_publish()
+    settings.verifier_keys()
     return settings
 
 

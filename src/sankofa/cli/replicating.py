@@ -20,7 +20,7 @@ from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.replication.follow import Follower
 from sankofa.replication.push import Pushed, push
 from sankofa.replication.state import FollowState
-from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
+from sankofa.replication.stores import open_following_store, open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
@@ -55,10 +55,11 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
     with _only_follower(settings), closing(_source(settings)) as source:
         follower = Follower(
             source,
-            open_store(settings),
+            open_following_store(settings),
             settings.home,
             layout=LAYOUT,
             kept=settings.editions_kept,
+            trusted=settings.verifier_keys(),
             clock=now,
         )
         if once:

@@ -9,6 +9,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
+from sankofa.engines.publication import Publication
+from sankofa.model.signed_notes import Signer
+
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
 """The index of a block and its rows, as the edition has them (`edition.format.row_blocks`)."""
@@ -220,6 +223,14 @@ class Datastore(Protocol):
 
     def withdrawn(self) -> frozenset[str]:
         """Every edition on that list, which is part of the one of `published` and append-only like it."""
+
+    def publication(self) -> Publication | None:
+        """What a trusted key signed of this store; None where nothing is signed: an older version published,
+        or the store is a database. Raises StoreUnavailable where nobody who is trusted signed what is there.
+        """
+
+    def signers(self) -> tuple[Signer, ...]:
+        """The keys of this HOME, created where there are none. Raises OperatorError."""
 
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""

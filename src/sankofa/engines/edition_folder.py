@@ -1,5 +1,6 @@
 """The editions under HOME: one folder each, with its parts and its Parquet files.
 
+editions/editions.note                 what is published, signed (`engines.publication`)
 editions/<edition>.seal                the SHA-256 of the manifest
 editions/<edition>/manifest.json       what the edition is; the digest of the checksums
 editions/<edition>/checksums           the digests of the pages of every file, one after another
@@ -14,7 +15,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,19 @@ _SEALED_FILE = 0o400
 class EditionFolderWriter:
     """See `engines.datastore.EditionWriter`."""
 
-    def __init__(self, editions: Path, opened: OpenParts) -> None:
+    def __init__(
+        self,
+        editions: Path,
+        opened: OpenParts,
+        signed: Mapping[str, str] | None = None,
+        finished: Callable[[str], object] = lambda edition: None,
+    ) -> None:
+        """Files of kept editions are taken over from those that are `signed` (edition and seal), or from all
+        where nothing is signed yet. `finished` is called with the edition that was built."""
         self._editions = editions
         self._opened = opened
+        self._signed = signed
+        self._finished = finished
         for seal in editions.glob("*.seal"):  # of a build that was killed at its last step
             if not seal.with_suffix("").exists():
                 seal.unlink(missing_ok=True)
@@ -98,6 +109,7 @@ class EditionFolderWriter:
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Where it is there already, whole, with the same content, that one stays: it may be in service."""
         destination = self._editions / edition
+        self._finished(edition)
         if is_whole(destination, manifest):
             self.abandon()
             return
@@ -164,7 +176,7 @@ class EditionFolderWriter:
     def _whole_file(self, known_by: str) -> tuple[Path, StoredFile] | None:
         """A file of a kept edition, every page of it compared with its digest."""
         if self._kept is None:
-            self._kept = _files_of_editions(self._editions)
+            self._kept = _files_of_editions(self._editions, self._signed)
         if known_by not in self._kept:
             return None
         path, stored = self._kept[known_by]
@@ -196,12 +208,14 @@ class EditionFolderWriter:
             os.close(lock)
 
 
-def _files_of_editions(editions: Path) -> dict[str, tuple[Path, StoredFile]]:
+def _files_of_editions(
+    editions: Path, signed: Mapping[str, str] | None
+) -> dict[str, tuple[Path, StoredFile]]:
     """Whatever the kept editions have: parts by their content, files by their SHA-256; the newest first."""
     files: dict[str, tuple[Path, StoredFile]] = {}
     for path in sorted(editions.glob(f"*/{MANIFEST}")):
         with suppress(OSError, ValueError, KeyError, TypeError, Damaged):
-            manifest = read_manifest(path.parent)
+            manifest = read_manifest(path.parent, None if signed is None else signed[path.parent.name])
             parts = manifest["parts"]
             for number, (named, file) in enumerate(stored_files(path.parent, manifest)):
                 known_by = parts[number]["content"] if number < len(parts) else file.sha256

@@ -47,11 +47,14 @@ class EditionFolderReader:
 
     is_local = True
 
-    def __init__(self, folder: Path, opened: OpenParts, *, check_all: bool = False) -> None:
+    def __init__(
+        self, folder: Path, opened: OpenParts, seal: str | None = None, *, check_all: bool = False
+    ) -> None:
+        """`seal` is the digest of its manifest that was signed; without it the file beside it is believed."""
         self._edition = folder.name
         self.damage: str | None = None
         with edition_errors(folder):
-            self.manifest: Manifest = read_manifest(folder)
+            self.manifest: Manifest = read_manifest(folder, seal)
             stored = stored_files(folder, self.manifest)
             parts = [opened.open(path, file) for path, file in stored[: len(self.manifest["parts"])]]
             self._files = {
@@ -155,16 +158,24 @@ def seal_path(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.seal")
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path, seal: str | None = None) -> Manifest:
     """Raises ValueError where it is not the one that was sealed, OSError where it cannot be read."""
     content = (folder / MANIFEST).read_bytes()
+    own = read_seal(folder)
+    if seal is not None and own != seal:
+        raise ValueError(f"its seal {seal_path(folder).name} is not the one that was signed")
+    return open_manifest(content, own, folder.name)
+
+
+def read_seal(folder: Path) -> str:
+    """Raises ValueError or OSError."""
     try:
         seal, line_end, rest = seal_path(folder).read_text("ascii").partition("\n")
     except FileNotFoundError:
         raise ValueError(f"its seal {seal_path(folder).name} is missing: publish again") from None
     if not line_end or rest:
         raise ValueError(f"its seal {seal_path(folder).name} is damaged")
-    return open_manifest(content, seal, folder.name)
+    return seal
 
 
 def stored_files(folder: Path, manifest: Manifest) -> list[tuple[Path, StoredFile]]:

@@ -10,17 +10,26 @@ from sankofa.engines.block_cache import BLOCK_CACHE_BYTES
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.model.errors import SettingsError
+from sankofa.model.signed_notes import Verifier
 
 
 def open_datastore(
-    url: str, home: Path, ledger_schema: str, *, cache_bytes: int = BLOCK_CACHE_BYTES
+    url: str,
+    home: Path,
+    ledger_schema: str,
+    *,
+    cache_bytes: int = BLOCK_CACHE_BYTES,
+    trusted: tuple[Verifier, ...] = (),
 ) -> Datastore:
-    """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
+    """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`.
+
+    In files only what a `trusted` key signed is opened; without them, what the key in HOME signed.
+    """
     scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
         from sankofa.engines.file_store import FileStore
 
-        return FileStore(Path(rest) if rest else home, ledger_schema, cache_bytes)
+        return FileStore(Path(rest) if rest else home, ledger_schema, cache_bytes, trusted)
     if scheme in ("postgresql", "postgres"):
         from sankofa.engines.postgres_store import PostgresStore
 

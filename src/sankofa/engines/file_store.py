@@ -1,7 +1,8 @@
 """The datastore of one machine: the ledger in `ledger.sqlite`, and one folder per edition, under HOME.
 
-An edition is never written again once it is there; a small text file names the current one and is
-replaced atomically, so switching is one rename.
+An edition is never written again once it is there; a signed note names the current one and is replaced
+atomically, so switching is one rename. CURRENT says the same in one line, for people, and for a HOME that
+nothing was signed in yet.
 """
 
 import os
@@ -9,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +20,13 @@ from sankofa.engines.checked_file import Damaged, FileStates
 from sankofa.engines.datastore import EditionList, Manifest, Row, Turn
 from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import EditionFolderWriter, remove_edition
-from sankofa.engines.edition_reader import EditionFolderReader, edition_errors, read_manifest, stored_files
+from sankofa.engines.edition_reader import (
+    EditionFolderReader,
+    edition_errors,
+    read_manifest,
+    read_seal,
+    stored_files,
+)
 from sankofa.engines.private_files import (
     locked,
     make_private_folder,
@@ -26,21 +34,47 @@ from sankofa.engines.private_files import (
     operator_errors,
     replace_file,
 )
+from sankofa.engines.publication import (
+    KEY_FILE,
+    LIST,
+    NOTE,
+    Publication,
+    PublishedList,
+    read_list,
+    read_publication,
+    sign_publication,
+    signers_of,
+    signers_to_sign,
+    withdrawal_lines,
+)
 from sankofa.engines.sqlite_rows import SqliteRows
-from sankofa.model.errors import EditionError, StoreUnavailable
+from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
+from sankofa.model.signed_notes import NotTrusted, Signer, Verifier
 
-_WITHDRAWN = "withdrawn "
 _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
 class FileStore:
     """See `engines.datastore.Datastore`."""
 
-    def __init__(self, home: Path, ledger_schema: str, cache_bytes: int = BLOCK_CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        home: Path,
+        ledger_schema: str,
+        cache_bytes: int = BLOCK_CACHE_BYTES,
+        trusted: tuple[Verifier, ...] = (),
+    ) -> None:
+        """Only what one of the `trusted` keys signed is opened; without them, what the key in HOME signed."""
         self._home = home
         self._editions = home / "editions"
         self._pointer = self._editions / "CURRENT"
-        self._published = self._editions / "PUBLISHED"
+        self._published = self._editions / LIST
+        self._note = self._editions / NOTE
+        self._trusted = trusted
+        self._note_read: tuple[tuple[int, int, int], Publication] | None = None
+        """The last note that was verified, and the inode, time and size of its file."""
+        self._unsigned: dict[str, str | None] = {}
+        """Editions that this process brought and that are to be signed: the seal of each, where known."""
         self._schema = ledger_schema
         self._states = FileStates()
         self._opened = OpenParts(self._states, BlockCache(cache_bytes))
@@ -71,17 +105,69 @@ class FileStore:
         with operator_errors(self._editions):
             make_private_folder(self._home)
             make_private_folder(self._editions)
-            return EditionFolderWriter(self._editions, self._opened)
+            publication = self.publication()
+            signed = None if publication is None else publication.editions
+            return EditionFolderWriter(self._editions, self._opened, signed, self.await_signature)
+
+    def await_signature(self, edition: str, seal: str | None = None) -> None:
+        """Let this process open an edition that it brought here, before the note that names it is written."""
+        self._unsigned[edition] = seal
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
         folder = self._folder_of(edition)
         self._states.forget_missing()
-        return EditionFolderReader(folder, self._opened, check_all=check_all)
+        return EditionFolderReader(folder, self._opened, self._signed_seal(edition), check_all=check_all)
 
     def manifest(self, edition: str) -> Manifest:
         folder = self._folder_of(edition)
         with edition_errors(folder):
-            return read_manifest(folder)
+            return read_manifest(folder, self._signed_seal(edition))
+
+    def _signed_seal(self, edition: str) -> str | None:
+        """The digest of its manifest that was signed; None where nothing was signed here yet.
+
+        Raises EditionError where no trusted key signed this edition.
+        """
+        if edition in self._unsigned:
+            return self._unsigned[edition]
+        try:
+            publication = self.publication()
+        except StoreUnavailable as failure:
+            raise EditionError(f"edition {edition}: {failure.cause}") from failure
+        if publication is None:
+            return None
+        if edition not in publication.editions:
+            raise EditionError(f"edition {edition}: no trusted key signed it")
+        return publication.editions[edition]
+
+    def publication(self) -> Publication | None:
+        try:
+            status = self._note.stat()
+            seen = status.st_ino, status.st_mtime_ns, status.st_size
+            if self._note_read is None or self._note_read[0] != seen:
+                content = self._note.read_bytes()
+                self._note_read = seen, read_publication(content, self._trusted_keys())
+        except FileNotFoundError:
+            if self._trusted and self._pointer.exists():
+                raise StoreUnavailable("datastore", f"{NOTE}: missing: nothing here is signed") from None
+            return None
+        except (OSError, NotTrusted, OperatorError) as failure:
+            raise StoreUnavailable("datastore", f"{NOTE}: {failure}") from failure
+        return self._note_read[1]
+
+    def _trusted_keys(self) -> tuple[Verifier, ...] | None:
+        """None where whoever signed first is trusted. Raises NotTrusted where nobody is."""
+        if keys := self._trusted or tuple(signer.verifier for signer in signers_of(self._home)):
+            return keys
+        raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
+
+    def signers(self) -> tuple[Signer, ...]:
+        signers = signers_to_sign(self._home, signed_before=self._note.exists())
+        if self._trusted and not {signer.verifier for signer in signers}.intersection(self._trusted):
+            raise OperatorError(
+                f"SANKOFA_TRUSTED_KEYS: the key of this HOME is not among them: {signers[0].verifier.text}"
+            )
+        return signers
 
     def _folder_of(self, edition: str) -> Path:
         if not _EDITION_ID.match(edition):
@@ -110,16 +196,23 @@ class FileStore:
         return self._editions / edition
 
     def list_editions(self) -> EditionList:
-        try:
-            current = self._pointer.read_text().strip() or None
-        except FileNotFoundError:
-            current = None
-        except (OSError, UnicodeDecodeError) as failure:
-            raise StoreUnavailable("datastore", f"{self._pointer.name}: {failure}") from failure
+        publication = self.publication()
         names = [
             p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
         ]
+        current = self._unsigned_pointer() if publication is None else self._current_of(publication)
         return EditionList(tuple(sorted(names, reverse=True)), current)
+
+    def _current_of(self, publication: Publication) -> str:
+        return publication.current
+
+    def _unsigned_pointer(self) -> str | None:
+        try:
+            return self._pointer.read_text().strip() or None
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as failure:
+            raise StoreUnavailable("datastore", f"{self._pointer.name}: {failure}") from failure
 
     @contextmanager
     def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
@@ -131,46 +224,71 @@ class FileStore:
             yield
 
     def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
+        signers = self.signers()
+        kept = self.list_editions().editions
+        removed = [name for name in kept if name not in editions and name != current]
         self._list_as_published(current)
+        self._sign(signers, current, [name for name in kept if name not in removed])
         with operator_errors(self._pointer):
             replace_file(self._pointer, f"{current}\n".encode())
-            for name in self.list_editions().editions:
-                if name not in editions and name != current:
-                    remove_edition(self._editions / name)
+            for name in removed:
+                remove_edition(self._editions / name)
+
+    def _sign(self, signers: Sequence[Signer], current: str, kept: Iterable[str]) -> None:
+        """Of the kept editions those that were signed before or that this process built. All of them where
+        nothing was signed before: an older version built them."""
+        before = self.publication()
+        editions = {}
+        for name in kept:
+            if name in self._unsigned or before is None:
+                with suppress(OSError, ValueError):  # one without its seal is damaged
+                    editions[name] = read_seal(self._editions / name)
+            elif name in before.editions:
+                editions[name] = before.editions[name]
+        if current not in editions:
+            raise EditionError(f"edition {current}: not there, or without its seal")
+        with operator_errors(self._note):
+            _, note = sign_publication(
+                signers,
+                current=current,
+                editions=editions,
+                withdrawn=self.withdrawn(),
+                published=self._published.read_bytes(),
+                before=before,
+                now=datetime.now(UTC),
+            )
+            replace_file(self._note, note)
+        self._unsigned.clear()
 
     def list_as_published(self, editions: Collection[str]) -> None:
         with operator_errors(self._published):
             make_private_folder(self._editions)
-        self._append_to_list(sorted({*editions} - self._listed_as_published()))
+        self._append_to_list(sorted({*editions} - self.published_list().published))
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
         kept = self.list_editions()
-        return self._listed_as_published() | {*kept.editions, *filter(None, [kept.current])}
+        return self.published_list().published | {*kept.editions, *filter(None, [kept.current])}
 
     def withdraw(self, editions: Collection[str]) -> None:
-        self._append_to_list(f"{_WITHDRAWN}{edition}" for edition in sorted({*editions} - self.withdrawn()))
+        self._append_to_list(withdrawal_lines(sorted({*editions} - self.withdrawn())))
 
     def withdrawn(self) -> frozenset[str]:
-        return frozenset(
-            line.removeprefix(_WITHDRAWN) for line in self._list_lines() if line.startswith(_WITHDRAWN)
-        )
+        return self.published_list().withdrawn
 
-    def _listed_as_published(self) -> frozenset[str]:
-        return frozenset(filter(_EDITION_ID.match, self._list_lines()))
-
-    def _list_lines(self) -> list[str]:
+    def published_list(self) -> PublishedList:
+        """What is in the file."""
         try:
-            return self._published.read_text("ascii", errors="replace").split("\n")
+            return read_list(self._published.read_bytes())
         except FileNotFoundError:
-            return []
+            return PublishedList(frozenset(), frozenset())
         except OSError as failure:
             raise StoreUnavailable("datastore", f"{self._published.name}: {failure}") from failure
 
     def _list_as_published(self, current: str) -> None:
         """Append what the list has not: the edition, and those there were before the list was."""
         with operator_errors(self._published):
-            self._append_to_list(sorted((self.published() | {current}) - self._listed_as_published()))
+            self._append_to_list(sorted((self.published() | {current}) - self.published_list().published))
 
     def _append_to_list(self, lines: Iterable[str]) -> None:
         text = "".join(f"\n{line}" for line in lines)
@@ -190,13 +308,13 @@ class FileStore:
             raise StoreUnavailable("datastore", "no edition is published")
         folder = self._editions / current
         try:
-            for path, file in stored_files(folder, read_manifest(folder)):
+            for path, file in stored_files(folder, read_manifest(folder, self._signed_seal(current))):
                 status = path.stat()
                 if status.st_size != file.size:
                     raise ValueError(f"{path.name} has not {file.size} bytes")
                 if damage := self._states.damage_of(status):
                     raise StoreUnavailable("datastore", f"edition {current}: {damage}")
-        except (OSError, ValueError, KeyError, Damaged) as failure:
+        except (OSError, ValueError, KeyError, Damaged, EditionError) as failure:
             raise StoreUnavailable("datastore", str(failure)) from failure
 
     def close(self) -> None:

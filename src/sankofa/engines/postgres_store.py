@@ -28,7 +28,9 @@ from sankofa.engines.postgres_writes import (
     write_compared_edition,
     written_state,
 )
+from sankofa.engines.publication import signers_to_sign
 from sankofa.model.errors import EditionError, StoreUnavailable
+from sankofa.model.signed_notes import Signer
 
 # Names of advisory locks, beside those of the ledger; they are shared by everything in the database.
 _TURNS: Final[dict[Turn, int]] = {"publish": 0x53414E4B4F464103, "switch": 0x53414E4B4F464104}
@@ -239,6 +241,12 @@ class PostgresStore:
     def withdrawn(self) -> frozenset[str]:
         listed = self._list_rows()
         return frozenset(name.removeprefix(_WITHDRAWN) for name in listed if name.startswith(_WITHDRAWN))
+
+    def publication(self) -> None:
+        """Whoever may write to the database decides what is served: it is signed when it is pushed."""
+
+    def signers(self) -> tuple[Signer, ...]:
+        return signers_to_sign(self._home, signed_before=False)
 
     async def ping(self) -> None:
         """Reads the pointer and a row of the edition it names."""

@@ -1,26 +1,20 @@
-"""The documents that say what a destination holds. Whatever is not exactly of its type is refused."""
+"""What a destination holds beside its signed note. Whatever is not exactly of its type is refused."""
 
 import hashlib
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
 from sankofa.engines.object_store import ObjectError
+from sankofa.engines.publication import EditionId, Sha256
 
-POINTER: Final = "current.json"
-POINTER_BYTES: Final = 4096
 INDEX_BYTES: Final = 64 << 20
-"""Most bytes of an index or a list of files: some 500,000 files."""
+"""Most bytes of a manifest or a list."""
 POOL: Final = "pool/"
 OPEN: Final = "open/"
 DELTAS: Final = "deltas/"
 
-Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-EditionId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9-]{1,64}\Z")]
 _Size = Annotated[int, msgspec.Meta(ge=0)]
-_Path = Annotated[
-    str, msgspec.Meta(pattern=r"\A([A-Za-z0-9][A-Za-z0-9_-]*/)?[A-Za-z0-9][A-Za-z0-9._-]{0,120}\Z")
-]
 _Document = TypeVar("_Document")
 
 
@@ -36,44 +30,7 @@ class Digest(_Strict, frozen=True):
 
     @property
     def path(self) -> str:
-        return f"{POOL}{self.sha256[:2]}/{self.sha256}"
-
-
-class Pointer(_Strict, frozen=True):
-    """The only object that is ever replaced. `written_at` never goes back."""
-
-    format: Literal[1]
-    written_at: str
-    index: Digest
-
-
-class EditionEntry(_Strict, frozen=True):
-    edition: EditionId
-    layout: int | None
-    files: Digest
-    """The digest of its `EditionFiles`."""
-
-
-class Index(_Strict, frozen=True):
-    """What is published, as on the machine that publishes."""
-
-    current: EditionId
-    editions: tuple[EditionEntry, ...]
-    published: tuple[EditionId, ...]
-    withdrawn: tuple[EditionId, ...]
-
-
-class FileEntry(_Strict, frozen=True):
-    """A file of an edition: its path in the folder of the edition, and what is in it."""
-
-    path: _Path
-    content: Digest
-
-
-class EditionFiles(_Strict, frozen=True):
-    edition: EditionId
-    seal: Sha256
-    files: tuple[FileEntry, ...]
+        return pool_path(self.sha256)
 
 
 class DeltaEntry(_Strict, frozen=True):
@@ -90,6 +47,10 @@ class Deltas(_Strict, frozen=True):
 
     edition: EditionId
     files: tuple[DeltaEntry, ...]
+
+
+def pool_path(sha256: str) -> str:
+    return f"{POOL}{sha256[:2]}/{sha256}"
 
 
 def deltas_path(edition: str) -> str:

@@ -1,4 +1,4 @@
-"""Following a destination: look at its pointer, pull what is new, switch, keep the ones before."""
+"""Following a place: read its signed note, pull what is new, switch, keep the editions before."""
 
 import logging
 import random
@@ -7,25 +7,27 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
-from sankofa.engines.datastore import Datastore
+from sankofa.engines.datastore import EditionList
 from sankofa.engines.edition_transfer import edition_contents, link_edition
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
 from sankofa.engines.private_files import make_private_folder
-from sankofa.model.errors import EditionError, OperatorError
-from sankofa.replication.catalogue import (
-    Catalogue,
-    FolderCatalogue,
-    Look,
-    PushedCatalogue,
-    RemoteEdition,
-    RemotePublications,
+from sankofa.engines.publication import (
+    NOTE,
+    Publication,
+    checked_list,
+    read_publication,
+    refuse_unless_later,
 )
-from sankofa.replication.following_store import damaged_editions, forget_damage
+from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
+from sankofa.model.signed_notes import NotTrusted, Verifier
+from sankofa.replication.catalogue import Catalogue, RemoteEdition
+from sankofa.replication.following_store import FollowingStore, damaged_editions, forget_damage
 from sankofa.replication.pool import Pool, PooledFile
 from sankofa.replication.state import read_state, utc, write_state
 
@@ -35,17 +37,22 @@ _SLOWEST: Final = 15.0
 """Most seconds between two looks while they fail."""
 
 
+class Refused(ObjectError):
+    """What the place says is not followed: nobody who is trusted signed it, or it goes back."""
+
+
 class Follower:
     """One process at a time on one HOME: see `sankofa.cli.commands.following`."""
 
     def __init__(
         self,
         source: ObjectSource,
-        store: Datastore,
+        store: FollowingStore,
         home: Path,
         *,
         layout: int,
         kept: int,
+        trusted: tuple[Verifier, ...],
         clock: Callable[[], datetime],
     ) -> None:
         self._source = source
@@ -54,6 +61,7 @@ class Follower:
         self._pool = Pool(self._editions / "pool")
         self._layout = layout
         self._kept = kept
+        self._trusted = trusted
         self._clock = clock
         make_private_folder(home)
         make_private_folder(self._editions)
@@ -62,8 +70,7 @@ class Follower:
         self._bytes = 0
         self._noted_at = 0.0
         self._lock = threading.Lock()
-        self._catalogue: Catalogue = PushedCatalogue(source, self._pool, self._count)
-        self._other: Catalogue = FolderCatalogue(source, self._pool, self._count, layout)
+        self._catalogue = Catalogue(source, self._pool, self._count, layout)
 
     def run(self, seconds: float, stopped: Callable[[float], bool]) -> None:
         """Look again and again; `stopped` waits for so long, and says whether to end."""
@@ -74,11 +81,11 @@ class Follower:
                 changed = self.look()
             except (ObjectError, OperatorError) as failure:
                 failures += 1
-                if before.failure != str(failure):
-                    _log.warning("following: %s", failure)
+                if str(failure) not in (before.failure, before.untrusted):
+                    _log.log(_level(failure), "following: %s", failure)
             else:
                 failures = 0
-                if before.failure:
+                if before.failure or before.untrusted:
                     _log.warning("following: answered again")
                 if self.state.refusal and self.state.refusal != before.refusal:
                     _log.error("following: %s", self.state.refusal)
@@ -97,78 +104,93 @@ class Follower:
         """Do what the pointer says; whether anything changed. Raises ObjectError or OperatorError."""
         try:
             changed = self._look()
+        except Refused as refused:
+            self._note(untrusted=str(refused), refused=self.state.refused + 1, failure="")
+            raise
         except (ObjectError, OperatorError) as failure:
             self._note(failure=str(failure), looked_at=utc(self._clock()))
             raise
         except OSError as failure:
             self._note(failure=str(failure), looked_at=utc(self._clock()))
             raise OperatorError(f"{failure.filename or 'HOME'}: {failure.strerror}") from failure
-        self._note(failure="", looked_at=utc(self._clock()))
+        self._note(failure="", untrusted="", looked_at=utc(self._clock()))
         return changed
 
     def _look(self) -> bool:
         try:
-            look = self._find()
+            content = self._catalogue.note()
         except ObjectMissing:
-            self._note(answered_at=utc(self._clock()), refusal="nothing is published there yet")
+            self._note(answered_at=utc(self._clock()), refusal="nothing signed is published there yet")
             return False
-        if look.written_at < self.state.written_at:
-            raise ObjectError("the pointer is older than one seen before: a cache on the way answers")
         self._note(answered_at=utc(self._clock()))
+        before, here = self._here()
         damaged = damaged_editions(self._editions)
-        here = self._store.list_editions()
-        if look.fingerprint == self.state.index and here.current in here.editions and not damaged:
+        fingerprint = sha256(content).hexdigest()
+        if fingerprint == self.state.index and here.current in here.editions and not damaged:
             return False
         began = time.monotonic()
         self._files = self._bytes = 0
-        published = self._catalogue.published()
+        publication, published = self._verified(content, before)
         for edition in damaged:
             self._repair(edition)
-        self._take(published)
+        self._take(content, publication, published)
         self._note(
-            index=look.fingerprint,
-            written_at=look.written_at,
+            index=fingerprint,
+            written_at=publication.written_at,
             pulled_files=self._files,
             pulled_bytes=self._bytes,
             pulled_seconds=round(time.monotonic() - began, 3),
         )
         return True
 
-    def _find(self) -> Look:
-        """Ask the kind of place that answered last, then the other. Raises ObjectMissing."""
+    def _here(self) -> tuple[Publication | None, EditionList]:
+        """What was followed so far; nothing where those who signed it are no longer trusted."""
         try:
-            return self._catalogue.look()
-        except ObjectMissing:
-            self._catalogue, self._other = self._other, self._catalogue
-            return self._catalogue.look()
+            return self._store.publication(), self._store.list_editions()
+        except StoreUnavailable:
+            return None, EditionList((), None)
 
-    def _take(self, published: RemotePublications) -> None:
-        current = self._catalogue.edition(published.current)
+    def _verified(self, content: bytes, before: Publication | None) -> tuple[Publication, bytes]:
+        """What is published there, and the list of all that ever was. Raises Refused or ObjectError."""
+        try:
+            trusted = self._trusted or (before.verifiers() if before is not None else None)
+            publication = read_publication(content, trusted)
+            refuse_unless_later(publication, before, self._clock())
+            known = self._store.published_list() if before is not None else None
+            listed = self._catalogue.published(publication)[: publication.published_size]
+            checked_list(publication, listed, known)
+        except NotTrusted as refused:
+            raise Refused(f"{NOTE}: refused: {refused}") from None
+        return publication, listed
+
+    def _take(self, note: bytes, publication: Publication, published: bytes) -> None:
+        current = self._catalogue.edition(publication.current)
         readable = current.layout == self._layout
         self._note(remote_edition=current.edition, refusal="" if readable else self._refusal(current))
-        self._store.list_as_published(published.published)
-        self._store.withdraw(published.withdrawn)
+        self._store.take_list(published)
         if not readable:
-            here = self._store.list_editions().current
-            if here is not None and here not in published.withdrawn:
+            here = self._here()[1].current
+            if here is not None and here not in publication.withdrawn:
                 return  # its own stays in service
-            usable = [e for e in self._older(published) if e.edition not in published.withdrawn]
+            usable = [e for e in self._older(publication) if e.edition not in publication.withdrawn]
             if not usable:
                 return
             current = usable[0]
         if not self._pull(current):
+            self._store.await_signature(current.edition, current.seal)
             self._store.open(current.edition).close()
         # Those before, for cursors and questions that name them.
-        older = [edition for edition in self._older(published) if edition.edition != current.edition]
-        self._switch(current, [current, *older])
+        older = [edition for edition in self._older(publication) if edition.edition != current.edition]
+        with self._store.exclusive("switch"):
+            self._store.take(note, current.edition, [edition.edition for edition in older])
         for edition in older:
             self._pull(edition)
-        self._pool.prune([document for edition in (current, *older) for document in edition.documents])
+        self._pool.prune()
 
-    def _older(self, published: RemotePublications) -> list[RemoteEdition]:
+    def _older(self, publication: Publication) -> list[RemoteEdition]:
         """Of those that this version reads, as many as are kept; some were removed since they were named."""
         older: list[RemoteEdition] = []
-        for name in published.older[: 4 * self._kept]:
+        for name in sorted({*publication.editions} - {publication.current}, reverse=True):
             if len(older) == self._kept:
                 break
             with suppress(ObjectMissing):
@@ -183,13 +205,6 @@ class Follower:
             f"{self._layout}: install the version that published it; the edition here stays in service"
         )
 
-    def _switch(self, current: RemoteEdition, keep: Sequence[RemoteEdition]) -> None:
-        with self._store.exclusive("switch"):
-            listed = self._store.list_editions()
-            names = [edition.edition for edition in keep]
-            if listed.current != current.edition or set(listed.editions) - {*names}:
-                self._store.set_current_and_prune(names, current.edition)
-
     def _pull(self, remote: RemoteEdition) -> bool:
         """Bring an edition, whole, and open it once; False where it is here already."""
         folder = self._editions / remote.edition
@@ -203,6 +218,7 @@ class Follower:
         self._rebuild(remote.edition, wanted)
         self._pool.fetch(self._source, wanted, self._count)
         self._link(remote)
+        self._store.await_signature(remote.edition, remote.seal)
         try:
             self._store.open(remote.edition).close()
         except EditionError:
@@ -214,7 +230,7 @@ class Follower:
     def _rebuild(self, edition: str, wanted: Sequence[PooledFile]) -> None:
         """Make what can be made of files that are here, and of what changed in them. The rest is pulled."""
         missing = {file.name: file for file in wanted if not self._pool.holds(file)}
-        if not missing or self._store.list_editions().current is None:
+        if not missing or self._here()[1].current is None:
             return
         deltas = [
             delta
@@ -260,3 +276,7 @@ class Follower:
         self.state = replace(self.state, **changes)
         self._noted_at = time.monotonic()
         write_state(self._editions, self.state)
+
+
+def _level(failure: Exception) -> int:
+    return logging.ERROR if isinstance(failure, Refused) else logging.WARNING

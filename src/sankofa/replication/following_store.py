@@ -1,22 +1,33 @@
 """The datastore of a node that follows: files in HOME, which a follower brings."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from sankofa.engines.edition_folder import remove_edition
 from sankofa.engines.edition_reader import EditionFolderReader
 from sankofa.engines.file_store import FileStore
+from sankofa.engines.private_files import operator_errors, replace_file
+from sankofa.engines.publication import Publication
 from sankofa.model.errors import EditionError
+from sankofa.model.signed_notes import Verifier
 from sankofa.replication.state import FollowState, read_state
 
 _DAMAGED: Final = ".damaged-"
 
 
 class FollowingStore(FileStore):
-    """One that is found damaged is marked: the follower brings it again."""
+    """One that is found damaged is marked: the follower brings it again.
 
-    def __init__(self, home: Path, ledger_schema: str, cache_bytes: int) -> None:
-        super().__init__(home, ledger_schema, cache_bytes)
+    Its note is the publisher's. CURRENT is the node's own: it may be of a version that does not read the
+    edition that is current there.
+    """
+
+    def __init__(
+        self, home: Path, ledger_schema: str, cache_bytes: int, trusted: tuple[Verifier, ...] = ()
+    ) -> None:
+        super().__init__(home, ledger_schema, cache_bytes, trusted)
         self._folder = home / "editions"
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
@@ -29,6 +40,32 @@ class FollowingStore(FileStore):
 
     def following(self) -> FollowState:
         return read_state(self._folder)
+
+    def take_list(self, content: bytes) -> None:
+        """The publisher's list of everything it ever published, which was compared with the signed digest."""
+        with operator_errors(self._published):
+            if not self._published.exists() or self._published.read_bytes() != content:
+                replace_file(self._published, content)
+
+    def take(self, note: bytes, current: str, keep: Sequence[str]) -> None:
+        """Serve an edition of a note that was verified, and remove those that are not to be kept."""
+        with operator_errors(self._note):
+            if not self._note.exists() or self._note.read_bytes() != note:
+                replace_file(self._note, note)
+            if self._unsigned_pointer() != current:
+                replace_file(self._pointer, f"{current}\n".encode())
+            for name in self.list_editions().editions:
+                if name not in keep and name != current:
+                    remove_edition(self._folder / name)
+        self._unsigned.clear()
+
+    def _trusted_keys(self) -> tuple[Verifier, ...] | None:
+        return self._trusted or None
+
+    def _current_of(self, publication: Publication) -> str:
+        own = self._unsigned_pointer()
+        usable = own in publication.editions and own not in publication.withdrawn
+        return own if own is not None and usable else publication.current
 
 
 def damaged_editions(editions: Path) -> list[str]:

@@ -73,14 +73,6 @@ class Pool:
             return None
         return content if sha256(content).hexdigest() == name else None
 
-    def fetch_content(self, source: ObjectSource, file: PooledFile, progress: Progress) -> bytes:
-        """A small file by its SHA-256, pulled where it is not here, or not whole. Raises ObjectError."""
-        if (content := self.read(file.name)) is None:
-            self.path(file).unlink(missing_ok=True)
-            self.fetch(source, [file], progress)
-            content = self.path(file).read_bytes()
-        return content
-
     def put(self, name: str, content: bytes) -> None:
         """A small file that was compared already."""
         make_private_folder(self._folder)
@@ -150,14 +142,12 @@ class Pool:
                 damaged += 1
         return damaged
 
-    def prune(self, wanted: Collection[PooledFile] = ()) -> None:
-        """Remove what no edition links to, but for what is wanted still."""
-        needed = {file.name for file in wanted}
-        if not self._folder.is_dir():
-            return
-        for path in self._folder.iterdir():
-            if path.name.removesuffix(_PARTIAL) not in needed and path.stat().st_nlink == 1:
-                path.unlink(missing_ok=True)
+    def prune(self) -> None:
+        """Remove what no edition links to."""
+        if self._folder.is_dir():
+            for path in self._folder.iterdir():
+                if path.stat().st_nlink == 1:
+                    path.unlink(missing_ok=True)
 
     def _begun(self, file: PooledFile) -> int:
         try:

@@ -1,6 +1,6 @@
 """Pushing the editions of this machine to a destination that nodes follow.
 
-Parts first, then the lists of files, then the index, then the pointer: whoever reads meanwhile finds what was
+Files first, then the list of what was published, then the signed note: whoever reads meanwhile finds what was
 there before, whole. Only what is missing is read, compared with its digest, and sent. What no listed edition
 needs is removed after a while, so that nobody who began to pull it is cut off.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,28 +18,25 @@ import msgspec
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_transfer import EditionContents, EditionFile, edition_contents
 from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing
-from sankofa.model.errors import EditionError, OperatorError
-from sankofa.replication.documents import (
-    INDEX_BYTES,
-    OPEN,
-    POINTER,
-    POINTER_BYTES,
-    POOL,
-    Digest,
-    EditionEntry,
-    EditionFiles,
-    FileEntry,
-    Index,
-    Pointer,
-    decode,
-    digest_of,
-    encode,
+from sankofa.engines.publication import (
+    NOTE,
+    NOTE_BYTES,
+    Publication,
+    PublishedList,
+    checked_list,
+    read_publication,
+    sign_publication,
 )
+from sankofa.model.errors import EditionError, OperatorError
+from sankofa.model.signed_notes import NotTrusted, Signer
+from sankofa.replication.documents import INDEX_BYTES, OPEN, POOL, Digest, digest_of, pool_path
 from sankofa.replication.pool import file_digest
 from sankofa.replication.push_deltas import push_deltas
 
 _AT_ONCE: Final = 4
 _OPEN_INDEX: Final = f"{OPEN}index.json"
+_OLD_POINTER: Final = "current.json"
+"""Of versions that signed nothing."""
 _OPEN_EDITION: Final = re.compile(rf"{OPEN}([^/]+)/")
 
 
@@ -52,13 +49,13 @@ class Pushed(NamedTuple):
     bytes: int
     removed: int
     changed: bool
+    replaced: str
+    """Why the note that was there before is not believed; empty where it is, or there was none."""
 
 
 class _Listed(NamedTuple):
     """An edition and its files, ready to be sent."""
 
-    entry: EditionEntry
-    document: bytes
     files: dict[Digest, Path]
     contents: EditionContents
 
@@ -75,10 +72,10 @@ def push(
     listed = store.list_editions()
     if listed.current is None:
         raise OperatorError("no edition is published: run `sankofa publish` first")
+    signers = store.signers()
     there = {stored.path: stored for stored in destination.objects(POOL)}
     sizes = {path: stored.size for path, stored in there.items()}
-    pointer, before = _present(destination)
-    entries = {entry.edition: entry for entry in before.editions} if before else {}
+    before, replaced = _present(destination, signers, store)
     contents = _contents(store, listed.current, listed.editions)
     # What changed is looked for while everything is compared, and listed only where that came out well.
     with ThreadPoolExecutor(1, thread_name_prefix="deltas") as beside:
@@ -87,34 +84,39 @@ def push(
         sending: list[_Listed] = []
         for name, own in contents.items():
             try:
-                sending.append(_listed(store, own, entries.get(name), destination, there))
+                pushed_before = before is not None and before.editions.get(name) == own.seal
+                sending.append(_listed(store, own, there, pushed_before=pushed_before))
             except EditionError:
                 if name == listed.current:
                     raise
         sent = _send(destination, sending, sizes, progress)
         deltas = making.result()
-    deltas.list_between({edition.entry.edition for edition in sending})
-    index = Index(
-        listed.current,
-        tuple(edition.entry for edition in sending),
-        tuple(sorted(store.published())),
-        tuple(sorted(store.withdrawn())),
+    deltas.list_between({edition.contents.edition for edition in sending})
+    published = PublishedList(store.published(), store.withdrawn()).text
+    digest = digest_of(published)
+    publication, note = sign_publication(
+        signers,
+        current=listed.current,
+        editions={edition.contents.edition: edition.contents.seal for edition in sending},
+        withdrawn=store.withdrawn(),
+        published=published,
+        before=before,
+        now=now(),
     )
-    content, digest = encode(index)
-    changed = pointer is None or pointer.index != digest
+    changed = before is None or not publication.says_the_same(before)
     if changed or digest.path not in there:
-        destination.write(digest.path, content, immutable=True)
+        destination.write(digest.path, published, immutable=True)
     if changed:
-        written = Pointer(1, _later_than(pointer, now()), digest)
-        destination.write(POINTER, encode(written)[0], immutable=False)
-    needed = {digest.path, *deltas.needed, *(edition.entry.files.path for edition in sending)}
+        destination.write(NOTE, note, immutable=False)
+        destination.delete([_OLD_POINTER])
+    needed = {digest.path, *deltas.needed}
     needed.update(part.path for edition in sending for part in edition.files)
-    unused = [path for path, stored in there.items() if path not in needed]
+    unused = [path for path in there if path not in needed]
     unused = [path for path in unused if now() - there[path].modified >= keep_unused]
     destination.delete(unused)
     deltas.remove_unused(now() - keep_unused)
     _send_open_files(destination, sending, keep_unused, now)
-    return Pushed(listed.current, len(sending), len(sent), sum(sent), len(unused), changed)
+    return Pushed(listed.current, len(sending), len(sent), sum(sent), len(unused), changed, replaced)
 
 
 def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str, EditionContents]:
@@ -127,64 +129,53 @@ def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str,
     return contents
 
 
-def _present(destination: ObjectDestination) -> tuple[Pointer | None, Index | None]:
-    """What was pushed last. A damaged index is as none: everything is looked at again."""
+def _present(
+    destination: ObjectDestination, signers: Iterable[Signer], store: Datastore
+) -> tuple[Publication | None, str]:
+    """What was pushed last, where a key of this HOME signed it; and why it is not believed, where it is not.
+
+    What its list has and the store has not is put on the store's: it was restored from an older backup.
+    """
     try:
-        pointer = decode(destination.read(POINTER, POINTER_BYTES), Pointer, POINTER)
+        content = destination.read(NOTE, NOTE_BYTES)
+        publication = read_publication(content, [signer.verifier for signer in signers])
+        listed = destination.read(pool_path(publication.published_sha256), INDEX_BYTES)
+        known = checked_list(publication, listed, None)
     except ObjectMissing:
-        return None, None
-    try:
-        content = destination.read(pointer.index.path, INDEX_BYTES)
-        if digest_of(content) != pointer.index:
-            return pointer, None
-        return pointer, decode(content, Index, POINTER)
-    except ObjectError:
-        return pointer, None
+        return None, ""
+    except (NotTrusted, ObjectError) as failure:
+        return None, str(failure)
+    store.list_as_published(known.published - store.published())
+    store.withdraw(known.withdrawn - store.withdrawn())
+    return publication, ""
 
 
 def _listed(
-    store: Datastore,
-    contents: EditionContents,
-    known: EditionEntry | None,
-    destination: ObjectDestination,
-    there: dict[str, Any],
+    store: Datastore, contents: EditionContents, there: dict[str, Any], *, pushed_before: bool
 ) -> _Listed:
     """One that was pushed before, whole, is not read again; nor is a file that an edition before it had."""
-    if known is not None and known.files.path in there:
-        try:
-            document = destination.read(known.files.path, INDEX_BYTES)
-            files = decode(document, EditionFiles, known.edition)
-        except ObjectError:
-            document, files = b"", EditionFiles(known.edition, "", ())
-        if digest_of(document) == known.files and files.seal == contents.seal:
-            by_path = {file.path: file.file for file in contents.files}
-            if all(_is_there(file.content, there) for file in files.files):
-                parts = {file.content: by_path[file.path] for file in files.files}
-                return _Listed(known, document, parts, contents)
+    listed = [Digest(file.sha256, file.size) for file in contents.files]
+    if not (pushed_before and all(_is_there(digest, there) for digest in listed)):
 
-    def digest(file: EditionFile) -> Digest:
-        listed = Digest(file.sha256, file.size)
-        return listed if _is_there(listed, there) else _checked_digest(contents.edition, file)
+        def check(pair: tuple[Digest, EditionFile]) -> None:
+            if not _is_there(pair[0], there):
+                _check_digest(contents.edition, pair[1])
 
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="digest") as threads:
-        opening = threads.submit(store.open, contents.edition)
-        digests = list(threads.map(digest, contents.files))
-        opening.result().close()
-    entries = [FileEntry(f.path, content) for f, content in zip(contents.files, digests, strict=True)]
-    document, own = encode(EditionFiles(contents.edition, contents.seal, tuple(entries)))
-    entry = EditionEntry(contents.edition, contents.manifest.get("format"), own)
-    paths = {e.content: f.file for e, f in zip(entries, contents.files, strict=True)}
-    return _Listed(entry, document, paths, contents)
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="digest") as threads:
+            opening = threads.submit(store.open, contents.edition)
+            list(threads.map(check, zip(listed, contents.files, strict=True)))
+            opening.result().close()
+    files = (file.file for file in contents.files)
+    return _Listed(dict(zip(listed, files, strict=True)), contents)
 
 
-def _checked_digest(edition: str, file: EditionFile) -> Digest:
+def _check_digest(edition: str, file: EditionFile) -> None:
     try:
         digest = file_digest(file.file)
     except OSError as failure:  # removed meanwhile by a publisher
         raise EditionError(f"edition {edition}: {failure.strerror}") from failure
     if file.sha256 != digest.sha256:
         raise EditionError(f"edition {edition}: {file.path} is not what was published")
-    return digest
 
 
 def _is_there(digest: Digest, there: dict[str, Any]) -> bool:
@@ -198,8 +189,7 @@ def _send(
     sizes: dict[str, int],
     progress: Callable[[str, int], None],
 ) -> list[int]:
-    """Upload what is missing or of another size, files before the lists of them; the sizes of those sent."""
-    editions = list(editions)
+    """Upload what is missing or of another size; the sizes of those sent."""
     files = {digest: file for edition in editions for digest, file in edition.files.items()}
     missing = [digest for digest in files if sizes.get(digest.path) != digest.size]
 
@@ -209,18 +199,7 @@ def _send(
         return digest.size
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="push") as threads:
-        sent = list(threads.map(upload, missing))
-    for edition in editions:
-        if sizes.get(edition.entry.files.path) != edition.entry.files.size:
-            destination.write(edition.entry.files.path, edition.document, immutable=True)
-    return sent
-
-
-def _later_than(pointer: Pointer | None, now: datetime) -> str:
-    """The time, and never one before that of the last pointer: a node takes no older one."""
-    if pointer is not None:
-        now = max(now, datetime.fromisoformat(pointer.written_at) + timedelta(microseconds=1))
-    return now.astimezone(UTC).isoformat(timespec="microseconds")
+        return list(threads.map(upload, missing))
 
 
 def _send_open_files(
@@ -236,13 +215,13 @@ def _send_open_files(
     for file in current.contents.manifest.get("files", ()):
         if file.get("access") != "open":
             continue
-        path = f"{OPEN}{current.entry.edition}/{file['name']}"
+        path = f"{OPEN}{current.contents.edition}/{file['name']}"
         source = next(f.file for f in current.contents.files if f.path.endswith(f"/{file['name']}"))
         if path not in there or there[path].size != file["size_bytes"]:
             destination.upload(path, source)
         members = ("name", "size_bytes", "sha256", "row_count", "columns", "license", "signal_key", "sku")
         listed.append({**{name: file.get(name) for name in members}, "path": path.removeprefix(OPEN)})
-    content = msgspec.json.encode({"edition": current.entry.edition, "files": listed}, order="sorted")
+    content = msgspec.json.encode({"edition": current.contents.edition, "files": listed}, order="sorted")
     try:
         unchanged = destination.read(_OPEN_INDEX, INDEX_BYTES) == content
     except ObjectError:
@@ -253,7 +232,7 @@ def _send_open_files(
         stored.path
         for stored in there.values()
         if (named := _OPEN_EDITION.match(stored.path))
-        and named[1] != current.entry.edition
+        and named[1] != current.contents.edition
         and now() - stored.modified >= keep_unused
     ]
     destination.delete(old)

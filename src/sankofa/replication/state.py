@@ -20,14 +20,18 @@ class FollowState(msgspec.Struct, frozen=True):
     answered_at: str = ""
     """When the pointer was last read, or more of an edition came."""
     written_at: str = ""
-    """Of the pointer that was taken."""
+    """When the note that was taken was signed."""
     index: str = ""
-    """The digest of the index that everything is there of."""
+    """The digest of the note that everything is there of."""
     remote_edition: str = ""
     failure: str = ""
     """Why the last look failed; empty where it did not."""
     refusal: str = ""
     """Why the edition that is current there is not served here, though everything answers."""
+    untrusted: str = ""
+    """Why the last note was refused; empty where it was not."""
+    refused: int = 0
+    """How many looks found a note that was refused."""
     pulled_files: int = 0
     pulled_bytes: int = 0
     """Of the last change."""
@@ -41,6 +45,8 @@ class FollowState(msgspec.Struct, frozen=True):
 
     def complaint(self, now: datetime) -> str | None:
         """What is wrong with following, or None."""
+        if self.untrusted:
+            return self.untrusted
         age = self.age_seconds(now)
         if age is None:
             return self.failure or "not asked yet"

@@ -10,10 +10,20 @@ from sankofa.settings import Settings
 
 def open_store(settings: Settings) -> Datastore:
     if settings.editions:
-        if settings.datastore != "sqlite:":
-            raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")
-        return FollowingStore(settings.home, SCHEMA, settings.block_cache_bytes)
-    return open_datastore(settings.datastore, settings.home, SCHEMA, cache_bytes=settings.block_cache_bytes)
+        return open_following_store(settings)
+    return open_datastore(
+        settings.datastore,
+        settings.home,
+        SCHEMA,
+        cache_bytes=settings.block_cache_bytes,
+        trusted=settings.verifier_keys(),
+    )
+
+
+def open_following_store(settings: Settings) -> FollowingStore:
+    if settings.datastore != "sqlite:":
+        raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")
+    return FollowingStore(settings.home, SCHEMA, settings.block_cache_bytes, settings.verifier_keys())
 
 
 def refuse_where_editions_are_followed(settings: Settings) -> None:

@@ -23,6 +23,8 @@ def push(destination: str, keep_unused: float) -> None:
     """Send the editions that are kept to DESTINATION, for nodes to follow: a folder that a web server serves,
     s3://bucket/path, gs:// or az://. Only what is missing there is sent."""
     pushed = replicating.push_editions(settings.load(), destination, timedelta(minutes=keep_unused))
+    if pushed.replaced:
+        click.echo(f"replaced what was there: {pushed.replaced}", err=True)
     if not pushed.changed and not pushed.files:
         click.echo(f"nothing changed: edition {pushed.current} is there")
         return

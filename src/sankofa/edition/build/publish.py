@@ -64,7 +64,14 @@ def publish(
             del context  # or all of it would be looked through once more where cycles are collected again
         store.open(manifest["edition"], check_all=True).close()  # refuses what did not reach the disk whole
         with store.exclusive("switch"):
-            _refuse_to_move_back(manifest["edition"], before, store.list_editions().current)
+            current = store.list_editions().current
+            try:
+                _refuse_to_move_back(manifest["edition"], before, current)
+            except EditionError:
+                if current is not None:  # signed, so that `rollback` may serve it
+                    kept = store.list_editions().editions
+                    store.set_current_and_prune([*kept, manifest["edition"]], current)
+                raise
             store.withdraw(_withdrawn_by(store, manifest))
             switch(store, manifest["edition"], keep)
     return manifest

@@ -1,0 +1,225 @@
+"""What a publisher signs about its editions, and the one place that decides what is trusted.
+
+`editions.note` is a signed note (`model.signed_notes`). It names the current edition, the kept ones with the
+SHA-256 of their manifests, those that are withdrawn, and the list of everything that was ever published. A
+manifest has the digests of every other byte of its edition, so one signature covers all that is served.
+"""
+
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+
+from sankofa.engines.private_files import operator_errors, replace_file
+from sankofa.model.errors import OperatorError
+from sankofa.model.signed_notes import (
+    NotTrusted,
+    Signer,
+    Verifier,
+    new_signer,
+    note_text,
+    parse_signer,
+    parse_verifier,
+    sign_note,
+    verified_text,
+)
+
+NOTE: Final = "editions.note"
+NOTE_BYTES: Final = 64 << 10
+LIST: Final = "PUBLISHED"
+KEY_FILE: Final = "edition-key"
+_HEADING: Final = "sankofa/editions/v1\n"
+_WITHDRAWN: Final = "withdrawn "
+_EDITION_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
+_STAMP: Final = re.compile(r"(\d{8}T\d{6}Z)-")
+_TOMORROW: Final = timedelta(days=1)
+
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+EditionId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9-]{1,64}\Z")]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The text of the note."""
+
+    sequence: _Count
+    """It grows with every note of a publisher."""
+    written_at: str
+    current: EditionId
+    editions: dict[EditionId, Sha256]
+    """The SHA-256 of the manifest of each kept edition."""
+    withdrawn: tuple[EditionId, ...]
+    """Kept editions that may not be served in place of the current one."""
+    published_sha256: Sha256
+    published_size: _Count
+    """The list of everything ever published: so many bytes of it."""
+    keys: tuple[str, ...]
+    """The verifier keys of those who sign now: a node that trusts one of them learns the others."""
+
+    def verifiers(self) -> tuple[Verifier, ...]:
+        try:
+            return tuple(parse_verifier(key) for key in self.keys)
+        except ValueError as failure:
+            raise NotTrusted(f"it names a key that is none: {failure}") from None
+
+    def says_the_same(self, other: "Publication") -> bool:
+        """Whether it differs by nothing but when it was signed."""
+        return msgspec.structs.replace(other, sequence=self.sequence, written_at=self.written_at) == self
+
+
+class PublishedList(NamedTuple):
+    """Every edition that was ever current, and those of them that were withdrawn."""
+
+    published: frozenset[str]
+    withdrawn: frozenset[str]
+
+    @property
+    def text(self) -> bytes:
+        lines = [*sorted(self.published), *(f"{_WITHDRAWN}{edition}" for edition in sorted(self.withdrawn))]
+        return "".join(f"{line}\n" for line in lines).encode()
+
+
+def read_list(content: bytes) -> PublishedList:
+    """A line that is cut short by a full disk is passed over."""
+    lines = content.decode("ascii", errors="replace").split("\n")
+    withdrawn = (line.removeprefix(_WITHDRAWN) for line in lines if line.startswith(_WITHDRAWN))
+    return PublishedList(
+        frozenset(filter(_EDITION_ID.match, lines)), frozenset(filter(_EDITION_ID.match, withdrawn))
+    )
+
+
+def withdrawal_lines(editions: Sequence[str]) -> list[str]:
+    return [f"{_WITHDRAWN}{edition}" for edition in editions]
+
+
+def sign_publication(
+    signers: Sequence[Signer],
+    *,
+    current: str,
+    editions: dict[str, str],
+    withdrawn: frozenset[str],
+    published: bytes,
+    before: Publication | None,
+    now: datetime,
+) -> tuple[Publication, bytes]:
+    """What is published now, and the note that says so.
+
+    The sequence goes on from `before` and is never less than the time in seconds: a publisher that was
+    restored from a backup does not go back.
+    """
+    publication = Publication(
+        max(before.sequence + 1 if before else 0, int(now.timestamp())),
+        now.astimezone(UTC).isoformat(timespec="seconds"),
+        current,
+        dict(sorted(editions.items())),
+        tuple(sorted(withdrawn.intersection(editions) - {current})),
+        sha256(published).hexdigest(),
+        len(published),
+        tuple(signer.verifier.text for signer in signers),
+    )
+    text = msgspec.json.encode(publication, order="deterministic").decode()
+    return publication, sign_note(f"{_HEADING}{text}\n", signers)
+
+
+def read_publication(content: bytes, trusted: Sequence[Verifier] | None) -> Publication:
+    """What a trusted key signed. With None the keys that it names are trusted: nothing was seen before.
+
+    Raises NotTrusted.
+    """
+    if trusted is None:
+        trusted = _decoded(note_text(content)).verifiers()
+    return _decoded(verified_text(content, trusted))
+
+
+def _decoded(text: str) -> Publication:
+    if not text.startswith(_HEADING):
+        raise NotTrusted("it is a note about something else")
+    try:
+        publication = msgspec.json.decode(text.removeprefix(_HEADING), type=Publication)
+    except (msgspec.DecodeError, UnicodeDecodeError) as failure:
+        raise NotTrusted(f"not what this version reads: {failure}") from None
+    if publication.current not in publication.editions:
+        raise NotTrusted("its current edition is not among those it lists")
+    return publication
+
+
+def refuse_unless_later(publication: Publication, before: Publication | None, now: datetime) -> None:
+    """Raises NotTrusted for a note that was signed and should not be followed all the same."""
+    stamp = _STAMP.match(publication.current)
+    times = {"it": publication.written_at, "its current edition": stamp[1] if stamp else "19700101T000000Z"}
+    for name, text in times.items():
+        try:
+            moment = datetime.fromisoformat(text)
+            beyond = moment.tzinfo is None or moment > now + _TOMORROW
+        except ValueError:
+            beyond = True
+        if beyond:
+            raise NotTrusted(f"{name} is dated {text}, which is later than tomorrow")
+    if publication.current in publication.withdrawn:
+        raise NotTrusted(f"it names {publication.current} as current and as withdrawn")
+    if before is not None and publication.sequence < before.sequence:
+        raise NotTrusted("it is older than one seen before: a rollback, or a cache on the way")
+    if before is not None and publication.sequence == before.sequence and publication != before:
+        raise NotTrusted("it contradicts another of the same sequence: a fork")
+
+
+def checked_list(publication: Publication, content: bytes, before: PublishedList | None) -> PublishedList:
+    """The list that the note names, from a file that may go on behind it. Raises NotTrusted."""
+    content = content[: publication.published_size]
+    if sha256(content).hexdigest() != publication.published_sha256:
+        raise NotTrusted(f"{LIST} is not the list that was signed")
+    known = read_list(content)
+    if publication.current not in known.published:
+        raise NotTrusted(f"{LIST} leaves out the current edition: a gap")
+    if before is not None and (missing := before.published - known.published):
+        raise NotTrusted(f"{LIST} leaves out {min(missing)}, which was published before: a gap or a fork")
+    if before is not None and (missing := before.withdrawn - known.withdrawn):
+        raise NotTrusted(f"{LIST} leaves out that {min(missing)} was withdrawn: a gap or a fork")
+    return known
+
+
+def signers_of(home: Path) -> tuple[Signer, ...]:
+    """The keys in HOME, the first signs first; none where there are none yet. Raises OperatorError."""
+    path = home / KEY_FILE
+    try:
+        with operator_errors(path):
+            lines = path.read_text("ascii").split()
+    except OperatorError as failure:
+        if isinstance(failure.__cause__, FileNotFoundError):
+            return ()
+        raise
+    except UnicodeDecodeError:
+        lines = []
+    try:
+        signers = tuple(parse_signer(line) for line in lines)
+    except ValueError:
+        signers = ()
+    if not signers:
+        raise OperatorError(f"{KEY_FILE} in HOME: not a signing key; put it back from a backup")
+    return signers
+
+
+def signers_to_sign(home: Path, *, signed_before: bool) -> tuple[Signer, ...]:
+    """As `signers_of`; the first publication creates a key.
+
+    Raises OperatorError where one is missing beside signed editions: nodes would refuse what another signs.
+    """
+    if not (signers := signers_of(home)):
+        if signed_before:
+            raise OperatorError(
+                f"{KEY_FILE} in HOME: missing beside signed editions; put it back from a backup, or "
+                "begin anew with `sankofa editions key --rotate` and tell the nodes"
+            )
+        signers = (new_signer(f"sankofa-{secrets.token_hex(4)}"),)
+        write_signers(home, signers)
+    return signers
+
+
+def write_signers(home: Path, signers: Sequence[Signer]) -> None:
+    with operator_errors(home / KEY_FILE):
+        replace_file(home / KEY_FILE, "".join(f"{signer.text}\n" for signer in signers).encode())
