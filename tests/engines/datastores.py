@@ -100,7 +100,7 @@ class Engine:
         else:
             named = [(path.name,) for path in (self.home / "editions").iterdir()]
             kept = self.store.list_editions().editions
-            known = {"CURRENT", "PUBLISHED", *kept, *(f"{edition}.seal" for edition in kept)}
+            known = {"CURRENT", "PUBLISHED", "editions.note", *kept, *(f"{edition}.seal" for edition in kept)}
         return sorted({name for (name,) in named} - known)
 
     def damage(self, edition: str, what: str) -> None:

@@ -13,6 +13,7 @@ from sankofa.cli.key_store import opened_keys
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, LedgerRows
 from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.publication import Publication
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
 from sankofa.replication.state import read_state
@@ -125,6 +126,8 @@ def _following(settings: Settings) -> Finding:
     state = read_state(settings.home / "editions")
     if complaint := state.complaint(now()):
         remedy = "see that SANKOFA_EDITIONS answers, and that `sankofa serve` or `sankofa follow` runs"
+        if state.untrusted:
+            remedy = "see SANKOFA_TRUSTED_KEYS and who can write there: docs/operating.md, Signed editions"
         return Finding("following", "error", complaint, remedy)
     return Finding("following", "ok", f"edition {state.remote_edition} is current there")
 
@@ -141,6 +144,8 @@ def _editions(settings: Settings) -> Iterator[Finding]:
         listed = store.list_editions()
         if listed.current is None:
             yield none_yet
+        elif settings.datastore == "sqlite:":
+            yield _signature(settings, store.publication())
         for edition in dict.fromkeys([*filter(None, [listed.current]), *listed.editions]):
             yield _checked(store, edition, current=edition == listed.current)
     except StoreUnavailable as failure:
@@ -152,6 +157,19 @@ def _editions(settings: Settings) -> Iterator[Finding]:
     if unfinished:
         message = f"{len(unfinished)} unfinished builds"
         yield Finding("editions", "ok", f"{message}; the next publish removes those that nobody builds")
+
+
+def _signature(settings: Settings, publication: Publication | None) -> Finding:
+    """Whether anybody else could have made what is served. A note that no trusted key signed is an error of
+    the store before this is asked."""
+    if publication is None:
+        remedy = "publish there, then `sankofa follow`" if settings.editions else "run: sankofa publish"
+        return Finding("signature", "warning", "an older version published: nothing is signed", remedy)
+    names = ", ".join(publication.keys)
+    if settings.editions and not settings.trusted_keys:
+        message = f"the first key that was seen is trusted: {names}"
+        return Finding("signature", "warning", message, "set SANKOFA_TRUSTED_KEYS to what the publisher says")
+    return Finding("signature", "ok", f"signed at {publication.written_at} by {names}")
 
 
 def _checked(store: Datastore, edition: str, *, current: bool) -> Finding:

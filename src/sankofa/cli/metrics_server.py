@@ -35,6 +35,7 @@ from sankofa.cli.metrics import BYTES, SECONDS, Requests, WorkerCounts
 from sankofa.engines.datastore import Datastore
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.build_id import build_id
+from sankofa.replication.state import FollowState, read_state
 from sankofa.replication.stores import open_store
 
 _LEDGER_SECONDS: Final = 15.0
@@ -70,6 +71,8 @@ class ServiceCollector(Collector):
         yield from _state_metrics(running.values())
         yield from _worker_metrics(running)
         yield from _ingest_metrics(self._ingested)
+        if self._settings.editions:
+            yield from _following_metrics(read_state(self._settings.home / "editions"))
         build = InfoMetricFamily("sankofa_build", "The version that is running.")
         build.add_metric([], {"version": __version__, "build": build_id()})
         yield build
@@ -232,6 +235,18 @@ def _state_metrics(workers: Iterable[WorkerCounts]) -> Iterator[Metric]:
         health.add_metric([name], float(up[name]))
         slow.add_metric([name], latency[name])
     yield from (served, age, health, slow)
+
+
+def _following_metrics(state: FollowState) -> Iterator[Metric]:
+    up = GaugeMetricFamily(
+        "sankofa_following_up", "Whether the place that editions are followed from answers and is trusted."
+    )
+    up.add_metric([], float(state.complaint(now()) is None))
+    refused = CounterMetricFamily(
+        "sankofa_following_refusals", "Looks at editions that no trusted key signed, or that go back."
+    )
+    refused.add_metric([], state.refused)
+    yield from (up, refused)
 
 
 def _worker_metrics(workers: Iterable[int]) -> Iterator[Metric]:

@@ -23,13 +23,15 @@ from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_nam
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore
+from sankofa.engines.publication import KEY_FILE, NOTE, signers_of, signers_to_sign, write_signers
 from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.ledger.replaying import VaultFiles
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
-from sankofa.model.errors import EditionError, OperatorError
+from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
+from sankofa.model.signed_notes import new_signer
 from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
@@ -203,6 +205,47 @@ def roll_back(settings: Settings, edition: str) -> None:
         store.set_current_and_prune(
             [name for name in store.list_editions().editions if name not in withdrawn], edition
         )
+
+
+def edition_key(settings: Settings, *, rotate: bool, retire: bool) -> str:
+    """The verifier key of this HOME. A change of keys is signed at once. Raises OperatorError."""
+    refuse_where_editions_are_followed(settings)
+    signers = signers_of(settings.home)
+    if not signers and not rotate:
+        raise OperatorError(f"there is no {KEY_FILE} in HOME yet: the first `sankofa publish` creates it")
+    if rotate or retire:
+        store = open_store(settings)
+        if rotate and signers:
+            signers = (new_signer(signers[0].verifier.name), *signers)
+        elif rotate:  # it was lost: what it signed counts no more
+            (settings.home / "editions" / NOTE).unlink(missing_ok=True)
+            signers = signers_to_sign(settings.home, signed_before=False)
+        write_signers(settings.home, signers[:1] if retire else signers)
+        with store.exclusive("switch"):
+            listed = store.list_editions()
+            if listed.current is not None:
+                store.set_current_and_prune(listed.editions, listed.current)
+    return signers[0].verifier.text
+
+
+def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
+    """Each kept edition, and what is wrong with it. Raises OperatorError where nothing is signed."""
+    with closing(open_store(settings)) as store:
+        try:
+            if store.publication() is None:
+                raise OperatorError("nothing is signed here yet: run `sankofa publish`")
+            listed = store.list_editions()
+        except StoreUnavailable as failure:
+            raise OperatorError(failure.cause) from failure
+        for edition in listed.editions:
+            try:
+                store.open(edition, check_all=True).close()
+            except EditionError as failure:
+                yield edition, str(failure).removeprefix(f"edition {edition}: ")
+            else:
+                yield edition, None
+        if listed.current not in listed.editions:
+            yield str(listed.current), "is current, and not there"
 
 
 def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:

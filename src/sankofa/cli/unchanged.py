@@ -82,6 +82,8 @@ def unchanged_edition(
         return None
     if last.inputs != inputs or store.list_editions().current != last.edition:
         return None
+    if settings.datastore == "sqlite:" and store.publication() is None:
+        return None  # an older version built it: it is to be signed
     written = store.written_state(last.edition)
     try:
         if last.written != written:

@@ -2,7 +2,7 @@
 
 Two kinds of place have the same signed note and differ by where the files are. One that `sankofa push` wrote
 to has each under its SHA-256; the folder `editions/` of another HOME has one folder for each edition. Its
-publisher may work in it meanwhile: a file that it removes is missing now, and the next look finds the new ones.
+publisher may work in it meanwhile: a file that it removes is missing, and the next look finds the new ones.
 """
 
 from hashlib import sha256

@@ -42,6 +42,27 @@ def rollback(edition: str) -> None:
     click.echo(f"current edition is now {edition}")
 
 
+@editions.command("key")
+@click.option("--rotate", is_flag=True, help="Create a new key; it signs from now on, beside the old one.")
+@click.option("--retire", is_flag=True, help="Stop signing with every key but the newest.")
+def key(rotate: bool, retire: bool) -> None:
+    """Print the verifier key of this HOME (C2SP, Ed25519), for SANKOFA_TRUSTED_KEYS of the nodes."""
+    click.echo(publishing.edition_key(settings.load(), rotate=rotate, retire=retire))
+
+
+@editions.command("verify")
+def verify() -> None:
+    """Compare every kept edition with what a trusted key signed: the note, the manifests, and all files."""
+    broken = 0
+    for edition, complaint in publishing.verify_editions(settings.load()):
+        click.echo(f"{edition}  {complaint or 'signed and whole'}")
+        broken += complaint is not None
+    if broken:
+        raise click.ClickException(
+            f"{broken} of them must not be served: `sankofa publish` builds them again"
+        )
+
+
 @editions.command("diff")
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")

@@ -34,6 +34,8 @@ class EditionManager:
         self._try_again = 0.0
         self._complaints: list[str] = []
         self._older = _Older(store)
+        self._unreadable: StoreUnavailable | None = None
+        """Why the last look could not tell which edition is current."""
         self._opening: str | None = "the current edition"
         """What is being opened, until the first look has come to an end."""
 
@@ -45,6 +47,8 @@ class EditionManager:
         return self._edition
 
     def _unavailable(self) -> StoreUnavailable:
+        if self._unreadable is not None:
+            return self._unreadable
         if self._opening is not None:
             message = "The current edition is being opened and verified; retry."
             cause = f"{self._opening} is being opened and verified"
@@ -89,7 +93,12 @@ class EditionManager:
 
     async def look(self) -> None:
         """Switch to the edition that is current now, if it is whole; else stay, and try again in a while."""
-        listed = await asyncio.to_thread(self._store.list_editions)
+        try:
+            listed = await asyncio.to_thread(self._store.list_editions)
+        except StoreUnavailable as failure:
+            self._unreadable = failure
+            raise
+        self._unreadable = None
         self._older.see(listed)
         await asyncio.to_thread(self._scrub)
         current = listed.current

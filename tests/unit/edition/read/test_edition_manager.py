@@ -14,6 +14,7 @@ from sankofa.edition.read import edition_manager
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import EditionList, EditionWriter, LedgerRows, LedgerSession, Manifest, Turn
 from sankofa.model.errors import EditionError, Gone, NotFound, StoreUnavailable
+from sankofa.model.signed_notes import Signer
 from tests.memory import MemoryReader
 from tests.patience import until
 
@@ -87,6 +88,11 @@ class Store:
 
     def withdrawn(self) -> frozenset[str]:
         return frozenset()
+
+    def publication(self) -> None: ...
+
+    def signers(self) -> tuple[Signer, ...]:
+        raise AssertionError("serving signs nothing")
 
     async def ping(self) -> None: ...
 
