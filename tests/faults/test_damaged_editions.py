@@ -11,6 +11,7 @@ from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import Load, ask, wait_for_edition
 from tests.live import run
+from tests.signing import point_at, sign_again
 
 
 def flip_bytes(edition: Path) -> None:
@@ -107,12 +108,11 @@ def test_a_damaged_edition_that_becomes_current_is_never_served(
     damaged = "29990101T000000Z-0000000000"
     shutil.copytree(home / "editions" / editions[1], home / "editions" / damaged)
     flip_bytes(home / "editions" / damaged)
-    pointer = home / "editions" / "CURRENT"
     with Load(live, key) as load:
-        pointer.write_text(damaged)
+        point_at(home, damaged)
         while live.log.count(f"refused: edition {damaged}") < 2:  # by both workers
             ask(live, key)
-        pointer.write_text(editions[0])
+        point_at(home, editions[0])
         wait_for_edition(live, key, editions[0])
     assert load.failures == []
     assert set(load.editions) == set(editions)
@@ -123,8 +123,8 @@ def test_a_pointer_that_names_nothing_leaves_the_served_edition_in_place(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     live = serve()
-    (home / "editions" / "CURRENT").write_text("../../etc\n")
-    while "refused" not in live.log:
+    sign_again(home / "editions", home, current="../../etc")
+    while "cannot look for a new edition" not in live.log:
         assert ask(live, key) == (200, editions[1])
     assert ask(live, key) == (200, editions[1])
 

@@ -17,24 +17,21 @@ from tests.nodes.commands import current, follow, largest, pool_object, refused,
 from tests.nodes.conftest import push
 from tests.nodes.servers import CuttingServer, PlainServer, StaticServer
 from tests.patience import until
+from tests.signing import read_note, sign_again
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-01-01"
 
 
-def rewrite_index(destination: Path, changes: dict[str, Any], written_at: str) -> None:
-    """Put another index there, as a publisher of another version would."""
-    pointer = json.loads((destination / "current.json").read_text())
-    index = json.loads(pool_object(destination, pointer["index"]["sha256"]).read_text())
-    for entry in index["editions"]:
-        if entry["edition"] == index["current"]:
-            entry.update(changes)
-    content = json.dumps(index).encode()
+def push_by_a_newer_version(destination: Path, home: Path) -> None:
+    """Have the current edition be of a layout that this version does not read."""
+    note = read_note(destination)
+    manifest = json.loads(pool_object(destination, note.editions[note.current]).read_text())
+    content = json.dumps(manifest | {"format": 99}).encode()
     digest = hashlib.sha256(content).hexdigest()
     target = pool_object(destination, digest)
     target.parent.mkdir(exist_ok=True)
     target.write_bytes(content)
-    pointer |= {"written_at": written_at, "index": {"sha256": digest, "size": len(content)}}
-    (destination / "current.json").write_text(json.dumps(pointer))
+    sign_again(destination, home, editions={**note.editions, note.current: digest})
 
 
 @pytest.mark.rule("NODE-1", "NODE-2", "NODE-4", "STAT-5")
@@ -101,7 +98,7 @@ def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_serve
         LiveServer(node, editions=f"{origin.url}/editions", editions_poll_seconds="1", **settings) as live,
     ):
         until(lambda: (node / "editions" / "FOLLOWING").exists())
-        until(lambda: state(node)["refusal"] == "nothing is published there yet")
+        until(lambda: state(node)["refusal"] == "nothing signed is published there yet")
         assert live.get("/v1/status").status_code == 503
         (tmp_path / "served" / "editions").symlink_to(home / "editions")
         until(lambda: live.get(ISSUER, key).status_code == 200)
@@ -123,13 +120,12 @@ def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
 ) -> None:
     node = tmp_path / "node"
     url = f"file://{home}/editions"
-    (home / "editions" / "CURRENT").write_text(f"{editions[0]}\n")
-    seal = home / "editions" / f"{editions[1]}.seal"
-    seal.rename(tmp_path / "seal")  # not published yet
+    older = read_note(home / "editions")
+    newer = dict(older.editions)
+    sign_again(home / "editions", home, current=editions[0], editions={editions[0]: newer.pop(editions[0])})
     follow(node, url)
     assert current(node) == editions[0]
-    (tmp_path / "seal").rename(seal)
-    (home / "editions" / "CURRENT").write_text(f"{editions[1]}\n")
+    sign_again(home / "editions", home, current=editions[1], editions=older.editions)
     target = home / "editions" / editions[1] / file
     if target.is_dir():
         target = max(target.iterdir(), key=lambda path: path.stat().st_size)
@@ -261,37 +257,44 @@ def test_a_pull_that_was_cut_goes_on_where_it_was(destination: Path, tmp_path: P
 
 
 @pytest.mark.rule("NODE-3")
-def test_an_origin_that_answers_with_anything_else_changes_nothing(destination: Path, tmp_path: Path) -> None:
+def test_an_origin_that_answers_with_anything_else_changes_nothing(
+    destination: Path, home: Path, tmp_path: Path
+) -> None:
     node = tmp_path / "node"
     follow(node, f"file://{destination}")
     served = current(node)
-    pointer = (destination / "current.json").read_bytes()
-    for other in (
+    note = (destination / "editions.note").read_bytes()
+    others = (b"", b"<html>", b"{}", note[:-2], b"[" * 5000, note.replace(b"editions/v1", b"editions/v2"))
+    for other in others:
         b"",
         b"<html>",
         b"{}",
-        pointer[:-2],
+        note[:-2],
         b"[" * 5000,
-        pointer.replace(b'"format":1', b'"format":2'),
+        note.replace(b"editions/v1", b"editions/v2"),
     ):
-        (destination / "current.json").write_bytes(other)
+        (destination / "editions.note").write_bytes(other)
         said = refused(node, f"file://{destination}")
-        assert "current.json" in said
+        assert "editions.note" in said
         assert current(node) == served
-    older = json.loads(pointer) | {"written_at": "2020-01-01T00:00:00.000000+00:00"}
-    (destination / "current.json").write_text(json.dumps(older))
+    sign_again_as_before(destination, note, home)
     assert "older than one seen before" in refused(node, f"file://{destination}")
+
+
+def sign_again_as_before(destination: Path, note: bytes, home: Path) -> None:
+    (destination / "editions.note").write_bytes(note)
+    sign_again(destination, home, sequence=1)
 
 
 @pytest.mark.rule("NODE-5")
 def test_an_edition_of_a_newer_layout_is_refused_with_a_sentence_and_the_own_one_stays(
-    pushed_first: Path, destination: Path, key: str, editions: tuple[str, str], tmp_path: Path
+    pushed_first: Path, destination: Path, home: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     """What a node of the old version does while the new version is rolled out."""
     node = tmp_path / "node"
     url = f"file://{destination}"
     follow(node, f"file://{pushed_first}")
-    rewrite_index(destination, {"layout": 99}, "2126-01-01T00:00:00.000000+00:00")
+    push_by_a_newer_version(destination, home)
     said = refused(node, url)
     assert "has layout 99, and this version reads layout" in said
     assert current(node) == editions[0]

@@ -10,6 +10,7 @@ from tests.live import run
 from tests.nodes.commands import current, follow, largest, pool_object, refused
 from tests.nodes.conftest import push
 from tests.nodes.servers import StaticServer, s3_server
+from tests.signing import read_note
 
 
 @pytest.mark.rule("NODE-6")
@@ -27,13 +28,12 @@ def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
     push(home, destination, "--keep-unused", "0")
     node = tmp_path / "node"
     follow(node, f"file://{destination}")
-    pointer = json.loads((destination / "current.json").read_text())
-    index = json.loads(pool_object(destination, pointer["index"]["sha256"]).read_text())
-    needed = {pointer["index"]["sha256"]}
-    for entry in index["editions"]:
-        needed.add(entry["files"]["sha256"])
-        files = json.loads(pool_object(destination, entry["files"]["sha256"]).read_text())["files"]
-        needed |= {file["content"]["sha256"] for file in files}
+    note = read_note(destination)
+    needed = {note.published_sha256, *note.editions.values()}
+    for seal in note.editions.values():
+        manifest = json.loads(pool_object(destination, seal).read_text())
+        needed |= {manifest["checksums_sha256"], *(part["sha256"] for part in manifest["parts"])}
+        needed |= {file["sha256"] for file in manifest["files"]}
     deltas = json.loads((destination / "deltas" / f"{editions[1]}.json").read_text())["files"]
     needed |= {delta["content"]["sha256"] for delta in deltas}
     assert {path.name for path in (destination / "pool").rglob("*") if path.is_file()} == needed
@@ -45,7 +45,7 @@ def test_what_is_damaged_here_is_not_sent_and_nothing_leads_to_it(
 ) -> None:
     """What changed is looked for while files are compared with their digests, and told of after that."""
     there = Path(shutil.copytree(pushed_first, tmp_path / "there"))
-    pointer = (there / "current.json").read_bytes()
+    pointer = (there / "editions.note").read_bytes()
     before = {path.name for path in (home / "editions" / editions[0] / "files").iterdir()}
     new = [p for p in (home / "editions" / editions[1] / "files").iterdir() if p.name in before]
     damaged = max((p for p in new if p.stat().st_nlink == 1), key=lambda path: path.stat().st_size)
@@ -55,7 +55,7 @@ def test_what_is_damaged_here_is_not_sent_and_nothing_leads_to_it(
     refusal = run(home, "push", str(there))
     assert refusal.returncode == 1
     assert damaged.name in refusal.stderr, refusal.stderr
-    assert (there / "current.json").read_bytes() == pointer
+    assert (there / "editions.note").read_bytes() == pointer
     assert not (there / "deltas" / f"{editions[1]}.json").exists()
     damaged.write_bytes(whole)
     push(home, there)
@@ -102,7 +102,7 @@ def test_editions_go_by_way_of_s3(
         follow(node, "s3://editions/africa")
         assert current(node) == editions[0]
         empty = tmp_path / "other"
-        assert "nothing is published there yet" in refused(empty, "s3://editions/elsewhere")
+        assert "nothing signed is published there yet" in refused(empty, "s3://editions/elsewhere")
         assert current(empty) is None
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     refused(node, "s3://editions/africa")

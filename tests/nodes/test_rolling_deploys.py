@@ -12,6 +12,7 @@ from tests.faults.conftest import serve as serve
 from tests.faults.load import Load, ask
 from tests.live import LiveServer
 from tests.patience import until
+from tests.signing import point_at
 
 
 def publish_by_a_newer_version(home: Path, edition: str) -> str:
@@ -24,7 +25,7 @@ def publish_by_a_newer_version(home: Path, edition: str) -> str:
     (folder / "manifest.json").chmod(0o600)
     (folder / "manifest.json").write_bytes(content)
     folder.with_name(f"{name}.seal").write_text(f"{sha256(content).hexdigest()}\n")
-    (home / "editions" / "CURRENT").write_text(f"{name}\n")
+    point_at(home, name)
     return name
 
 

@@ -1,0 +1,48 @@
+"""Notes signed as a publisher would sign them, whatever they say: for tests that hold its key."""
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sankofa.engines.publication import NOTE, Publication, signers_of
+from sankofa.model.signed_notes import note_text, sign_note
+
+
+def read_note(place: Path) -> Publication:
+    """What the note there says, whoever signed it."""
+    heading, _, text = note_text((place / NOTE).read_bytes()).partition("\n")
+    assert heading == "sankofa/editions/v1"
+    return msgspec.json.decode(text, type=Publication)
+
+
+def signed_note(publication: Publication, home: Path) -> bytes:
+    """Signed with the keys of a HOME."""
+    text = msgspec.json.encode(publication).decode()
+    return sign_note(f"sankofa/editions/v1\n{text}\n", signers_of(home))
+
+
+def sign_again(place: Path, home: Path, **changes: Any) -> Publication:
+    """Have the note there say something else, later than before, and sign it with the keys of a HOME."""
+    before = read_note(place)
+    publication = msgspec.structs.replace(before, **{"sequence": before.sequence + 1, **changes})
+    (place / NOTE).write_bytes(signed_note(publication, home))
+    return publication
+
+
+def point_at(home: Path, edition: str) -> None:
+    """Sign an edition in HOME/editions as current, as it is there."""
+    folder = home / "editions"
+    note = read_note(folder)
+    seal = sha256((folder / edition / "manifest.json").read_bytes()).hexdigest()
+    listed = (folder / "PUBLISHED").read_bytes() + f"\n{edition}\n".encode()
+    (folder / "PUBLISHED").write_bytes(listed)
+    sign_again(
+        folder,
+        home,
+        current=edition,
+        editions={**note.editions, edition: seal},
+        published_sha256=sha256(listed).hexdigest(),
+        published_size=len(listed),
+    )
