@@ -1,4 +1,4 @@
-"""A store in the hands of an attacker: whatever is in it, no node serves a row that its publisher did not sign."""
+"""A store in the hands of an attacker: no node serves a row that its publisher did not sign."""
 
 import json
 import os
@@ -253,6 +253,6 @@ def test_no_store_whatever_is_in_it_makes_a_node_serve_what_was_not_signed(
         after, usable = served(node, trusted)
         assert after == world.editions[1], what
         assert usable == honest, what
-        trial.saw(looking.state.refused and "refused" or "harmless")
+        trial.saw((looking.state.refused and "refused") or "harmless")
         shutil.rmtree(place)
         shutil.rmtree(node)

@@ -7,7 +7,7 @@ skips ends it, with the digest of everything before: one changed byte anywhere i
 import hashlib
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -17,6 +17,7 @@ import msgspec
 from sankofa.engines.compression import zstd
 from sankofa.engines.private_files import open_private
 from sankofa.model.errors import OperatorError
+from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, sign_note, verified_text
 
 FORMAT: Final = 1
 _LISTING: Final = "manifest.json"
@@ -47,6 +48,13 @@ class BackupListing(msgspec.Struct, frozen=True):
     version: str
     rows: int
     members: list[Member]
+    signature: str = ""
+    """A signed note about the digest of the members; empty where there was no key yet."""
+
+    @property
+    def signed_text(self) -> str:
+        digest = hashlib.sha256(msgspec.json.encode(self.members)).hexdigest()
+        return f"sankofa/backup/v1\n{self.created_at}\n{digest}\n"
 
 
 _decode_listing = msgspec.json.Decoder(BackupListing).decode
@@ -63,9 +71,12 @@ class ArchiveWriter:
         self._members.append(Member(name, len(content), hashlib.sha256(content).hexdigest(), rows))
         self._write(name, content)
 
-    def finish(self, created_at: str, version: str) -> BackupListing:
+    def finish(self, created_at: str, version: str, signers: Sequence[Signer] = ()) -> BackupListing:
         rows = sum(member.rows for member in self._members)
         listing = BackupListing(FORMAT, created_at, version, rows, self._members)
+        if signers:
+            note = sign_note(listing.signed_text, signers).decode()
+            listing = msgspec.structs.replace(listing, signature=note)
         self._write(_LISTING, msgspec.json.format(msgspec.json.encode(listing), indent=1))
         self._file.write(bytes(2 * tarfile.BLOCKSIZE))
         self._file.close()
@@ -110,8 +121,11 @@ class ArchiveReader:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def verify(self) -> BackupListing:
-        """Compare every member with its digest. Raises OperatorError."""
+    def verify(self, trusted: Sequence[Verifier] = ()) -> BackupListing:
+        """Compare every member with its digest, and the signature with these keys, where there are any.
+
+        Raises OperatorError.
+        """
         self._check_trailer()
         read: list[tuple[str, int, str]] = []
         listing: bytes | None = None
@@ -133,6 +147,12 @@ class ArchiveReader:
             raise self._damaged("its listing cannot be read") from failure
         if read != [(member.name, member.size, member.sha256) for member in listed.members]:
             raise self._damaged("a part is not the one that was written")
+        if trusted:
+            try:
+                if verified_text(listed.signature.encode(), trusted) != listed.signed_text:
+                    raise NotTrusted("its signature is of another backup")
+            except NotTrusted as failure:
+                raise OperatorError(f"{self._path}: refused by SANKOFA_TRUSTED_KEYS: {failure}") from None
         return listed
 
     def _check_trailer(self) -> None:

@@ -26,6 +26,7 @@ from sankofa.cli.progress import Advance
 from sankofa.cli.publishing import open_ledger
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import make_private_folder, open_private
+from sankofa.engines.publication import signers_of
 from sankofa.ledger import seals
 from sankofa.ledger.transfer import dump_rows, load_rows
 from sankofa.model.days import instant
@@ -78,7 +79,7 @@ def back_up(
         _add_ledger(archive, settings, store, progress)
         if with_vault:
             _add_vault(archive, settings, progress)
-        listing = archive.finish(instant(now()), __version__)
+        listing = archive.finish(instant(now()), __version__, signers_of(settings.home))
     return listing, damaged
 
 
@@ -159,7 +160,7 @@ def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
     """Put a backup into an empty HOME and empty stores. Raises OperatorError, and then leaves nothing."""
     archive = ArchiveReader(path)
     _refuse_unless_empty(settings)
-    listing = archive.verify()
+    listing = archive.verify(settings.verifier_keys())
     for member in listing.members:
         if not _MEMBER.fullmatch(member.name):
             raise OperatorError(f"{path}: no backup of Sankofa has {member.name!r}; nothing was restored")

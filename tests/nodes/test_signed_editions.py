@@ -1,0 +1,354 @@
+"""What is signed, who is trusted, and what a node says of what it refuses."""
+
+import base64
+import hashlib
+import json
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from tests.faults.conftest import publish_another
+from tests.live import LiveServer, free_port, run
+from tests.nodes.commands import current, follow, refused, state
+from tests.nodes.conftest import push
+from tests.patience import until
+from tests.signing import read_note, sign_again
+
+ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2024-06-30"
+FORGED = 1007
+
+
+def verifier_key(home: Path, *options: str) -> str:
+    done = run(home, "editions", "key", *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 1
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def forger(home: Path, tmp_path: Path) -> Path:
+    """A HOME with the same data, a forged figure and a key of its own."""
+    folder = tmp_path / "forger"
+    folder.mkdir()
+    forger = Path(shutil.copytree(home, folder / "home"))
+    (forger / "edition-key").unlink()
+    (forger / "editions" / "editions.note").unlink()
+    publish_another(forger, FORGED - 1000)
+    return forger
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, home: Path, destination: Path) -> Path:
+    """A place that the world was pushed to, or the folder of its publisher."""
+    return destination if request.param == "pushed" else home / "editions"
+
+
+both_kinds = pytest.mark.parametrize("store", ["pushed", "folder"], indirect=True)
+
+
+@pytest.mark.rule("SIGN-1")
+def test_the_note_and_the_key_have_the_form_that_others_read(home: Path) -> None:
+    """Worked out here from the C2SP specification, without the code that wrote them."""
+    printed = verifier_key(home)
+    name, key_hash, key = printed.split("+", 2)
+    public = base64.b64decode(key)
+    assert public[0] == 1
+    assert hashlib.sha256(name.encode() + b"\n" + public).digest()[:4].hex() == key_hash
+    note = (home / "editions" / "editions.note").read_bytes()
+    text, _, signatures = note.rpartition(b"\n\n")
+    dash, signer, signature = signatures.decode().removesuffix("\n").split(" ")
+    assert (dash, signer) == ("—", name)
+    decoded = base64.b64decode(signature)
+    assert decoded[:4].hex() == key_hash
+    Ed25519PublicKey.from_public_bytes(public[1:]).verify(decoded[4:], text + b"\n")
+    said = json.loads(text.decode().split("\n")[1])
+    for edition, digest in said["editions"].items():
+        manifest = (home / "editions" / edition / "manifest.json").read_bytes()
+        assert hashlib.sha256(manifest).hexdigest() == digest
+    assert stat.S_IMODE((home / "edition-key").stat().st_mode) == 0o600
+
+
+@pytest.mark.rule("SIGN-1")
+def test_a_command_that_reads_creates_no_key(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    done = run(tmp_path / "home", "editions", "key")
+    assert done.returncode == 1
+    assert "sankofa publish" in done.stderr
+    assert not list((tmp_path / "home").iterdir())
+
+
+@both_kinds
+@pytest.mark.rule("SIGN-2")
+def test_a_node_refuses_what_none_of_its_trusted_keys_signed(
+    store: Path, home: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    url = f"file://{store}"
+    right, wrong = verifier_key(home), verifier_key(forger)
+    done = run(tmp_path / "wrong", "follow", "--once", editions=url, trusted_keys=wrong)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "no trusted key signed it" in done.stderr
+    assert current(tmp_path / "wrong") is None
+    follow(tmp_path / "node", url, trusted_keys=f"{wrong}, {right}")
+    assert current(tmp_path / "node") == editions[1]
+    broken = run(tmp_path / "node", "follow", "--once", editions=url, trusted_keys="nonsense")
+    assert broken.returncode == 1
+    assert "SANKOFA_TRUSTED_KEYS: 'nonsense' is no verifier key" in broken.stderr
+
+
+@pytest.mark.rule("SIGN-2", "SIGN-3", "SIGN-5")
+def test_a_forged_edition_is_not_served_and_the_node_says_so_until_an_honest_push(
+    home: Path, forger: Path, destination: Path, key: str, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    node = tmp_path / "node" / "home"
+    node.parent.mkdir()
+    port = free_port()
+    settings: dict[str, Any] = {
+        "keystore": f"embedded:{home}/keys",
+        "keys_secret": (home / "keys-secret").read_text().strip(),
+        "editions": f"file://{destination}",
+        "trusted_keys": verifier_key(home),
+        "metrics_port": str(port),
+    }
+    with LiveServer(node, **settings) as live:
+        until(lambda: live.get("/v1/status").json()["edition"] == editions[1])
+        honest = live.get(ISSUER, key)
+        assert honest.status_code == 200
+        said = run(forger, "push", str(destination))
+        assert said.returncode == 0
+        assert "replaced what was there: no trusted key signed it" in said.stderr
+        sign_again(destination, forger, written_at="9999-12-31T23:59:59+00:00", sequence=1 << 60)
+        until(lambda: live.get("/v1/status").json()["status"] == "degraded")
+        status = live.get("/v1/status")
+        assert status.status_code == 200
+        assert status.json()["degraded"] == ["editions"]
+        assert "no trusted key signed it" in status.json()["following"]["reason"]
+        assert live.get(ISSUER, key).json() == honest.json()
+        metrics = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        assert "sankofa_following_up 0.0" in metrics
+        counted = [
+            line for line in metrics.splitlines() if line.startswith("sankofa_following_refusals_total")
+        ]
+        assert float(counted[0].split()[1]) > 0
+        assert "no trusted key signed it" in run(node, "doctor", **settings).stdout
+        third = publish_another(home, 2)
+        assert "replaced what was there" in run(home, "push", str(destination)).stderr
+        until(lambda: live.get(ISSUER, key).json()["edition"] == third)
+        until(lambda: live.get("/v1/status").json()["status"] == "ok")
+        assert str(FORGED) not in live.get(ISSUER, key).text
+
+
+@both_kinds
+@pytest.mark.rule("SIGN-2")
+def test_a_node_that_was_told_no_key_holds_on_to_the_first_it_saw(
+    store: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    node, url = tmp_path / "node", f"file://{store}"
+    follow(node, url)
+    told = run(node, "doctor", editions=url).stdout
+    assert "the first key that was seen is trusted" in told
+    (store / "editions.note").write_bytes((forger / "editions" / "editions.note").read_bytes())
+    assert "no trusted key signed it" in refused(node, url)
+    assert current(node) == editions[1]
+
+
+@both_kinds
+@pytest.mark.rule("SIGN-3")
+def test_what_goes_back_forks_or_comes_from_the_future_is_refused_though_it_is_signed(
+    store: Path, home: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    node, url = tmp_path / "node", f"file://{store}"
+    follow(node, url)
+    note = read_note(store)
+    as_it_was = {name: getattr(note, name) for name in note.__struct_fields__}
+    later = {**as_it_was, "sequence": note.sequence + 5}
+    short = f"{editions[1]}\n".encode()
+    for changes, listed, reason in (
+        ({"current": editions[0], "sequence": note.sequence - 1}, None, "older than one seen before"),
+        ({"current": editions[0], "sequence": note.sequence}, None, "another of the same sequence: a fork"),
+        ({"written_at": "9999-12-31T23:59:59+00:00"}, None, "later than tomorrow"),
+        ({"written_at": "yesterday"}, None, "later than tomorrow"),
+        ({"current": editions[0], "withdrawn": (editions[0],)}, None, "as current and as withdrawn"),
+        ({}, b"", "leaves out the current edition: a gap"),
+        ({}, short, f"leaves out {editions[0]}, which was published before: a gap"),
+    ):
+        list_changes = {} if listed is None else put_list(store, listed)
+        sign_again(store, home, **{**later, **changes, **list_changes})
+        assert reason in refused(node, url)
+        assert current(node) == editions[1]
+    (store / "editions.note").write_bytes((node / "editions" / "editions.note").read_bytes())
+    follow(node, url)
+
+
+def put_list(store: Path, content: bytes) -> dict[str, Any]:
+    """Have a store list this as ever published; what its note says of that."""
+    digest = hashlib.sha256(content).hexdigest()
+    path = store / "pool" / digest[:2] / digest if (store / "pool").exists() else store / "PUBLISHED"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    return {"published_sha256": digest, "published_size": len(content)}
+
+
+@both_kinds
+@pytest.mark.rule("SIGN-3")
+def test_an_operator_may_go_back_and_a_file_that_says_so_may_not(
+    store: Path, home: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    node, url, trusted = tmp_path / "node", f"file://{store}", verifier_key(home)
+    follow(node, url, trusted_keys=trusted)
+    (home / "editions" / "CURRENT").write_text(f"{editions[0]}\n")
+    follow(node, url, trusted_keys=trusted)
+    assert current(node) == editions[1]
+    assert run(home, "editions", "rollback", editions[0]).returncode == 0
+    if store != home / "editions":
+        push(home, store)
+    follow(node, url, trusted_keys=trusted)
+    assert current(node) == editions[0]
+
+
+@both_kinds
+@pytest.mark.rule("SIGN-4")
+def test_a_key_is_replaced_without_a_node_that_is_left_behind(
+    store: Path, home: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    pinned, other, url = tmp_path / "pinned", tmp_path / "other", f"file://{store}"
+
+    def send() -> None:
+        if store != home / "editions":
+            push(home, store)
+
+    old = verifier_key(home)
+    follow(pinned, url, trusted_keys=old)
+    follow(other, url)
+    new = verifier_key(home, "--rotate")
+    assert new != old
+    assert new.split("+")[0] == old.split("+")[0], "the name stays"
+    assert verifier_key(home) == new
+    send()
+    assert (store / "editions.note").read_text().count("\n— ") == 2
+    follow(pinned, url, trusted_keys=old)
+    follow(pinned, url, trusted_keys=new)
+    follow(other, url)
+    assert verifier_key(home, "--retire") == new
+    send()
+    follow(pinned, url, trusted_keys=new)
+    follow(other, url)
+    stale = run(tmp_path / "stale", "follow", "--once", editions=url, trusted_keys=old)
+    assert "no trusted key signed it" in stale.stderr
+    assert run(home, "editions", "verify").returncode == 0
+    assert current(other) == editions[1]
+
+
+@pytest.mark.rule("SIGN-1")
+def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(
+    home: Path, editions: tuple[str, str]
+) -> None:
+    (home / "edition-key").unlink()
+    done = run(home, "publish")
+    assert done.returncode == 1
+    assert "edition-key" in done.stderr
+    assert "backup" in done.stderr
+    assert not (home / "edition-key").exists()
+    verifier_key(home, "--rotate")
+    assert run(home, "editions", "verify").returncode == 0
+    assert set(read_note(home / "editions").editions) == set(editions)
+
+
+@pytest.mark.rule("SIGN-1")
+def test_a_home_of_an_older_version_serves_on_and_is_signed_by_the_next_publish(
+    home: Path, key: str, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    (home / "edition-key").unlink()
+    (home / "editions" / "editions.note").unlink()
+    with LiveServer(home) as live:
+        until(lambda: live.get(ISSUER, key).status_code == 200)
+    assert "nothing is signed" in run(home, "doctor").stdout
+    assert run(home, "editions", "verify").returncode == 1
+    assert "nothing signed is published" in refused(tmp_path / "node", f"file://{home}/editions")
+    assert run(home, "publish").returncode == 0
+    assert current(home) == editions[1]
+    verified = run(home, "editions", "verify")
+    assert verified.returncode == 0, verified.stderr
+    assert verified.stdout.count("signed and whole") == 2
+    follow(tmp_path / "node", f"file://{home}/editions")
+
+
+@pytest.mark.rule("SIGN-2")
+def test_a_single_machine_serves_only_what_its_own_key_signed(
+    home: Path, forger: Path, key: str, editions: tuple[str, str]
+) -> None:
+    """An edition that somebody put into HOME, made current by hand."""
+    forged = current(forger)
+    assert forged
+    shutil.copytree(forger / "editions" / forged, home / "editions" / forged)
+    shutil.copy(forger / "editions" / f"{forged}.seal", home / "editions")
+    (home / "editions" / "CURRENT").write_text(f"{forged}\n")
+    with LiveServer(home) as live:
+        until(lambda: live.get(ISSUER, key).status_code == 200)
+        assert live.get(ISSUER, key).json()["edition"] == editions[1]
+        assert live.get(f"{ISSUER}&edition={forged}", key).status_code == 410
+        assert run(home, "editions", "verify").returncode == 1
+        assert "no trusted key signed it" in run(home, "editions", "rollback", forged).stderr
+        (home / "editions" / "editions.note").write_bytes((forger / "editions/editions.note").read_bytes())
+        until(lambda: "no trusted key signed it" in live.log)
+        assert live.get(ISSUER, key).json()["edition"] == editions[1], "the last good one is served on"
+    with LiveServer(home) as live:
+        until(lambda: "no trusted key signed it" in live.log)
+        assert live.get(ISSUER, key).status_code == 503
+
+
+@pytest.mark.rule("SIGN-2")
+def test_what_was_forged_in_home_is_neither_pushed_nor_built_upon(
+    home: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    forged = current(forger)
+    assert forged
+    shutil.copytree(forger / "editions" / forged, home / "editions" / forged)
+    shutil.copy(forger / "editions" / f"{forged}.seal", home / "editions")
+    push(home, tmp_path / "there")
+    assert set(read_note(tmp_path / "there").editions) == set(editions)
+    third = publish_another(home, 2)
+    assert set(read_note(home / "editions").editions) == {*editions, third}
+
+
+@pytest.mark.rule("SIGN-1", "SIGN-2")
+def test_a_backup_carries_the_key_and_is_itself_signed(
+    home: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    node, url = tmp_path / "node", f"file://{tmp_path}/back/editions"
+    follow(node, f"file://{home}/editions")
+    assert run(home, "backup", tmp_path / "saved").returncode == 0
+    back = tmp_path / "back"
+    wrong = run(back, "restore", tmp_path / "saved", trusted_keys=verifier_key(forger))
+    assert wrong.returncode == 1
+    assert "refused by SANKOFA_TRUSTED_KEYS: no trusted key signed it" in wrong.stderr
+    assert run(back, "restore", tmp_path / "saved", trusted_keys=verifier_key(home)).returncode == 0
+    assert stat.S_IMODE((back / "edition-key").stat().st_mode) == 0o600
+    assert run(back, "publish").returncode == 0
+    assert verifier_key(back) == verifier_key(home)
+    follow(node, url)
+    assert current(node) == editions[1]
+    assert not state(node)["untrusted"]
+
+
+@pytest.mark.rule("SIGN-3")
+def test_a_publisher_restored_from_an_older_backup_learns_what_was_published_since(
+    home: Path, destination: Path, tmp_path: Path
+) -> None:
+    node, back = tmp_path / "node", tmp_path / "back"
+    assert run(home, "backup", tmp_path / "saved").returncode == 0
+    third = publish_another(home, 2)
+    push(home, destination)
+    follow(node, f"file://{destination}")
+    assert current(node) == third
+    assert run(back, "restore", tmp_path / "saved").returncode == 0
+    assert run(back, "publish").returncode == 0
+    push(back, destination)
+    follow(node, f"file://{destination}")
+    assert current(node) != third
+    assert third.encode() in (back / "editions" / "PUBLISHED").read_bytes()
