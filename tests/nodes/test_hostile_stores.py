@@ -134,7 +134,7 @@ class Attack:
         content = bytearray(path.read_bytes())
         if content:
             content[self._chance.randrange(len(content))] ^= 1 << self._chance.randrange(8)
-        self._write(path, content)
+        self._write(path, bytes(content))
 
     def _cut(self) -> None:
         content = (path := self._any(self._store)).read_bytes()

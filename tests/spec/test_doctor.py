@@ -9,6 +9,7 @@ import pytest
 
 from tests.edition_parts import part_of
 from tests.live import free_port, run
+from tests.signing import point_at
 
 
 @pytest.fixture
@@ -173,3 +174,4 @@ def _of_layout(home: Path, layout: int) -> None:
     seal = path.parent.with_name(f"{path.parent.name}.seal")
     seal.chmod(0o600)
     seal.write_text(hashlib.sha256(content).hexdigest() + "\n")
+    point_at(home, path.parent.name)

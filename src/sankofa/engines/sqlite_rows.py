@@ -1,7 +1,7 @@
-"""Reads the ledger in an SQLite file."""
+"""The ledger in an SQLite file: read, and appended to."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from sankofa.engines.datastore import Row
-from sankofa.engines.private_files import operator_errors
+from sankofa.engines.private_files import locked, operator_errors
 
 _listed = msgspec.json.Decoder(list[Any]).decode
 
@@ -65,3 +65,103 @@ class SqliteRows:
 
     def close(self) -> None:
         self._database.close()
+
+
+class SqliteLedger(SqliteRows):
+    """See `engines.datastore.LedgerSession`."""
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self._saw: Callable[[str, Sequence[Row]], None] | None = None
+        # One process at a time: turning a new file to WAL fails at once where another does the same.
+        with operator_errors(path), locked(path.parent):
+            super().__init__(path, sqlite3.connect(path, isolation_level=None, timeout=60))
+            path.chmod(0o600)
+            self._database.execute("PRAGMA page_size = 8192")  # of a new file: tenders have rows of 2 to 4 kB
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute("PRAGMA cache_size = -131072")
+            self._database.execute("PRAGMA temp_store = MEMORY")
+            self._create(schema)
+
+    def _create(self, schema: str) -> None:
+        """Create what is missing, and have the store itself refuse every change to what is there.
+
+        REPLACE deletes without firing delete triggers, so a row that is there already is guarded
+        before the insert too.
+        """
+        self._database.executescript(schema.replace("\n) /* clustered */", "\n) WITHOUT ROWID"))
+        for (table,) in self._database.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        ).fetchall():
+            columns = self._database.execute(f"PRAGMA table_info({table})").fetchall()
+            key = " AND ".join(f"{column[1]} = NEW.{column[1]}" for column in columns if column[5])
+            for verb in ("UPDATE", "DELETE"):
+                self._database.execute(
+                    f"CREATE TRIGGER IF NOT EXISTS {table}_refuses_{verb.lower()} BEFORE {verb} ON {table} "
+                    f"BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: {verb} on {table} refused'); END"
+                )
+            self._database.execute(
+                f"CREATE TRIGGER IF NOT EXISTS {table}_keeps_rows BEFORE INSERT ON {table} "
+                f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {key}) BEGIN SELECT RAISE(IGNORE); END"
+            )
+            self._database.execute(f"CREATE TEMP TABLE staged_{table} AS SELECT * FROM {table} WHERE 0")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with operator_errors(self._path):
+            self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with operator_errors(self._path):
+                self._database.execute("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:
+                with suppress(sqlite3.Error):  # the failure that led here is the one to tell
+                    self._database.execute("ROLLBACK")
+            raise
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Written by SQLite, which is cheaper than an object for each value; as bytes, because a damaged text
+        need not be UTF-8."""
+        with operator_errors(self._path):
+            names = [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
+        capture = "capture_id" if "capture_id" in names else "0"
+        statement = f"SELECT {capture}, CAST(json_array({', '.join(names)}) AS BLOB) FROM {table}"
+        return self.query(f"{statement} ORDER BY {order}" if order else statement)
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        self._saw = saw
+
+    def append(self, table: str, rows: Sequence[Row]) -> int:
+        """In the order of the key, as they are stored; the trigger passes over what is there.
+
+        Which rows were new is told by a statement that returns them, where anybody watches. (A plain insert
+        behind a savepoint costs more with every row: SQLite searches its journal from the start.)
+        """
+        rows = sorted(rows)
+        if self._saw is not None:
+            self.stage(table, rows)
+            return self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} WHERE true")
+        marks = ",".join("?" * len(rows[0]))
+        with operator_errors(self._path):
+            return self._database.executemany(f"INSERT INTO {table} VALUES ({marks})", rows).rowcount
+
+    def stage(self, table: str, rows: Sequence[Row]) -> None:
+        if rows:
+            marks = ",".join("?" * len(rows[0]))
+            with operator_errors(self._path):
+                self._database.executemany(f"INSERT INTO temp.staged_{table} VALUES ({marks})", rows)
+
+    def absorb(self, statement: str) -> int:
+        tables = "SELECT name FROM sqlite_temp_schema WHERE type = 'table'"
+        with operator_errors(self._path):
+            if self._saw is None:
+                appended = self._database.execute(statement).rowcount
+            else:
+                rows = self._database.execute(f"{statement} RETURNING *").fetchall()
+                appended = len(rows)
+                if rows:
+                    self._saw(statement.split()[2], rows)
+            for (table,) in self._database.execute(tables).fetchall():
+                self._database.execute(f"DELETE FROM temp.{table}")
+        return appended

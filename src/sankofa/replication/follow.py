@@ -37,7 +37,7 @@ _SLOWEST: Final = 15.0
 """Most seconds between two looks while they fail."""
 
 
-class Refused(ObjectError):
+class RefusedNote(ObjectError):
     """What the place says is not followed: nobody who is trusted signed it, or it goes back."""
 
 
@@ -104,7 +104,7 @@ class Follower:
         """Do what the pointer says; whether anything changed. Raises ObjectError or OperatorError."""
         try:
             changed = self._look()
-        except Refused as refused:
+        except RefusedNote as refused:
             self._note(untrusted=str(refused), refused=self.state.refused + 1, failure="")
             raise
         except (ObjectError, OperatorError) as failure:
@@ -151,7 +151,7 @@ class Follower:
             return None, EditionList((), None)
 
     def _verified(self, content: bytes, before: Publication | None) -> tuple[Publication, bytes]:
-        """What is published there, and the list of all that ever was. Raises Refused or ObjectError."""
+        """What is published there, and the list of all that ever was. Raises RefusedNote or ObjectError."""
         try:
             trusted = self._trusted or (before.verifiers() if before is not None else None)
             publication = read_publication(content, trusted)
@@ -160,7 +160,7 @@ class Follower:
             listed = self._catalogue.published(publication)[: publication.published_size]
             checked_list(publication, listed, known)
         except NotTrusted as refused:
-            raise Refused(f"{NOTE}: refused: {refused}") from None
+            raise RefusedNote(f"{NOTE}: refused: {refused}") from None
         return publication, listed
 
     def _take(self, note: bytes, publication: Publication, published: bytes) -> None:
@@ -279,4 +279,4 @@ class Follower:
 
 
 def _level(failure: Exception) -> int:
-    return logging.ERROR if isinstance(failure, Refused) else logging.WARNING
+    return logging.ERROR if isinstance(failure, RefusedNote) else logging.WARNING
