@@ -32,11 +32,11 @@ from sankofa import __version__
 from sankofa import settings as environment
 from sankofa.cli.clock import now
 from sankofa.cli.metrics import BYTES, SECONDS, Requests, WorkerCounts
-from sankofa.engines.datastore import Datastore
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.build_id import build_id
 from sankofa.replication.state import FollowState, read_state
 from sankofa.replication.stores import open_store
+from sankofa.settings import Settings
 
 _LEDGER_SECONDS: Final = 15.0
 _REQUEST_SECONDS: Final = 5.0
@@ -49,16 +49,18 @@ _decode = msgspec.json.Decoder(WorkerCounts).decode
 class ServiceCollector(Collector):
     """Reads the files of the workers at each scrape. Counts of a worker that ended are kept."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder = folder
+        self._settings = settings
         self._ended_path = folder / "ended.json"
         self._ended = WorkerCounts()
         if self._ended_path.exists():  # of the process before this one
             self._ended = _decode(self._ended_path.read_bytes())
         self._ingested: dict[str, Counter[str]] = {}
 
-    async def watch_ledger(self, store: Datastore) -> None:
+    async def watch_ledger(self) -> None:
         """Read what was ingested every few seconds."""
+        store = open_store(self._settings)
         while True:
             with suppress(OperatorError, StoreUnavailable):  # then the last that was read stands
                 self._ingested = await asyncio.to_thread(lambda: _by_source(store.captured()))
@@ -98,7 +100,7 @@ class ServiceCollector(Collector):
 def serve_metrics(folder: Path, listener: socket.socket) -> None:
     """Serve the counts in the folder until told to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the supervisor ends this process
-    collector = ServiceCollector(folder)
+    collector = ServiceCollector(folder, environment.load())
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
     asyncio.run(_serve(collector, registry, listener))
@@ -124,7 +126,7 @@ async def _serve(collector: ServiceCollector, registry: CollectorRegistry, liste
 
     server = await asyncio.start_server(answer, sock=listener, limit=_LONGEST_HEAD)
     async with server:
-        await collector.watch_ledger(open_store(environment.load()))
+        await collector.watch_ledger()
 
 
 def _answered(head: bytes, registry: CollectorRegistry) -> bytes:
