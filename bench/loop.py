@@ -29,6 +29,8 @@ from sankofa.operations.service import Service
 from sankofa.rest.app import RestApp
 from sankofa.rest.pages import open_pages
 from sankofa.settings import Settings
+from sankofa.web.app import WebApp
+from sankofa.web.page_cache import PageCache
 
 _TARGET_MS = 50.0
 _NVIDIA = ROOT.parent / "shared" / "data" / "fundamentals" / "companyfacts" / "CIK0001045810.json"
@@ -105,7 +107,7 @@ def _home(source: Path | None, *, fresh: bool) -> tuple[Path, str]:
     return home, stamp.read_text()
 
 
-def _questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
+def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
     every = f"/v1/fundamentals/{issuer}?vintages=all"
     oldest = f"/v1/changes?since={editions[-1]}&limit=10000"
     found = [Question(f"fundamentals {name or 'plain'}", every, {"accept-encoding": name})
@@ -146,7 +148,18 @@ def _questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("sources", "/v1/sources"),
         Question("coverage", "/v1/coverage?limit=10000"),
         Question("usage", "/v1/usage"),
+        Question("cross rates", "/v1/cross-rates?base=GBP&quote=ZAR&limit=10000"),
+        Question("crosswalk", "/v1/crosswalk?id_type=ticker&id_value=NYSE:GFI"),
+        Question("crosswalk of one", f"/v1/crosswalk/{issuer}"),
+        Question("entity", f"/v1/entities/{issuer}"),
+        Question("export", "/v1/export"),
+        Question("quality", "/v1/quality-metrics/AF-FUND"),
+        Question("procurement demand", "/v1/signals/procurement-demand?limit=10000"),
         Question("openapi", "/openapi.json", {"accept-encoding": "br"}),
+    ]
+    found += [
+        Question(f"page {path}", address, {"accept": "text/html"})
+        for path, address in page_addresses(issuer).items()
     ]
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "fundamentals, all": ("get_fundamentals", {"service_id": issuer, "vintages": "all"}),
@@ -176,6 +189,39 @@ def _questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
     return found
 
 
+def page_addresses(issuer: str) -> dict[str, str]:
+    """The largest question of every page, by its route."""
+    words = "/docs?q=the%20of%20and%20to%20in%20is%20a%20for"
+    return {
+        "/": "/",
+        "/search": "/search?q=supply%20of%20goods",
+        "/companies": "/companies?as_of=2024-06-30",
+        "/company/{service_id}": f"/company/{issuer}?period=quarter&as_of=2024-06-30",
+        "/company/{service_id}/figure": f"/company/{issuer}/figure?line_item=assets",
+        "/country/{country}": "/country/ZA",
+        "/macro": "/macro?q=gdp",
+        "/macro/series/{series}": "/macro/series/FX.EUR.ZAR?as_of=2024-06-30",
+        "/macro/indicator/{indicator}": "/macro/indicator/NY.GDP.MKTP.CD",
+        "/macro/cross-rates": "/macro/cross-rates?base=GBP&quote=ZAR",
+        "/tenders": "/tenders?country=ZA&limit=10000",
+        "/tender/{country}/{ocid*}": "/tender/KE/none",
+        "/parties": "/parties?country=KE",
+        "/screen": "/screen?metric=net_margin&as_of=2024-12-31&beside=2023-12-31",
+        "/signals": "/signals",
+        "/signals/{signal_key}": "/signals/macro-momentum?limit=10000",
+        "/quality": "/quality",
+        "/downloads": "/downloads",
+        "/editions": "/editions",
+        "/sources": "/sources",
+        "/coverage": "/coverage",
+        "/status": "/status",
+        "/key": "/key",
+        "/docs": words,
+        "/docs/api": "/docs/api",
+        "/docs/{name*}": "/docs/contract",
+    }
+
+
 def _call(tool: str, arguments: dict[str, Any]) -> bytes:
     params = {"name": tool, "arguments": arguments}
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
@@ -184,7 +230,11 @@ def _call(tool: str, arguments: dict[str, Any]) -> bytes:
 async def _measure(home: Path, issuer: str, key: str, rounds: int) -> float:
     service = Service(Settings(home=home))
     agents = McpSurface(service)
-    app = RestApp(service, open_pages(service), mounted={"/mcp": agents})
+    api, web = RestApp(service, open_pages(service), mounted={"/mcp": agents}), WebApp(service)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await (web if web.answers(scope) else api)(scope, receive, send)
+
     holds = _Holds()
     holds.watch()
     worst = 0.0
@@ -194,11 +244,12 @@ async def _measure(home: Path, issuer: str, key: str, rounds: int) -> float:
         gc.freeze()  # as the application does once it has started
         pulse = asyncio.create_task(holds.pulse())
         print(f"{'':36}{'status':>8}{'kB':>10}{'loop ms':>10}{'beat ms':>10}")
-        for question in _questions(issuer, service.datastore.list_editions().editions):
+        for question in questions(issuer, service.datastore.list_editions().editions):
             cpu, beats = [], []
             status = size = 0
             for _ in range(rounds):
                 holds.cpu = holds.beat = 0.0
+                web._cache = PageCache()  # each round writes the page
                 status, size = await _ask(app, question, key)
                 await asyncio.sleep(2 * _BEAT)
                 cpu.append(holds.cpu * 1000)

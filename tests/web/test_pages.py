@@ -166,6 +166,14 @@ def test_a_page_is_one_request_of_the_visitors_key(server: LiveServer) -> None:
     assert "ratelimit" not in server.get("/docs", key).headers
 
 
+@pytest.mark.rule("WEB-15")
+def test_a_page_shows_at_most_500_rows(server: LiveServer, paid_key: str) -> None:
+    for page in ("/signals/macro-momentum", "/screen", "/tenders", "/parties"):
+        text = server.get(f"{page}?limit=10000", paid_key).text
+        assert "limit=500" in text, page  # in the call of the API that it shows
+        assert server.get(f"{page}?limit=10000").status_code == 402
+
+
 @pytest.mark.rule("WEB-6")
 def test_the_key_of_a_visitor_is_a_cookie_of_the_session_that_the_api_does_not_read(
     server: LiveServer, paid_key: str

@@ -1,5 +1,6 @@
 """The ASGI application of the pages: a request in, HTML out, under the visitor's key (contract: WEB-1)."""
 
+import asyncio
 import hashlib
 import itertools
 import logging
@@ -205,11 +206,11 @@ class WebApp:
             return Written(303, b"", ((b"location", view.redirect.encode()),), "")
         chart = visit.request.query.get("chart")
         if chart is not None:
-            return chart_reply(view, chart, visit)
+            return await asyncio.to_thread(chart_reply, view, chart, visit)
         part = visit.request.query.get("part")
         if part is not None and part not in view.parts:
             raise InvalidParameter("part", f"this page has {', '.join(view.parts) or 'no parts'}")
-        body = write_page(view, visit, part).encode()
+        body = (await asyncio.to_thread(write_page, view, visit, part)).encode()
         return Written(view.status, body, (HTML,), hashlib.blake2b(body, digest_size=12).hexdigest())
 
     async def _reply(self, page: Page, written: Written, visit: Visit) -> Reply:

@@ -28,6 +28,7 @@ from sankofa.web.request import PageRequest
 Row = dict[str, Any]
 T = TypeVar("T")
 
+_MOST_ROWS: Final = 500
 _PAST_DAY: Final = Day(past=True)
 decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 """Reads the body of an answer, every digit of a figure kept."""
@@ -104,6 +105,12 @@ class Visit:
 
     def given(self, name: str, otherwise: str = "") -> str:
         return self.request.query.get(name, otherwise)
+
+    def limit(self) -> str:
+        """The `limit` of the address; of a paid key at most as many rows as a page is read with."""
+        text = self.given("limit")
+        is_long = text.isascii() and text.isdigit() and int(text[:9]) > _MOST_ROWS
+        return str(_MOST_ROWS) if is_long and not self.call.grant.sample else text
 
     def passed_on(self, *names: str) -> dict[str, Any]:
         """Parameters of the address, for an operation that takes them under the same names."""

@@ -12,7 +12,7 @@ _ROLES: Final = ("buyer", "supplier", "tenderer", "procuringEntity")
 @page("/parties", "country", "role", "cursor", "limit")
 async def parties(visit: Visit) -> View:
     """Those with most releases first; who is no organisation is not among them."""
-    asked = visit.passed_on("country", "role", "cursor", "limit")
+    asked = visit.passed_on("country", "role", "cursor") | {"limit": visit.limit()}
     result = await visit.ask("get_resolved_parties", **asked)
     context = {
         "rows": result.rows,

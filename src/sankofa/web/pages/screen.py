@@ -52,7 +52,7 @@ async def _ranking(visit: Visit, metric: str, day: date) -> Result:
         country=visit.given("country"),
         order=visit.given("order"),
         as_of=day.isoformat(),
-        limit=visit.given("limit"),
+        limit=visit.limit(),
     )
 
 

@@ -53,10 +53,10 @@ async def signal(visit: Visit) -> View:
     if panel is None:
         raise NotFound(f"No signal panel {key}.")
     if key == _BY_COUNTRY:
-        country, limit = visit.given("country"), visit.given("limit")
+        country, limit = visit.given("country"), visit.limit()
         result = await visit.ask("get_procurement_demand", country=country, limit=limit)
     else:
-        result = await visit.ask("get_signal", signal_key=key, limit=visit.given("limit"))
+        result = await visit.ask("get_signal", signal_key=key, limit=visit.limit())
     fields = [name for name in panel.row.__struct_fields__ if name not in (*NOT_SHOWN, *_LAST)]
     names = [*fields, *_LAST]
     measured = _measured(result.rows, names)

@@ -47,7 +47,7 @@ async def tenders(visit: Visit) -> View:
     country = visit.given("country", countries[0] if countries else "ZA")
     asked: dict[str, Any] = {"country": country, "from": visit.given("from"), "query": visit.given("q")}
     result = await visit.ask(
-        "search_tenders", shown=True, **asked, cursor=visit.given("cursor"), limit=visit.given("limit")
+        "search_tenders", shown=True, **asked, cursor=visit.given("cursor"), limit=visit.limit()
     )
     context = {
         "rows": [listed(visit, row) for row in result.rows],

@@ -1,0 +1,26 @@
+"""`bench loop` asks every route, so that one that holds the event loop shows."""
+
+import re
+
+from bench.loop import page_addresses, questions
+from sankofa.operations.contract import endpoints
+from sankofa.web.view import Routes, pages
+
+ISSUER = "DC46AF1B1AAA424B58D1368176"
+
+
+def test_every_page_has_a_question() -> None:
+    addresses = page_addresses(ISSUER)
+    assert addresses.keys() == pages().keys()
+    routes = Routes()
+    for path, address in addresses.items():
+        match = routes.find(address.partition("?")[0])
+        assert match is not None, address
+        assert match[0].path == path, address
+
+
+def test_every_endpoint_has_a_question() -> None:
+    asked = [question.path.partition("?")[0] for question in questions(ISSUER, ("edition",))]
+    for operation in endpoints():
+        pattern = re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(operation.path)))
+        assert any(pattern.fullmatch(path) for path in asked), operation.path
