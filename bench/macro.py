@@ -268,7 +268,7 @@ def _entries(*, revised: bool) -> list[Entry]:
                 source_ref=f"series.csv#row {n}", license_class="synthetic",
                 observed_at="2026-01-01T00:00:00Z", series=_STAND_IN, series_type="cpi",
                 frequency="daily", country="??", date=day,
-                value=Decimal(chance.randrange(10**6)).scaleb(-4), unit="index",
+                value=Decimal(chance.randrange(10**6)).scaleb(-4), note=None, unit="index",
                 available_at=date.fromordinal(first),
                 vintage=vintage,
             )  # fmt: skip

@@ -40,8 +40,11 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     package = folder / "sankofa"
     whole, part = _PACKAGE / "starter", package / "starter"
     _link(_PACKAGE, package, without=["starter"])
-    for name in ("", "macro", "filings/companyfacts", "identifiers"):
-        _link(whole / name, part / name, without=["macro", "filings", "*.csv.gz", "*.json.gz", "identifiers"])
+    cut = ["macro", "filings", "series", "*.csv.gz", "*.json.gz", "identifiers"]
+    for name in ("", "macro", "filings/companyfacts", "identifiers", "series"):
+        _link(whole / name, part / name, without=cut)
+    for table in (whole / "series").iterdir():
+        _cut(table, part / "series" / table.name, lambda row: row["country"] in ("", "NG", "ZA"))
     for table in (whole / "macro").iterdir():
         _cut(table, part / "macro" / table.name, lambda row: row["Country Code"] in _COUNTRIES)
     for issuer in _ISSUERS:

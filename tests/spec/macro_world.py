@@ -15,11 +15,11 @@ import pytest
 from tests.live import LiveServer, run
 
 ANNUAL_FIELDS = set(
-    "country country_iso3 indicator indicator_name year value unit available_at vintage "
+    "country country_iso3 indicator indicator_name year value unit note available_at vintage "
     "source_ref license_class observed_at".split()
 )
 SERIES_FIELDS = set(
-    "series series_type frequency country date value unit available_at vintage "
+    "series series_type frequency country date value unit note available_at vintage "
     "source_ref license_class observed_at".split()
 )
 COLUMNS = ("series", "series_type", "frequency", "country", "date", "value", "unit", "release_date")
@@ -48,7 +48,7 @@ def told() -> list[Told]:
         ("CPI.KE", "cpi", "monthly", "KE", 31),
         ("GDP.ZA", "gdp", "quarterly", "ZA", 92),
         ("FX.USD.ZAR", "fx", "daily", "ZA", 1),
-        ("FX.USD.NGN", "fx", "monthly", "NG", 31),
+        ("FX.USD.NGN.CBN", "fx", "monthly", "NG", 31),
         ("FX.USD.NGN", "fx", "daily", "NG", 1),
         ("FX.USD.XOF", "fx", "daily", "", 1),
     ):

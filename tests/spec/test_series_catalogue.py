@@ -9,8 +9,8 @@ from tests.live import LiveServer
 from tests.spec.asking import call_tool, get
 
 FIELDS = set(
-    "series name unit frequency country first_date last_date vintages source_id source_ref license_class "
-    "observed_at".split()
+    "series name unit note frequency country first_date last_date vintages source_id source_ref "
+    "license_class observed_at".split()
 )
 Rows = list[dict[str, Any]]
 

@@ -94,7 +94,7 @@ def desk(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> De
     desk.ingest("alfred", "TESTX.json", OBSERVATIONS)
     assert desk.ingest("alfred", "series.json", FRED)["appended"] == 1
     assert desk.ingest("alfred", "series.json", FRED)["unchanged"] == 1
-    other = "series,series_type,frequency,date,value\nTESTX,cpi,weekly,2020-01-06,9\n"
+    other = "series,series_type,frequency,date,value\nTESTX.OWN,cpi,weekly,2020-01-06,9\n"
     desk.ingest("series", "own.csv", other)
     desk.publish()
     return desk
@@ -136,16 +136,13 @@ def test_an_indicator_has_the_name_and_unit_of_its_metadata(
 @pytest.mark.rule("MACRO-10")
 def test_a_series_has_them_of_its_own_source_alone(asked: Asked) -> None:
     rows: list[dict[str, Any]] = asked.get("/v1/macro", series="TESTX")["data"]
-    assert {(row["frequency"], row["unit"]) for row in rows} == {
-        ("monthly", "Index 2015=100"),
-        ("weekly", None),
-    }
-    listed = {one["frequency"]: one for one in asked.get("/v1/series", q="TESTX")["data"]}
-    assert (listed["monthly"]["name"], listed["monthly"]["unit"]) == (
+    assert {(row["frequency"], row["unit"]) for row in rows} == {("monthly", "Index 2015=100")}
+    listed = {one["series"]: one for one in asked.get("/v1/series", q="TESTX")["data"]}
+    assert (listed["TESTX"]["name"], listed["TESTX"]["unit"]) == (
         "A test of prices: all items",
         "Index 2015=100",
     )
-    assert (listed["weekly"]["name"], listed["weekly"]["unit"]) == ("CPI, weekly", None)
+    assert (listed["TESTX.OWN"]["name"], listed["TESTX.OWN"]["unit"]) == ("CPI, weekly", None)
 
 
 def test_metadata_are_sealed_backed_up_and_withdrawn_with_their_file(desk: Desk, tmp_path: Any) -> None:

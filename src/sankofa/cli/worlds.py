@@ -36,7 +36,8 @@ class BundledWorld:
 
     @property
     def sources(self) -> frozenset[str]:
-        return frozenset(source for source, _ in self.files)
+        rates = ("ecb-fx",) if self.with_ecb_rates else ()
+        return frozenset((*(source for source, _ in self.files), *rates))
 
 
 SAMPLE: Final = BundledWorld(
@@ -61,7 +62,16 @@ STARTER: Final = BundledWorld(
         ("worldbank", "macro"),
         ("starter-fx", "fx/usd-rates-daily.csv.gz"),
         ("starter-h10", "fx/zar-usd-monthly-h10.csv"),
-        ("za-etenders", "tenders"),
+        ("ecb-fx", "fx/ecb-eurofxref-hist.csv.gz"),
+        ("us-treasury-fx", "fx/us-treasury-reporting-rates.csv.gz"),
+        ("imf-ifs", "fx/imf-fx-monthly-2026-01-21.csv.gz"),
+        ("imf-ifs", "series/imf-cpi-monthly-2026-05-18.csv.gz"),
+        ("imf-ifs", "series/imf-policy-rates-2026-01-21.csv.gz"),
+        ("imf-weo", "series/imf-weo-actuals.csv.gz"),
+        ("worldbank-commodities", "series/worldbank-commodities-monthly.csv.gz"),
+        ("za-etenders", "tenders/za-etenders-2026-08-14.json"),
+        ("za-etenders", "tenders/za-etenders-open-2026-08-22.json.gz"),
+        ("ng-nocopo", "tenders/ng-nocopo-2021-07-12.json.gz"),
     ),
 )
 
@@ -87,7 +97,7 @@ def _refuse_to_mix(settings: Settings, world: BundledWorld) -> None:
     with open_ledger(settings) as ledger:
         captured = ledger.holdings().keys()
     for other in (SAMPLE, STARTER):
-        if other is not world and other.sources & captured:
+        if (other.sources - world.sources) & captured:
             raise OperatorError(
                 f"HOME ({settings.home}) holds data of the {other.name} world: "
                 f"use another SANKOFA_HOME for the {world.name} world"

@@ -377,9 +377,10 @@ class Methods(Session):
         descending; no release date is evidenced for them, so none is known under an `as_of`, and the
         envelope's is null. A parameter of the other mode is a 400. An exchange rate is served as it is
         published, never inverted; where its source names no country, it is of the one whose currency it is
-        quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the
-        answer has no rows and names in `nearest` those that are close; of one that belongs to the other
-        mode, `hint` says so.
+        quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none). An annual indicator as known on a day is the
+        series `WDI:<indicator>:<alpha-3 country>`; `series` with the indicator's code and `country` is the
+        same. Of a series or indicator that is not there, the answer has no rows and names in `nearest`
+        those that are close; of one that belongs to the other mode, `hint` says so.
 
         `all` walks every page, and gives them as one answer.
         """

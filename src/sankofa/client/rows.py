@@ -329,7 +329,9 @@ class MacroAnnualRow(Row):
     value: Number | None
     """Every digit; null where withdrawn."""
     unit: str | None
-    """As the indicator's name has it in parentheses."""
+    """By its metadata, else its name, else its code."""
+    note: str | None
+    """Remarks of the publisher, e.g. modeled ILO estimate."""
     available_at: Annotated[None, "day"]
     """Always null: no release date is evidenced."""
     vintage: int
@@ -352,7 +354,9 @@ class MacroSeriesRow(Row):
     value: Number | None
     """Every digit; null where withdrawn."""
     unit: str | None
-    """Unit as the source writes it."""
+    """Unit as the source writes it, without its remarks."""
+    note: str | None
+    """Remarks of the publisher, e.g. period average."""
     available_at: Day
     """The day this vintage became public."""
     vintage: int
@@ -453,6 +457,8 @@ class SeriesCatalogueRow(Row):
     """In words: the source's own, else put together from its key."""
     unit: str | None
     """Of its newest value."""
+    note: str | None
+    """Remarks of the publisher on its newest value."""
     frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None

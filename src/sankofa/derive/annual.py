@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.ledger.reader import LedgerReader
-from sankofa.model.observations import unit_of
+from sankofa.model.units import read_unit, unit_of_indicator
 
 
 class Indicator(NamedTuple):
@@ -23,7 +23,9 @@ class Indicator(NamedTuple):
     name: str
     """Empty where neither metadata nor a table names it."""
     unit: str
-    """As metadata have it, else what the name ends with; empty where neither says."""
+    """As metadata have it, else by the name, else by the code; empty where none says."""
+    note: str
+    """Remarks about the figures, such as `modeled ILO estimate`; empty where there are none."""
 
 
 class AnnualVintage(NamedTuple):
@@ -43,11 +45,15 @@ class AnnualYear(msgspec.Struct):
     """Whether the table captured last has the year."""
 
 
-def annual_vintages(ledger: LedgerReader) -> Iterator[tuple[Indicator, dict[str, AnnualYear]]]:
-    """Every indicator of every country, by country and indicator, with its years."""
+def annual_vintages(
+    ledger: LedgerReader, *, by_indicator: bool = False
+) -> Iterator[tuple[Indicator, dict[str, AnnualYear]]]:
+    """Every indicator of every country with its years, by country and indicator or the other way round."""
     names = ledger.indicator_names()
     described = {info.code: info for _, info in ledger.series_info()}
-    for (country, indicator), captured in groupby(ledger.annual(), key=itemgetter(0, 1)):
+    for (country, indicator), captured in groupby(
+        ledger.annual(by_indicator=by_indicator), key=itemgetter(0, 1)
+    ):
         years: dict[str, AnnualYear] = {}
         for _, _, capture_id, document, values in captured:
             for year, value in values.items():
@@ -61,5 +67,8 @@ def annual_vintages(ledger: LedgerReader) -> Iterator[tuple[Indicator, dict[str,
                     known.vintages.append(AnnualVintage(value or "", capture_id, document))
         info = described.get(indicator)
         name = (info.name if info else "") or names.get(indicator, "")
-        unit = (info.unit if info else "") or unit_of(name)
-        yield Indicator(country, indicator, name, unit), years
+        unit, note = unit_of_indicator(name, indicator)
+        if info and info.unit:
+            unit, remark = read_unit(info.unit)
+            note = remark or note
+        yield Indicator(country, indicator, name, unit, note), years

@@ -8,14 +8,15 @@ Captures are best ingested in the order they were made.
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
-from sankofa.derive.annual import annual_vintages
+from sankofa.derive.annual import AnnualYear, Indicator, annual_vintages
 from sankofa.derive.series import Series, SeriesReport
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
-from sankofa.model.observations import LONGEST_CODE
+from sankofa.model.observations import LONGEST_CODE, tabled_series
 
 FAMILY: Final = "wdi"
 FREQUENCY: Final = "annual"
@@ -25,10 +26,29 @@ _DATED: Final = re.compile(r"(?:.*/)?(\d{4}-\d{2}-\d{2})\b[^/]*")
 def annual_series(
     ledger: LedgerReader, captures: Mapping[int, CaptureInfo]
 ) -> Iterator[tuple[Series, str, dict[str, list[SeriesReport]]]]:
-    """Each indicator of each country, its name, and the reports of its values by the last day of a year."""
+    """Each indicator of each country, its name, and the reports of its values by the last day of a year.
+
+    By country and indicator; `annual_series_by_key` has them in the order of their keys.
+    """
+    return _series_of(annual_vintages(ledger), captures)
+
+
+def annual_series_by_key(
+    ledger: LedgerReader, captures: Mapping[int, CaptureInfo]
+) -> Iterator[tuple[Series, dict[str, list[SeriesReport]]]]:
+    """The same in the order of the series' keys, without their names."""
+    columns = _series_of(annual_vintages(ledger, by_indicator=True), captures)
+    for _, of_indicator in groupby(columns, key=lambda column: column[0].series.split(":")[1]):
+        for series, _, reports in sorted(of_indicator, key=itemgetter(0)):
+            yield series, reports
+
+
+def _series_of(
+    columns: Iterator[tuple[Indicator, dict[str, AnnualYear]]], captures: Mapping[int, CaptureInfo]
+) -> Iterator[tuple[Series, str, dict[str, list[SeriesReport]]]]:
     days: dict[tuple[int, str], int | None] = {}
-    for (country, indicator, name, unit), years in annual_vintages(ledger):
-        series = f"WDI:{indicator}:{alpha3_of()[country]}"
+    for (country, indicator, name, unit, note), years in columns:
+        series = tabled_series(indicator, country)
         if len(series) > LONGEST_CODE:  # nobody could ask for it
             continue
         reports: dict[str, list[SeriesReport]] = {}
@@ -43,7 +63,7 @@ def annual_series(
                     value = f"{figure}\x1f{unit}" if figure else None
                     order = (capture_id,)
                     of_year.append(
-                        SeriesReport(value, day, order, figure, unit, location, document, capture_id)
+                        SeriesReport(value, day, order, figure, unit, note, location, document, capture_id)
                     )
             if of_year:
                 reports[f"{year}-12-31"] = of_year

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sankofa.ledger.reader import LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.observations import FREQUENCIES, SeriesInfo
+from sankofa.model.units import read_unit
 
 
 class Series(NamedTuple):
@@ -34,6 +35,8 @@ class SeriesReport(NamedTuple):
     order: tuple[object, ...]
     figure: str
     unit: str
+    note: str
+    """Remarks of its publisher; empty where there are none."""
     location: str
     document: str
     capture_id: int
@@ -71,17 +74,7 @@ def series_reports(
                 number += 1
                 value = f"{figure}\x1f{unit}" if figure else None
                 order = (document, capture_id, number)
-                reports[day].append(
-                    SeriesReport(
-                        value,
-                        ordinal(available_at),
-                        order,
-                        figure,
-                        unit or named_unit,
-                        location,
-                        document,
-                        capture_id,
-                        evidenced,
-                    )
-                )
+                available = ordinal(available_at)
+                told = (figure, *read_unit(unit or named_unit), location, document, capture_id, evidenced)
+                reports[day].append(SeriesReport(value, available, order, *told))
         yield Series(*identity), reports

@@ -283,6 +283,10 @@ def _take(
             counts.skipped += record.rows
     release_ingester.flush()
     capture.flush()
+    for rejected in capture.macro.refused():
+        counts.read += 1
+        counts.rejected += 1
+        reject(rejected)
 
 
 def _has_long_text(record: EntityRecord, most: int) -> bool:

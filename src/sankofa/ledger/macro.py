@@ -8,12 +8,22 @@ force is new. What is of a day or year still to come was not observed: a forecas
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
-from sankofa.model.observations import AnnualColumn, ReportedValue, SeriesColumn, SeriesInfo, quoted_in
+from sankofa.ledger.generations import Generations
+from sankofa.model.observations import (
+    AnnualColumn,
+    ReportedValue,
+    SeriesColumn,
+    SeriesInfo,
+    SeriesKinds,
+    quoted_in,
+)
 from sankofa.model.records import Record, Rejected
 
 _BATCH = 5_000
@@ -30,6 +40,10 @@ _HELD_SERIES = """
     WHERE a.series = s.series AND a.series_type = s.series_type AND a.frequency = s.frequency
       AND a.country = s.country AND a.source_id = ?
     ORDER BY a.series, a.series_type, a.frequency, a.country, a.capture_id, a.part
+"""
+_HELD_KINDS = """
+    SELECT a.series, a.series_type, a.frequency, a.source_id, a.told
+    FROM staged_series AS s CROSS JOIN series AS a WHERE a.series = s.series
 """
 _NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
 # By source: what one calls an indicator must stand without what another calls it.
@@ -85,6 +99,7 @@ class MacroCapture:
         self._names: dict[str, str] = {}
         self._known_names: dict[str, str] | None = None
         self._info: dict[str, SeriesInfo] = {}
+        self._refused: list[Rejected] = []
         self._pending = self._part = 0
         self._forecasts = self._appended = self._unchanged = self._in_passing = 0
 
@@ -123,6 +138,12 @@ class MacroCapture:
         self._pending += len(observed)
         if self._pending >= _SERIES_BATCH:
             self.flush()
+            yield from self.refused()
+
+    def refused(self) -> Iterator[Rejected]:
+        """The values of series whose key is another series already, of what was flushed since the last."""
+        refused, self._refused = self._refused, []
+        yield from refused
 
     def describe(self, info: SeriesInfo) -> None:
         """What metadata say of a code: the last that a file says, where it says it twice."""
@@ -173,6 +194,7 @@ class MacroCapture:
         self._append("annual", rows)
 
     def _flush_series(self) -> None:
+        self._refuse_other_kinds()
         held: defaultdict[tuple[str, ...], _Held] = defaultdict(lambda: _Held(every=self._repeated))
         keys = {column[:4] for column in self._series}
         for *identity, column_json in self._held("series", _HELD_SERIES, keys):
@@ -199,6 +221,39 @@ class MacroCapture:
         self._series.clear()
         self._pending = 0
         self._append("series", rows)
+
+    def _refuse_other_kinds(self) -> None:
+        """Take out the columns whose key is a series of another kind (contract: MACRO-11)."""
+        kinds = defaultdict[str, SeriesKinds](SeriesKinds)
+        for column in self._series:
+            for value in column.values:
+                public = value.release or (value.date if column.on_its_day else self._day)
+                kinds[column.series].add(column.series_type, column.frequency, public)
+        keys = {(series, "", "", "") for series in kinds}
+        withdrawn = Generations(self._session).withdrawn
+        held = [row for row in self._rows("series", _HELD_KINDS, keys) if row[3] not in withdrawn]
+        given = defaultdict[str, set[Row]](set)
+        for series, family, frequency, *_ in (*held, *self._series):
+            given[series].add((family, frequency))
+        for series, family, frequency, _, told in held:
+            if len(given[series]) > 1:
+                kinds[series].add(family, frequency, min(value.release for value in _reported_values(told)))
+        admitted = []
+        for column in self._series:
+            series, family, frequency, *_ = column
+            if not column.values or kinds[series].one == (family, frequency):
+                admitted.append(column)
+                continue
+            family_held, frequency_held = kinds[series].one
+            reason = (
+                f"series: {series} is {frequency_held} {family_held}, not {frequency} {family}: one key has "
+                f"one frequency and one series_type; use another key, such as {series}.{frequency[0].upper()}"
+            )
+            self._refused += [
+                Rejected(f"{column.document} {value.location or value.date}", reason)
+                for value in column.values
+            ]
+        self._series = admitted
 
     def _dated(self, value: ReportedValue, held: "_Held", column: SeriesColumn) -> ReportedValue | None:
         """The vintage with the day it became public; None where the source said so before."""
@@ -249,10 +304,14 @@ class MacroCapture:
 
     def _held(self, table: str, query: str, keys: set[Any]) -> Iterator[Row]:
         """What the source said before of the columns at hand."""
+        return self._rows(table, query, keys, self._source_id)
+
+    def _rows(self, table: str, query: str, keys: set[Any], *parameters: object) -> Iterator[Row]:
+        """What the ledger holds of the columns with some keys."""
         if not keys:
             return iter(())
         self._session.stage(table, [(*key, 0, 0, "", "", "") for key in sorted(keys)])
-        rows = list(self._session.query(query, (self._source_id,)))
+        rows = list(self._session.query(query, parameters))
         self._session.absorb(_FORGET_STAGED[table])
         return iter(rows)
 
@@ -305,22 +364,37 @@ def placed(records: Iterable[Record], country: str) -> Iterator[Record]:
             yield record
 
 
-def annual_rows(session: LedgerRows) -> Iterator[tuple[str, str, int, str, Years]]:
+_ANNUAL = "SELECT country, indicator, capture_id, document, told FROM annual ORDER BY "
+_BY_COUNTRY = _ANNUAL + "country, indicator, capture_id, part"
+_BY_INDICATOR = _ANNUAL + "indicator || ':', country, capture_id, part"
+"""In the order of `WDI:<indicator>:<country>`: the colon comes after a dot and before a letter."""
+
+
+def annual_rows(
+    session: LedgerRows, *, by_indicator: bool = False
+) -> Iterator[tuple[str, str, int, str, Years]]:
     """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
-    for *row, column_json in session.query(
-        "SELECT country, indicator, capture_id, document, told FROM annual "
-        "ORDER BY country, indicator, capture_id, part"
-    ):
+    for *row, column_json in session.query(_BY_INDICATOR if by_indicator else _BY_COUNTRY):
         yield (*row, _years(column_json))
 
 
 def series_rows(session: LedgerRows) -> Iterator[tuple[Any, ...]]:
-    """(series, series_type, frequency, country, capture_id, document, values), the columns together."""
-    for *row, column_json in session.query(
+    """(series, series_type, frequency, country, capture_id, document, values), the columns together.
+
+    Where one key has columns of several kinds, those of the one that it is (`SeriesKinds`).
+    """
+    rows = session.query(
         "SELECT series, series_type, frequency, country, capture_id, document, told FROM series "
         "ORDER BY series, series_type, frequency, country, capture_id, part"
-    ):
-        yield (*row, _reported_values(column_json))
+    )
+    for _, of_key in groupby(rows, key=itemgetter(0)):
+        columns = [(*row, _reported_values(told)) for *row, told in of_key]
+        if len({column[1:3] for column in columns}) > 1:
+            kinds = SeriesKinds()
+            for _, family, frequency, *_, values in columns:
+                kinds.add(family, frequency, min(value.release for value in values))
+            columns = [column for column in columns if column[1:3] == kinds.one]
+        yield from columns
 
 
 def indicator_names(session: LedgerRows) -> dict[str, str]:

@@ -264,9 +264,9 @@ class LedgerReader:
         """Whether a register has a record of an organisation under this identifier."""
         return holds_record(self._rows, subject)
 
-    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
+    def annual(self, *, by_indicator: bool = False) -> Iterator[tuple[str, str, int, str, Years]]:
         """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
-        return annual_rows(self._rows)
+        return annual_rows(self._rows, by_indicator=by_indicator)
 
     def indicator_names(self) -> dict[str, str]:
         return indicator_names(self._rows)

@@ -80,6 +80,7 @@ class SeriesCatalogueRow(Row, frozen=True, kw_only=True):
     series: Annotated[str, doc("Series key, or indicator code.")]
     name: Annotated[str | None, doc("In words: the source's own, else put together from its key.")]
     unit: Annotated[str | None, doc("Of its newest value.")]
+    note: Annotated[str | None, doc("Remarks of the publisher on its newest value.")]
     frequency: Annotated[str, one_of(FREQUENCIES, "How often it is observed.")]
     country: Annotated[str | None, doc("ISO 3166-1 alpha-2 code; null where of none.")]
     first_date: Annotated[date, doc("Of its oldest value; the last day of a year.")]

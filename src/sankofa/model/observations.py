@@ -8,20 +8,22 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sankofa.model.countries import country, country_name, currency, currency_name
+from sankofa.model.countries import alpha3_of, country, country_name, currency, currency_name
 
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
 INDICATOR_PATTERN: Final = SERIES_PATTERN
 ASKED_SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._:-]*$"
 """Of a series as it is asked for: those of annual tables have colons, `WDI:<indicator>:<alpha-3>`."""
+TABLED: Final = "WDI:"
+"""How the keys of the series of annual tables begin; no published series has a colon in its key."""
 SERIES_TYPE_PATTERN: Final = "^[a-z][a-z0-9_]*$"
 LONGEST_CODE: Final = 64
 LONGEST_TYPE: Final = 32
 
 _CODE = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,63}\Z")
 _TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
-_LAST_PARENTHESES = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*\Z")
+_QUALIFIER = re.compile(r"[A-Z0-9][A-Z0-9_-]*\Z")
 
 
 class AnnualColumn(NamedTuple):
@@ -81,15 +83,56 @@ class SeriesInfo(NamedTuple):
     """Empty where they do not say."""
 
 
+class SeriesKinds:
+    """The kinds that rows give to one key. A key is one of them: one series_type and one frequency.
+
+    It is the kind that became public first; then the finer frequency, then the family by its letters. So the
+    order of ingestion decides nothing, and a kind that became public after a day changes nothing known on it.
+    """
+
+    def __init__(self) -> None:
+        self._first_public: dict[tuple[str, str], str] = {}
+
+    def add(self, series_type: str, frequency: str, public: str) -> None:
+        """A row of this kind became public on a day."""
+        kind = (series_type, frequency)
+        self._first_public[kind] = min(public, self._first_public.get(kind, public))
+
+    @property
+    def one(self) -> tuple[str, str]:
+        """The series_type and the frequency of the key."""
+        return min(
+            self._first_public,
+            key=lambda kind: (self._first_public[kind], FREQUENCIES.index(kind[1]), kind[0]),
+        )
+
+
 def series_key(text: str) -> str:
-    """A series' key in upper case; a rate is FX.<base>.<quote>. Raises ValueError."""
+    """A series' key in upper case. Raises ValueError.
+
+    A rate is FX.<base>.<quote>, or FX.<base>.<quote>.<source> where another source has the pair at another
+    frequency (`FX.USD.ZAR.H10`).
+    """
     key = text.upper()
     if not _CODE.match(key):
         raise ValueError(f"series: expected up to {LONGEST_CODE} letters, digits, dots and dashes")
-    family, *pair = key.split(".")
-    if family == "FX" and not (len(pair) == 2 and all(map(currency, pair)) and pair[0] != pair[1]):
-        raise ValueError("series: expected FX.<base>.<quote> with two ISO 4217 codes")
+    if key.split(".")[0] == "FX" and not currency_pair(key):
+        raise ValueError("series: expected FX.<base>.<quote> with two ISO 4217 codes, or .<source> after it")
     return key
+
+
+def tabled_series(indicator: str, country_code: str) -> str:
+    """The key of the series that an annual indicator of a country (alpha-2) is."""
+    return f"{TABLED}{indicator}:{alpha3_of()[country_code]}"
+
+
+def currency_pair(series: str) -> tuple[str, str] | None:
+    """The base and the quote currency of a rate; None for other series."""
+    family, *parts = series.split(".")
+    if family != "FX" or len(parts) not in (2, 3) or not all(map(_QUALIFIER.match, parts)):
+        return None
+    base, quote = parts[:2]
+    return (base, quote) if currency(base) and currency(quote) and base != quote else None
 
 
 def quoted_in(series: str) -> str:
@@ -98,16 +141,16 @@ def quoted_in(series: str) -> str:
     The first two letters of an ISO 4217 code are those of its country: FX.EUR.ZAR is of ZA. A currency of
     several countries (EUR, XOF) is of none of them.
     """
-    family, *pair = series.split(".")
-    return country(pair[1][:2]) or "" if family == "FX" and len(pair) == 2 else ""
+    pair = currency_pair(series)
+    return country(pair[1][:2]) or "" if pair else ""
 
 
 def series_name(series: str, family: str, frequency: str, country: str) -> str:
     """A series in words where its source has none: those of its key, family, frequency and country."""
-    kind, *pair = series.split(".")
-    if kind == "FX" and len(pair) == 2:
+    if pair := currency_pair(series):
         base, quote = (f"{currency_name(code)} ({code})" if currency_name(code) else code for code in pair)
-        return f"{quote} for one {base}, {frequency}"
+        source = ".".join(series.split(".")[3:])
+        return f"{quote} for one {base}, {frequency}" + (f" ({source})" if source else "")
     words = [family.upper() if len(family) <= 4 else family.replace("_", " ").capitalize(), frequency]
     return ", ".join(filter(None, (words[0], country_name(country) if country else "", words[1])))
 
@@ -126,9 +169,3 @@ def series_type(text: str) -> str:
     if not _TYPE.match(family):
         raise ValueError("series_type: expected a family such as fx, cpi or gdp")
     return family
-
-
-def unit_of(indicator_name: str) -> str:
-    """What the name of an indicator says in the parentheses at its end; empty where it has none."""
-    match = _LAST_PARENTHESES.search(indicator_name)
-    return match[1].strip() if match else ""

@@ -151,7 +151,8 @@ class MacroAnnualRow(Row, frozen=True, kw_only=True):
     indicator_name: Annotated[str | None, doc("In words; null where no table says.")]
     year: Annotated[int, doc("The year it is of.")]
     value: Annotated[Figure | None, doc("Every digit; null where withdrawn.")]
-    unit: Annotated[str | None, doc("As the indicator's name has it in parentheses.")]
+    unit: Annotated[str | None, doc("By its metadata, else its name, else its code.")]
+    note: Annotated[str | None, doc("Remarks of the publisher, e.g. modeled ILO estimate.")]
     available_at: Annotated[None, doc("Always null: no release date is evidenced.")]
     vintage: Annotated[int, doc("Counts the captures that changed the value.", ge=1)]
 
@@ -165,7 +166,8 @@ class MacroSeriesRow(Row, frozen=True, kw_only=True):
     country: Annotated[str | None, doc("ISO 3166-1 alpha-2; null where it is of no one country.")]
     date: Annotated[_Day, doc("The day, or the period by the day its source dates it with.")]
     value: Annotated[Figure | None, doc("Every digit; null where withdrawn.")]
-    unit: Annotated[str | None, doc("Unit as the source writes it.")]
+    unit: Annotated[str | None, doc("Unit as the source writes it, without its remarks.")]
+    note: Annotated[str | None, doc("Remarks of the publisher, e.g. period average.")]
     available_at: Annotated[_Day, doc("The day this vintage became public.")]
     vintage: Annotated[int, doc("1 is the value as first released.", ge=1)]
 

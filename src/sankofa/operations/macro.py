@@ -13,6 +13,7 @@ from sankofa.edition.read.series import SeriesStart, page_of, read_one_series, r
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
+from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import nearest_series
@@ -30,15 +31,15 @@ from sankofa.operations.parameters import (
     ToParameter,
 )
 
-_ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode"
+_ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode, where it is `series={}`"
 _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
 _FOR_AGENTS = AgentView(
     description="""\
 Macroeconomic values, newest first; 100 rows where `limit` is omitted. Annual mode: yearly indicators by
 `country` and World Bank `indicator` code, e.g. {"country":"NG","indicator":"NY.GDP.MKTP.CD"}; none under an
-`as_of`. Series mode, where `series` or `as_of` is given: exchange rates and price indices as known on a day,
-e.g. {"series":"FX.EUR.ZAR","as_of":"2024-06-30"}; FX.<base>.<quote> is quote units for one base unit. An
-argument of the other mode is a 400.""",
+`as_of`. Series mode, where `series` or `as_of` is given: series as known on a day, e.g.
+{"series":"FX.EUR.ZAR","as_of":"2024-06-30"} (quote units for one base unit), and annual indicators by
+{"series":"NY.GDP.MKTP.CD","country":"NG","as_of":"2013-06-30"}. An argument of the other mode is a 400.""",
     narrow_by=("series", "indicator", "country", "from_date"),
 )
 
@@ -51,7 +52,9 @@ def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
                 raise InvalidParameter(name, _SERIES_ONLY)
         return
     if arguments["indicator"] is not None:
-        raise InvalidParameter("indicator", _ANNUAL_ONLY)
+        indicator, country = arguments["indicator"].upper(), arguments["country"]
+        of_day = tabled_series(indicator, country) if country else f"{TABLED}{indicator}:<alpha-3 country>"
+        raise InvalidParameter("indicator", _ANNUAL_ONLY.format(of_day))
     for name in ("from", "to"):
         if isinstance(arguments["from_" if name == "from" else name], int):
             raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year is taken in annual mode only")
@@ -92,7 +95,9 @@ async def get_macro(
     release date is evidenced for them, so none is known under an `as_of`, and the envelope's is
     null. A parameter of the other mode is a 400. An exchange rate is served as it is published, never
     inverted; where its source names no country, it is of the one whose currency it is quoted in (FX.EUR.ZAR
-    of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the answer has no rows and names
+    of ZA, FX.USD.XOF of none). An annual indicator as known on a day is the series
+    `WDI:<indicator>:<alpha-3 country>`; `series` with the indicator's code and `country` is the same. Of a
+    series or indicator that is not there, the answer has no rows and names
     in `nearest` those that are close; of one that belongs to the other mode, `hint` says so.
     """
     if series is None and as_of is None:
@@ -114,7 +119,10 @@ async def get_macro(
         walk = await walk.after(cursor)
     day = walk.day.toordinal()
     most = call.grant.rows(limit)
-    selection = await _series(walk, series, filters, DayRange(day, since, min(until, day)), most)
+    days = DayRange(day, since, min(until, day))
+    selection = await _series(walk, series, filters, days, most)
+    if country and key and not selection.count:
+        selection = await _series(walk, tabled_series(key, country), filters, days, most)
     nearest = {} if selection.count else await nearest_series(walk.edition, series, "series")
     last = _column(selection, _SERIES_COLUMN)
     return walk.answer(selection, last, as_of=walk.day, shape=MacroSeriesRow, members=nearest)

@@ -1,42 +1,41 @@
-"""What identifies a series and an indicator, and what a name says of its unit."""
+"""What identifies a series and an indicator."""
 
 import pytest
 
-from sankofa.model.observations import indicator_code, quoted_in, series_key, series_type, unit_of
-
-
-@pytest.mark.parametrize(
-    ("name", "unit"),
-    [
-        ("GDP (current US$)", "current US$"),
-        ("Inflation, consumer prices (annual %)", "annual %"),
-        ("Population, total", ""),
-        ("Official exchange rate (LCU per US$, period average)", "LCU per US$, period average"),
-        ("GDP per capita, PPP (constant 2021 international $)", "constant 2021 international $"),
-        ("Access (total) to electricity (% of population)", "% of population"),
-        (
-            "Prevalence of HIV, total (% of population ages 15-49 (modeled))",
-            "% of population ages 15-49 (modeled)",
-        ),
-        ("Something (in the middle) of it", ""),
-        ("", ""),
-        ("()", ""),
-    ],
+from sankofa.model.observations import (
+    SeriesKinds,
+    indicator_code,
+    quoted_in,
+    series_key,
+    series_name,
+    series_type,
 )
-def test_the_unit_is_what_stands_in_parentheses_at_the_end_of_the_name(name: str, unit: str) -> None:
-    assert unit_of(name) == unit
 
 
 def test_keys_and_codes_are_in_upper_case_and_families_in_lower() -> None:
     assert series_key("fx.usd.zar") == "FX.USD.ZAR"
     assert series_key("Cpi.Za-1") == "CPI.ZA-1"
     assert series_key("FX.EUR.CYP") == "FX.EUR.CYP"  # a currency of history
+    assert series_key("fx.usd.zar.h10") == "FX.USD.ZAR.H10"  # another source, another frequency
     assert indicator_code("ny.gdp.mktp.cd") == "NY.GDP.MKTP.CD"
     assert series_type("CPI") == "cpi"
 
 
 @pytest.mark.parametrize(
-    "key", ["", "A B", "A|B", "-A", "É", "A" * 65, "FX.USD", "FX.USD.ZAR.X", "FX.QQQ.ZAR", "FX.ZAR.ZAR"]
+    "key",
+    [
+        "",
+        "A B",
+        "A|B",
+        "-A",
+        "É",
+        "A" * 65,
+        "FX.USD",
+        "FX.USD.ZAR.",
+        "FX.USD.ZAR.H10.X",
+        "FX.QQQ.ZAR",
+        "FX.ZAR.ZAR",
+    ],
 )
 def test_what_is_no_key_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="series: expected"):
@@ -48,6 +47,7 @@ def test_what_is_no_key_is_refused(key: str) -> None:
     ("series", "country"),
     [
         ("FX.EUR.ZAR", "ZA"),
+        ("FX.USD.ZAR.H10", "ZA"),
         ("FX.ZAR.USD", "US"),
         ("FX.EUR.CYP", "CY"),
         ("FX.USD.EUR", ""),
@@ -59,3 +59,23 @@ def test_what_is_no_key_is_refused(key: str) -> None:
 )
 def test_a_rate_is_of_the_country_whose_currency_it_is_quoted_in(series: str, country: str) -> None:
     assert quoted_in(series) == country
+
+
+def test_the_name_of_a_rate_tells_which_source_it_is_of() -> None:
+    name = series_name("FX.USD.ZAR.H10", "fx", "monthly", "ZA")
+    assert name == "Rand (ZAR) for one US Dollar (USD), monthly (H10)"
+
+
+@pytest.mark.rule("MACRO-11")
+def test_a_key_is_of_the_kind_that_became_public_first() -> None:
+    given = [
+        ("fx", "monthly", "2017-12-08"),
+        ("fx", "daily", "2024-03-02"),
+        ("fx", "monthly", "2026-01-01"),
+        ("rates", "daily", "2017-12-08"),
+    ]
+    for rows in (given, given[::-1]):
+        kinds = SeriesKinds()
+        for row in rows:
+            kinds.add(*row)
+        assert kinds.one == ("rates", "daily")  # on one day, the finer frequency

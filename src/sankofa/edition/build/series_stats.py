@@ -20,6 +20,7 @@ class CatalogueEntry(NamedTuple):
     country: str
     name: str
     unit: str
+    note: str
     first: int
     last: int
     vintages: int
@@ -88,7 +89,7 @@ class SeriesStats:
         location = self._newest_of[report.available][1]
         return CatalogueEntry(
             identity.series, False, identity.series_type, identity.frequency, identity.country,
-            name, report.unit, self.first, last, len(self._releases), capture.source_id,
+            name, report.unit, report.note, self.first, last, len(self._releases), capture.source_id,
             capture.ref(location, report.document), capture.license_class, capture.observed_at,
         )  # fmt: skip
 

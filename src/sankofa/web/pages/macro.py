@@ -45,6 +45,7 @@ async def series(visit: Visit) -> View:
         "row": today_rows[0],
         "as_of": as_of,
         "unit": unit,
+        "note": (then_rows or today_rows)[-1]["note"],
         "unit_today": unit_today,
         "is_rebased": is_rebased,
         "known": len(then_rows),

@@ -31,6 +31,7 @@ def row(number: int, value: Any = None) -> MacroSeriesRow:
         country=None,
         date=date.fromordinal(730_000 + number),
         value=Decimal(number) if value is None else value,
+        note=None,
         unit="ZAR",
         available_at=date(2024, 1, 2),
         vintage=1,

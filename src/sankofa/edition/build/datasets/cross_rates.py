@@ -26,6 +26,7 @@ from sankofa.model.cross_rates import CrossRateInput, CrossRateRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.facts import MACRO
 from sankofa.model.field_docs import doc
+from sankofa.model.observations import currency_pair
 from sankofa.model.vintages import vintages
 
 CROSS_RATES_TABLE: Final = "af-macro-cross-rates"
@@ -36,9 +37,10 @@ def rate_legs(keys: Iterable[str]) -> dict[str, list[RateLeg]]:
     legs: defaultdict[str, dict[str, RateLeg]] = defaultdict(dict)
     for key in sorted(keys, key=lambda key: key.split("|")):
         series, family, frequency, _ = key.split("|")
-        if (family, frequency) != (FAMILY, FREQUENCY) or not series.startswith("FX."):
+        pair = currency_pair(series)
+        if (family, frequency) != (FAMILY, FREQUENCY) or pair is None:
             continue
-        _, base, quote = series.split(".")
+        base, quote = pair
         known = legs[quote].get(base)
         if known is None or known.inverted:
             legs[quote][base] = RateLeg(base, key, inverted=False)

@@ -46,12 +46,12 @@ class AnnualIndex(NamedTuple):
 def annual(context: BuildContext) -> Building:
     provenance = ProvenanceText(context.captures)
     index = AnnualIndex([], [], CoverageTally())
-    for (country, indicator, name, unit), years in annual_vintages(context.ledger):
+    for (country, indicator, name, unit, note), years in annual_vintages(context.ledger):
         shared = (
             f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
             f'"indicator_name":{json_text(name)},"year":'
         )
-        unit_json = json_text(unit)
+        measured = f'"unit":{json_text(unit)},"note":{json_text(note)}'
         entries = []
         newest: AnnualVintage | None = None
         sources: dict[int, Counted] = {}
@@ -63,7 +63,7 @@ def annual(context: BuildContext) -> Building:
             sources.setdefault(capture_id, Counted()).add(0, 1, last_day, last_day, NEVER)
             row = (
                 f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
-                f'"value":{value or "null"},"unit":{unit_json},"available_at":null,'
+                f'"value":{value or "null"},{measured},"available_at":null,'
                 f'"vintage":{len(vintages)}}}'
             )
             entries.append(Entry(row.encode(), tag=int(year)))
@@ -82,6 +82,7 @@ def annual(context: BuildContext) -> Building:
                     country,
                     name,
                     unit,
+                    note,
                     first,
                     last,
                     0,
@@ -129,13 +130,14 @@ class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
 
 class _EveryVintage(TableRows):
     def make(self) -> Iterator[AnnualVintageRow]:
-        for (country, indicator, name, unit), years in annual_vintages(self.context.ledger):
+        for (country, indicator, name, unit, note), years in annual_vintages(self.context.ledger):
             shared: dict[str, Any] = {
                 "country": country,
                 "country_iso3": alpha3_of()[country],
                 "indicator": indicator,
                 "indicator_name": name or None,
                 "unit": unit or None,
+                "note": note or None,
                 "available_at": None,
             }
             for year in sorted(years, reverse=True):

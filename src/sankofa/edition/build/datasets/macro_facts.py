@@ -38,6 +38,7 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import pack_pages
 from sankofa.model.facts import MACRO, FactEntity, FactSource, SharedFact, fact, record_ref
+from sankofa.model.observations import TABLED
 from sankofa.model.rows import FactRow, wire
 
 
@@ -105,7 +106,7 @@ def macro_facts(context: BuildContext) -> Building:
 
 def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
     """What the dataset of annual values serves, told again as facts: its rows are not made twice."""
-    for (country, indicator, _, unit), years in annual_vintages(context.ledger):
+    for (country, indicator, _, unit, _), years in annual_vintages(context.ledger):
         listed = sorted((year for year, known in years.items() if known.listed), reverse=True)
         if not listed:
             continue
@@ -236,7 +237,9 @@ class _AnnualFacts(TableRows):
 
 class _SeriesFacts(TableRows):
     def take(self, key: str, row: SeriesVintageRow) -> Iterable[object]:
-        return (series_fact(as_entity(row.country), wire.encode(row)),) if row.country else ()
+        if not row.country or row.series.startswith(TABLED):  # an annual value is a fact already
+            return ()
+        return (series_fact(as_entity(row.country), wire.encode(row)),)
 
 
 table(

@@ -5,15 +5,16 @@ Order: by series, series_type, frequency and country, then date descending.
 
 from collections.abc import Iterable, Iterator
 from datetime import date
+from heapq import merge
 from itertools import chain, groupby, product
+from operator import itemgetter
 from typing import Annotated, Final, NamedTuple
 
-from sankofa.derive.annual_series import annual_series
+from sankofa.derive.annual_series import annual_series, annual_series_by_key
 from sankofa.derive.series import PublishedInfo, Series, SeriesReport, series_reports
 from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
 from sankofa.edition.build.series_stats import CatalogueEntry, SeriesRelease, SeriesStats
 from sankofa.edition.build.tables import Table, TableRows, table
@@ -172,6 +173,7 @@ def _observations(
                 row = (
                     f"{provenance.of(report.capture_id, report.document, location)}{shared}{day}"
                     f'","value":{report.figure or "null"},"unit":{json_text(report.unit)},'
+                    f'"note":{json_text(report.note)},'
                     f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
                 )
                 yield Entry(row.encode(), first, until, tag=tag)
@@ -185,7 +187,8 @@ class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
 
 class _EveryVintage(TableRows):
     def make(self) -> Iterator[SeriesVintageRow]:
-        for identity, reports in series_reports(self.context.ledger):
+        tabled = annual_series_by_key(self.context.ledger, self.context.captures)
+        for identity, reports in merge(series_reports(self.context.ledger), tabled, key=itemgetter(0)):
             for day in sorted(reports, reverse=True):
                 yield from self._of_day(identity, day, reports[day])
 
@@ -202,6 +205,7 @@ class _EveryVintage(TableRows):
                 date=date.fromisoformat(day),
                 value=figure(report.figure),
                 unit=report.unit or None,
+                note=report.note or None,
                 available_at=date.fromordinal(report.available),
                 vintage=vintage.number,
                 superseded_at=date.fromordinal(successor.available) if successor else None,
@@ -216,8 +220,9 @@ table(
         SERIES_TABLE,
         SeriesVintageRow,
         MACRO,
-        "Dated series as published, every vintage. Bulk only; `/v1/macro` serves the latest known on "
-        f"a day. The series that annual tables amount to (`WDI:...`) are in {ANNUAL_TABLE}.",
+        "Dated series, every vintage: as published, and those of annual tables (`WDI:...`), known from the "
+        "day of capture. The rows with `available_at` up to a day and `superseded_at` null or later are "
+        "what `/v1/macro` serves as of that day.",
         rows=_EveryVintage,
         reads=(inputs.MACRO,),
         sorted_by=("series",),

@@ -88,6 +88,7 @@ def _row(entry: CatalogueEntry) -> SeriesCatalogueRow:
         series=entry.series,
         name=entry.name or None,
         unit=entry.unit or None,
+        note=entry.note or None,
         frequency=entry.frequency,
         country=entry.country or None,
         first_date=date.fromordinal(entry.first),

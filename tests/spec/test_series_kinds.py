@@ -1,0 +1,200 @@
+"""One key is one series: one frequency, one kind; its unit is a unit; a day can be repeated from the file."""
+
+import io
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.spec.market import Asked, Desk
+
+HEAD = "series,series_type,frequency,country,date,value,unit,release_date\n"
+DAILY = HEAD + "".join(
+    f"FX.USD.ZAR,fx,daily,ZA,2024-03-0{n},18.{n},ZAR per USD,2024-03-0{n}\n" for n in (4, 5)
+)
+MONTHLY = HEAD + "".join(
+    f"FX.USD.ZAR,fx,monthly,ZA,2017-0{n}-01,13.{n},ZAR per USD,2017-12-08\n" for n in (1, 2)
+)
+PRICES = HEAD + "FX.USD.ZAR,cpi,daily,ZA,2025-01-01,1,index,2025-01-01\n"
+SOURCES = "".join(
+    f"""
+[sources.{name}]
+adapter = "series-csv"
+sku = "AF-MACRO"
+license_class = "cc0"
+commercial_redistribution = true
+"""
+    for name in ("one", "two", "three")
+)
+
+
+def desk_in(folder: Path, **settings: str) -> Desk:
+    desk = Desk(folder, **settings)
+    with (desk.home / "sources.toml").open("a") as stream:
+        stream.write(SOURCES)
+    return desk
+
+
+def take(desk: Desk, source: str, text: str) -> dict[str, int]:
+    desk.command("ingest", source, desk.write(f"{source}.csv", text))
+    done = desk.command("ingest", source, desk.write(f"{source}.csv", text))
+    words = done.stdout.replace(",", "").split()
+    return {name: int(words[words.index(name) + 1]) for name in ("unchanged", "rejected")}
+
+
+def served(desk: Desk) -> list[tuple[Any, ...]]:
+    desk.publish()
+    with desk.serve() as asked:
+        rows = asked.get("/v1/macro", series="FX.USD.ZAR", limit=100)["data"]
+    return [
+        (row["frequency"], row["series_type"], row["date"], row["value"], row["available_at"]) for row in rows
+    ]
+
+
+@pytest.mark.both_engines
+@pytest.mark.rule("MACRO-11")
+def test_a_key_is_what_was_public_first_whatever_the_order_of_ingestion(
+    engine: dict[str, str], tmp_path: Path
+) -> None:
+    files = {"one": DAILY, "two": MONTHLY, "three": PRICES}
+    found = []
+    for number, order in enumerate(itertools.islice(itertools.permutations(files), 0, 6, 2)):
+        settings = engine if number == 0 else {}
+        desk = desk_in(tmp_path / str(number), **settings)
+        for source in order:
+            take(desk, source, files[source])
+        found.append(served(desk))
+    assert found[0] == found[1] == found[2]
+    assert {row[:2] for row in found[0]} == {("monthly", "fx")}
+
+
+@pytest.mark.rule("MACRO-11")
+def test_rows_of_another_kind_are_rejected_by_name_and_free_again_after_a_withdrawal(tmp_path: Path) -> None:
+    desk = desk_in(tmp_path)
+    assert take(desk, "two", MONTHLY) == {"unchanged": 2, "rejected": 0}
+    assert take(desk, "one", DAILY) == {"unchanged": 0, "rejected": 2}
+    (reason,) = {row["reason"] for row in desk.rejects()}
+    assert reason == (
+        "series: FX.USD.ZAR is monthly fx, not daily fx: one key has one frequency and one series_type; "
+        "use another key, such as FX.USD.ZAR.D"
+    )
+    assert take(desk, "one", DAILY.replace("FX.USD.ZAR", "FX.USD.ZAR.D")) == {"unchanged": 2, "rejected": 0}
+    done = desk.command("withdraw", "two", "--reason", "a test")
+    assert done.returncode == 0, done.stderr
+    assert take(desk, "one", DAILY) == {"unchanged": 2, "rejected": 0}
+    assert {row[:2] for row in served(desk)} == {("daily", "fx")}
+
+
+@pytest.mark.rule("MACRO-11")
+def test_one_file_with_two_kinds_of_a_key_keeps_the_one_that_was_public_first(tmp_path: Path) -> None:
+    desk = desk_in(tmp_path)
+    assert take(desk, "one", DAILY + MONTHLY.removeprefix(HEAD)) == {"unchanged": 2, "rejected": 2}
+    assert {row[:2] for row in served(desk)} == {("monthly", "fx")}
+
+
+WIDE = (
+    '"Country Name","Country Code","Indicator Name","Indicator Code","2010","2011"\n'
+    '"Nigeria","NGA","GDP (current US$)","NY.GDP.MKTP.CD","{0}","{1}"\n'
+    '"Nigeria","NGA","Population, total","SP.POP.TOTL","160{0}","164{1}"\n'
+    '"Nigeria","NGA","Total reserves (includes gold, current US$)","FI.RES.TOTL.CD","{1}","{0}"\n'
+    '"Kenya","KEN","GDP (current US$)","NY.GDP.MKTP.CD","{0}",""\n'
+)
+CAPTURES = {"2012-09-20": (1, 2), "2013-06-28": (3, 2), "2018-08-01": (3, 4)}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    desk = desk_in(tmp_path_factory.mktemp("repeated"))
+    for day, values in CAPTURES.items():
+        desk.ingest("worldbank", f"{day}-wdi.csv", WIDE.format(*values))
+    more = 'CPI.NG,cpi,monthly,NG,2011-01-31,{},"index, as the country\'s own base",{}\n'
+    desk.ingest("one", "cpi.csv", HEAD + more.format(7, "2012-01-01") + more.format(8, "2013-01-01"))
+    desk.ingest("two", "rates.csv", MONTHLY)
+    desk.publish()
+    with desk.serve() as asked:
+        yield asked
+
+
+@pytest.mark.rule("MACRO-12")
+def test_remarks_are_in_the_note_and_units_are_units(asked: Asked) -> None:
+    rows = asked.get("/v1/macro", country="NG", limit=100)["data"]
+    told = {row["indicator"]: (row["unit"], row["note"]) for row in rows}
+    assert told == {
+        "NY.GDP.MKTP.CD": ("current US$", None),
+        "SP.POP.TOTL": ("people", None),
+        "FI.RES.TOTL.CD": ("current US$", "includes gold"),
+    }
+    for series, unit in {
+        "WDI:FI.RES.TOTL.CD:NGA": ("current US$", "includes gold"),
+        "CPI.NG": ("index", "as the country's own base"),
+    }.items():
+        (row, *_) = asked.get("/v1/macro", series=series)["data"]
+        assert (row["unit"], row["note"]) == unit
+        catalogue = asked.get("/v1/series", country="NG", limit=100)["data"]
+        (listed,) = [one for one in catalogue if one["series"] == series]
+        assert (listed["unit"], listed["note"]) == unit
+
+
+@pytest.mark.rule("MACRO-13")
+@pytest.mark.parametrize("code", ["NG", "NGA", "nga"])
+def test_an_indicator_and_a_country_are_its_series_as_of_a_day(asked: Asked, code: str) -> None:
+    for day in ("2012-09-19", "2012-09-20", "2013-06-28"):
+        by_key = asked.get("/v1/macro", series="WDI:NY.GDP.MKTP.CD:NGA", as_of=day)
+        found = asked.get("/v1/macro", series="ny.gdp.mktp.cd", country=code, as_of=day)
+        assert found["data"] == by_key["data"]
+    by_day = {"series": "NY.GDP.MKTP.CD", "country": code, "as_of": "2020-01-01"}
+    whole = asked.get("/v1/macro", **by_day)["data"]
+    assert [(row["series"], row["value"]) for row in whole] == [
+        ("WDI:NY.GDP.MKTP.CD:NGA", 4),
+        ("WDI:NY.GDP.MKTP.CD:NGA", 3),
+    ]
+    page = asked.get("/v1/macro", **by_day, limit=1)
+    rest = asked.get("/v1/macro", **by_day, limit=1, cursor=page["next_cursor"])
+    assert page["data"] + rest["data"] == whole
+
+
+@pytest.mark.rule("MACRO-4", "MACRO-13")
+def test_an_indicator_under_as_of_is_refused_with_the_series_to_ask_for(asked: Asked) -> None:
+    answer = asked.server.get("/v1/macro?indicator=NY.GDP.MKTP.CD&country=NG&as_of=2013-06-28", asked.key)
+    assert answer.status_code == 400
+    assert answer.json()["parameter"] == "indicator"
+    assert "series=WDI:NY.GDP.MKTP.CD:NGA" in answer.json()["detail"]
+
+
+@pytest.mark.rule("MACRO-9", "EXP-4")
+def test_any_day_can_be_repeated_from_the_file_alone(asked: Asked) -> None:
+    (file,) = [f for f in asked.get("/v1/export")["data"] if f["name"] == "af-macro-series.parquet"]
+    table = pq.read_table(
+        io.BytesIO(asked.server.http.get(file["url"], headers={"X-API-Key": asked.key}).content)
+    )
+    rows = table.to_pylist()
+    keys = [row["series"] for row in rows]
+    assert keys == sorted(keys)
+    for day in (
+        "2011-12-31",
+        "2012-01-01",
+        "2012-09-20",
+        "2013-06-27",
+        "2013-06-28",
+        "2018-08-01",
+        "2026-01-01",
+    ):
+        known = [
+            row for row in rows
+            if max(str(row["available_at"]), str(row["date"])) <= day
+            and (row["superseded_at"] is None or str(row["superseded_at"]) > day)
+        ]  # fmt: skip
+        answer = asked.get("/v1/macro", as_of=day, limit=1000)["data"]
+        names = ("series", "series_type", "frequency", "country", "unit", "note", "vintage", "source_ref")
+        repeated = {
+            (*(row[name] for name in names), str(row["date"]), str(row["available_at"])): row["value"]
+            for row in known
+        }
+        told = {
+            (*(row[name] for name in names), row["date"], row["available_at"]): row["value"] for row in answer
+        }
+        assert repeated.keys() == told.keys(), day
+        assert [float(value) for value in repeated.values()] == [float(told[key]) for key in repeated]
