@@ -110,3 +110,33 @@ def test_the_two_bundled_worlds_never_share_an_edition(
     assert refused.returncode == 1
     assert f"holds data of the {first} world" in refused.stderr
     assert run(held, second, "--if-empty").returncode == 0
+
+
+def test_the_starter_world_shows_every_verdict_of_quality(starter_part_server: LiveServer) -> None:
+    for sku in ("AF-FUND", "AF-TENDER", "AF-MACRO"):
+        measures = rows(starter_part_server, f"/v1/quality-metrics/{sku}")
+        verdicts = {row["status"] for row in measures}
+        assert {"PASS", "FAIL", "UNMEASURED", None} <= verdicts | {"PASS"}, sku
+    fund = {row["measure"]: row for row in rows(starter_part_server, "/v1/quality-metrics/AF-FUND")}
+    assert fund["freshness_days"]["status"] == "FAIL"
+    assert fund["share_with_evidenced_available_at"]["status"] == "PASS"
+
+
+@pytest.mark.rule("MACRO-11")
+def test_the_rand_by_day_and_by_month_are_two_series(starter_part_server: LiveServer) -> None:
+    for series, frequency in {"FX.USD.ZAR": "daily", "FX.USD.ZAR.H10": "monthly"}.items():
+        found = rows(starter_part_server, f"/v1/macro?series={series}")
+        assert {row["frequency"] for row in found} == {frequency}
+
+
+@pytest.mark.deep
+@pytest.mark.rule("ENT-8")
+def test_every_issuer_has_a_country_and_anglogold_is_found_by_its_ticker(starter_server: LiveServer) -> None:
+    issuers = starter_server.get("/v1/issuers?limit=25", "sankofa-sandbox").json()["data"]
+    assert all(row["country"] for row in issuers)
+    (match,) = rows(starter_server, "/v1/crosswalk?id_type=ticker&id_value=NYSE:AU")
+    entity = starter_server.get(f"/v1/entities/{match['service_id']}", "sankofa-sandbox").json()
+    (before,) = entity["predecessors"]
+    assert before["legal_name"] == "AngloGold Ashanti Limited"
+    ranked = rows(starter_server, "/v1/screen?metric=current_ratio&country=ZA&as_of=2021-06-30")
+    assert before["service_id"] in {row["service_id"] for row in ranked}

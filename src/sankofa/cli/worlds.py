@@ -58,6 +58,7 @@ STARTER: Final = BundledWorld(
         ("gleif-lei", "identifiers/lei-issuers-abroad.csv"),
         ("starter-cik-lei", "identifiers/cik-lei.csv"),
         ("starter-sec-tickers", "identifiers/sec-tickers.csv"),
+        ("starter-sec-covers", "identifiers/sec-covers.csv"),
         ("sec-companyfacts", "filings/companyfacts"),
         ("worldbank", "macro"),
         ("starter-fx", "fx/usd-rates-daily.csv.gz"),

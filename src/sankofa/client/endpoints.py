@@ -30,7 +30,7 @@ ENDPOINTS: Final = {
         ("withheld_id_types", "crosswalk_loaded"),
     ),
     "get_entity": Endpoint(
-        "/v1/entities/{service_id}", ("service_id",), "data", ("EntityRow",), ("successor",)
+        "/v1/entities/{service_id}", ("service_id",), "data", ("EntityRow",), ("successor", "predecessors")
     ),
     "get_export": Endpoint("/v1/export", (), "data", ("ExportRow",), ()),
     "get_fundamentals": Endpoint(

@@ -227,7 +227,8 @@ class Methods(Session):
 
         `/v1/search` finds organisations by name. An id that was merged into another answers with the
         surviving one in `service_id`; one that its register calls merged keeps its own record, and
-        `successor` leads on.
+        `successor` leads on. `predecessors` leads back: figures reported by a predecessor are under its own
+        id.
         """
         return self._ask("get_entity", service_id=service_id, edition=edition)
 

@@ -69,6 +69,13 @@ class Listing(msgspec.Struct, frozen=True):
     ticker: Annotated[str, doc("Its symbol there.")]
 
 
+class Predecessor(msgspec.Struct, frozen=True):
+    """An organisation that another one took over from."""
+
+    service_id: Annotated[str, doc("Organisation identifier, under which its figures are.")]
+    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
+
+
 class EntityRow(Row, frozen=True, kw_only=True):
     """One organisation's resolved entity record."""
 

@@ -12,7 +12,7 @@ from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FundamentalsRow
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import AgentView, Answer, Call, operation
-from sankofa.operations.nearest import nearest_line_items, unknown_organisation
+from sankofa.operations.nearest import nearest_line_items, predecessor_hint, unknown_organisation
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -94,7 +94,9 @@ async def get_fundamentals(
     behind: RowOrder | SortKey = FUNDAMENTALS_ORDER
     if by_statement and selection.following is not None:
         behind = _STATEMENT, *FUNDAMENTALS_ORDER.key_of(selection.last_row)
-    return walk.answer(selection, behind, as_of=walk.day, members=nearest_line_items(line_items, selection))
+    members = nearest_line_items(line_items, selection)
+    members |= await predecessor_hint(walk.edition, key, selection)
+    return walk.answer(selection, behind, as_of=walk.day, members=members)
 
 
 def _has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:

@@ -9,6 +9,7 @@ from sankofa.model.facts import FUND
 from sankofa.model.metric_states import REASONS, State
 from sankofa.model.rows import MetricsRow, ScreenRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.nearest import predecessor_hint
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
@@ -154,4 +155,5 @@ async def get_metrics(
             counts[_STATES[reason]] += 1
     runs = (dated(values.rows, walk.day),) if values.count else ()
     selection = Selection(runs, values.count, truncated=values.truncated, following=values.following)
-    return walk.answer(selection, _ORDER, as_of=walk.day, members={"omitted": omissions(counts)})
+    members = {"omitted": omissions(counts), **await predecessor_hint(edition, key, selection)}
+    return walk.answer(selection, _ORDER, as_of=walk.day, members=members)

@@ -7,13 +7,14 @@ from typing import Final, Literal
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.keys import ID_TYPES
+from sankofa.edition.format.keys import ID_TYPES, PREDECESSORS
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import codes_sharing_words, search_code
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.names import code_words
+from sankofa.model.rows import Predecessor
 from sankofa.model.text import fit
 from sankofa.operations.contract import Call, printable
 from sankofa.operations.service import Service
@@ -37,6 +38,7 @@ class _Match(msgspec.Struct):
 
 
 _matches = msgspec.json.Decoder(list[_Match]).decode
+_predecessors = msgspec.json.Decoder(list[Predecessor]).decode
 
 
 async def unknown_organisation(call: Call, text: str) -> NotFound:
@@ -107,6 +109,23 @@ async def nearest_series(edition: Edition, code: str | None, parameter: MacroCod
     if not kinds:
         return {"nearest": await nearest_codes(edition, code)}
     return {} if parameter in kinds else {"hint": f"{printable(code.upper())} is {_OTHER_MODE[parameter]}"}
+
+
+async def predecessors(edition: Edition, service_id: str) -> list[Predecessor]:
+    """The organisations that one took over from."""
+    held = await edition.raw(PREDECESSORS, service_id.upper())
+    return [] if held is None else _predecessors(held)
+
+
+async def predecessor_hint(edition: Edition, service_id: str, selection: Selection) -> dict[str, object]:
+    """The member of an answer without rows about a successor: whose figures there are."""
+    earlier = [] if selection.count else await predecessors(edition, service_id)
+    if not earlier:
+        return {}
+    named = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in earlier)
+    return {
+        "hint": f"{service_id.upper()} took over from {named}: earlier figures are under that service_id."
+    }
 
 
 def nearest_line_items(asked: Iterable[str] | None, selection: Selection) -> dict[str, object]:

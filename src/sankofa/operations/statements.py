@@ -18,7 +18,7 @@ from sankofa.model.provenance import strictest
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import AgentView, Answer, Call, operation
-from sankofa.operations.nearest import unknown_organisation
+from sankofa.operations.nearest import predecessor_hint, unknown_organisation
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -113,11 +113,14 @@ async def get_statement(
     )
     if selection is None:
         raise await unknown_organisation(call, service_id)
+    hint = await predecessor_hint(walk.edition, service_id, selection)
     if not wide:
-        return walk.answer(selection, _ORDER, as_of=walk.day, shape=StatementFigureRow)
+        return walk.answer(selection, _ORDER, as_of=walk.day, shape=StatementFigureRow, members=hint)
     columns, rows = _wide(cell for piece in selection.lists() for cell in _cells(piece))
     page = _wide_page(rows, walk.key, most, more=selection.truncated)
-    return walk.answer(page, _WIDE_ORDER, as_of=walk.day, shape=WideStatementRow, more_columns=columns)
+    return walk.answer(
+        page, _WIDE_ORDER, as_of=walk.day, shape=WideStatementRow, members=hint, more_columns=columns
+    )
 
 
 _PLACE: Final = {"line_item": LINE_ITEMS.index}

@@ -8,10 +8,10 @@ from sankofa.model.exchanges import exchange
 from sankofa.model.identifiers import ID_TYPES, Identifier, make_identifier
 from sankofa.model.records import IdentifierLink, Record, Skipped
 from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.template import ISSUER_COLUMNS, Template, subject
+from sankofa.sources.template import ISSUER_COLUMNS, SUCCESSOR, Template, subject
 
 _TEMPLATE: Final = Template(
-    "identifiers-csv", ("entity", "id_type", "id_value"), ("registry", *ISSUER_COLUMNS)
+    "identifiers-csv", ("entity", "id_type", "id_value"), ("registry", *ISSUER_COLUMNS, SUCCESSOR)
 )
 _ASSIGNED: Final = {"registry": re.compile(r"[1-9]"), "ticker": re.compile(r"\A(?!#?N/A\Z).*[0-9A-Z]")}
 """What a value of the type has. `N/A`, `-` or `0` in a hundred rows would make a hundred strangers one."""
@@ -23,7 +23,8 @@ def read(file: InputFile) -> Iterator[Record]:
 
     A ticker is written EXCHANGE:TICKER, or its exchange stands in `registry`. A registry number and an
     aggregator id are nothing without the register or aggregator in `registry`; other types need none.
-    `legal_name` and `country` are the entity's.
+    `legal_name` and `country` are the entity's; `successor` names who took over from it, as `entity` does. A
+    row whose identifier is the entity's own says only that.
     """
     return _TEMPLATE.read(file, _link)
 

@@ -63,9 +63,8 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def named(self) -> str:
-        """Who is to be named where its data is used."""
-        text = self.attribution or self.publisher or self.title or self.id
-        return f"{self.publisher}: {text}" if self.publisher and self.publisher not in text else text
+        """Who is to be named where its data is used: the entry's attribution, word for word."""
+        return self.attribution or self.publisher or self.title or self.id
 
     @property
     def owed(self) -> str:

@@ -77,6 +77,8 @@ class Template(NamedTuple):
 
 ISSUER_COLUMNS: Final = ("legal_name", "country")
 """Of the entity; in every template that has one."""
+SUCCESSOR: Final = "successor"
+"""The column that names who took over from the entity."""
 _LISTED: Final = ("ticker", "isin")
 _LONGEST_NAME: Final = 300
 
@@ -87,10 +89,13 @@ class Issuers:
     def __init__(self) -> None:
         self._names: dict[str, dict[str, None]] = {}
         self._countries: dict[str, str] = {}
+        self._successors: dict[str, str] = {}
 
     def add(self, row: dict[str, str]) -> bool:
         """Take in one row; False where its name may be a person's. Raises ValueError naming the column."""
         legal_name, country_code = (row.get(column, "") for column in ISSUER_COLUMNS)
+        if following := row.get(SUCCESSOR):
+            self._successors[subject(row["entity"])] = subject(following, SUCCESSOR)
         if not (legal_name or country_code):
             return True
         code = country(country_code) if country_code else None
@@ -111,13 +116,14 @@ class Issuers:
         return True
 
     def records(self, document: str) -> Iterator[EntityRecord]:
-        """A profile of each entity that was named or placed."""
-        for entity in sorted({*self._names, *self._countries}):
+        """A profile of each entity that was named, placed or succeeded."""
+        for entity in sorted({*self._names, *self._countries, *self._successors}):
             *former, legal_name = self._names.get(entity) or [None]
             profile = Profile(
                 legal_name=legal_name,
                 other_names=tuple(sorted(name for name in former if name)),
                 country=self._countries.get(entity),
+                successor=self._successors.get(entity),
                 identifiers=(entity,),
                 document=document,
                 secondary=True,
@@ -135,14 +141,14 @@ def _is_organisation(entity: str, legal_name: str, country_code: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def subject(entity: str) -> str:
-    """The strong identifier in a column `entity`. Raises ValueError."""
+def subject(entity: str, column: str = "entity") -> str:
+    """The strong identifier in a column. Raises ValueError."""
     try:
         identifier = parse_identifier(entity)
     except ValueError as failure:
-        raise ValueError(f"entity: {failure}") from None
+        raise ValueError(f"{column}: {failure}") from None
     if not identifier.strong:
-        raise ValueError(f"entity: a {identifier.id_type} does not identify an organisation")
+        raise ValueError(f"{column}: a {identifier.id_type} does not identify an organisation")
     return str(identifier)
 
 

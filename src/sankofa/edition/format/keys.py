@@ -6,6 +6,7 @@ from zlib import crc32
 from sankofa.model.folding import search_form
 
 ENTITIES: Final = "entity"
+PREDECESSORS: Final = "predecessor"
 TENDERS: Final = "tender"
 PROCESSES: Final = "tender_process"
 MACRO_ANNUAL: Final = "macro-annual"

@@ -39,7 +39,10 @@ async def company(visit: Visit) -> View:
     context = await _statements(visit, service_id, as_of)
     if visit.given("part") == "statements":
         return View("company.html", "", context, (), ("statements",))
-    entity = (await visit.ask("get_entity", service_id=service_id, shown=False)).first
+    asked = await visit.ask("get_entity", service_id=service_id, shown=False)
+    entity, successor = asked.first, asked.members["successor"]
+    if successor:
+        successor = (await visit.ask("get_entity", service_id=successor, shown=False)).first
     name = entity["legal_name"] or service_id
     crosswalk = await visit.ask("get_crosswalk", service_id=service_id)
     metrics_known = await visit.ask("get_metrics", service_id=service_id, as_of=as_of.isoformat())
@@ -49,6 +52,8 @@ async def company(visit: Visit) -> View:
     charts = (_heat(visit, known, as_of),) if known else ()
     context.update(
         entity=entity,
+        successor=successor,
+        predecessors=asked.members["predecessors"],
         name=name,
         identifiers=crosswalk.rows,
         withheld=crosswalk.members["withheld_id_types"],

@@ -1,5 +1,6 @@
 """Resolved organisations, by service_id."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, TypeVar
 
@@ -7,7 +8,7 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
 from sankofa.edition.build.inputs import NAMES
 from sankofa.edition.build.tables import Table, TableRows, table
-from sankofa.edition.format.keys import ENTITIES
+from sankofa.edition.format.keys import ENTITIES, PREDECESSORS
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.engines.datastore import ALIASES
 from sankofa.ledger.entities import Entity
@@ -16,7 +17,7 @@ from sankofa.model.facts import FUND
 from sankofa.model.field_docs import doc
 from sankofa.model.identifiers import free_location, stored_identifier
 from sankofa.model.provenance import SERVICE, source_ref
-from sankofa.model.rows import EntityRow, Listing, Row, wire
+from sankofa.model.rows import EntityRow, Listing, Predecessor, Row, wire
 
 T = TypeVar("T")
 
@@ -42,12 +43,34 @@ def aliases(context: BuildContext) -> Iterator[KeyRows]:
 @dataset("successor", None, reads=(NAMES,))
 def successors(context: BuildContext) -> Iterator[KeyRows]:
     """By service_id, the one that took over where its register names one that is held."""
-    holder = {subject: entity.service_id for entity in context.entities for subject in entity.subjects}
+    for entity, successor in _succeeded(context):
+        yield KeyRows(entity.service_id, [Entry(successor.service_id.encode())], entity.aliases)
+
+
+@dataset(PREDECESSORS, None, reads=(NAMES,))
+def predecessors(context: BuildContext) -> Iterator[KeyRows]:
+    """By service_id, those that it took over from: their own records and figures stay theirs."""
+    succeeded = defaultdict[str, list[Predecessor]](list)
+    successors = {}
+    for entity, successor in _succeeded(context):
+        successors[successor.service_id] = successor
+        succeeded[successor.service_id].append(Predecessor(entity.service_id, entity.legal_name))
+    for service_id, successor in sorted(successors.items()):
+        yield KeyRows(service_id, [Entry(wire.encode(succeeded[service_id]))], successor.aliases)
+
+
+def _succeeded(context: BuildContext) -> Iterator[tuple[Entity, Entity]]:
+    """Each organisation that a source names a successor of, and that successor where it is held."""
+    holder: dict[str, Entity] = {}
+    for entity in context.entities:
+        holder.update((claim.identifier, entity) for claim in entity.claims)
+    for entity in context.entities:
+        holder.update((subject, entity) for subject in entity.subjects)
     for entity in context.entities:
         named = (statement.profile.successor for statement in entity.statements)
-        successor = next((holder[lei] for lei in named if lei in holder), None)
-        if successor is not None and successor != entity.service_id:
-            yield KeyRows(entity.service_id, [Entry(successor.encode())], entity.aliases)
+        successor = next((holder[one] for one in named if one in holder), None)
+        if successor is not None and successor is not entity:
+            yield entity, successor
 
 
 def _row(context: BuildContext, entity: Entity) -> EntityRow:

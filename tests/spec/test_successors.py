@@ -1,0 +1,88 @@
+"""A successor leads to its predecessor's figures by a link; the two are never one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from sankofa.model.identifiers import service_id
+from tests.spec.market import Asked, Desk
+
+OLD, NEW, OTHER = (f"registry:US-SEC-CIK:000000000{n}" for n in (1, 2, 3))
+IDS = f"""\
+entity,id_type,id_value,registry,legal_name,country,successor
+{OLD},registry,0000000001,US-SEC-CIK,Old Gold Limited,ZA,ticker:NYSE:NEWG
+{NEW},ticker,NYSE:NEWG,,New Gold plc,GB,
+{OTHER},registry,0000000003,US-SEC-CIK,Other Gold Limited,ZA,registry:US-SEC-CIK:0000000099
+bad,registry,0000000003,US-SEC-CIK,Other Gold Limited,ZA,
+{OTHER},registry,0000000003,US-SEC-CIK,Other Gold Limited,ZA,nonsense
+"""
+FIGURES = f"""\
+entity,line_item,value,currency,period_start,period_end,available_at,document
+{OLD},revenue,100,USD,2020-01-01,2020-12-31,2021-03-01,afs
+"""
+SOURCES = """
+[sources.figures]
+adapter = "filings-csv"
+sku = "AF-FUND"
+publisher = "An Exchange"
+license_class = "cc-by"
+licence = "CC-BY-4.0"
+commercial_redistribution = true
+attribution = "As the filing says: (c) Issuers."
+
+[sources.ids]
+adapter = "identifiers-csv"
+license_class = "cc-by"
+commercial_redistribution = true
+"""
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    desk = Desk(tmp_path_factory.mktemp("successors"))
+    with (desk.home / "sources.toml").open("a") as stream:
+        stream.write(SOURCES)
+    assert desk.ingest("ids", "ids.csv", IDS)["rejected"] == 2
+    assert "successor: " in desk.rejects()[-1]["reason"]
+    desk.ingest("figures", "figures.csv", FIGURES)
+    desk.publish()
+    with desk.serve() as asked:
+        yield asked
+
+
+@pytest.mark.rule("ENT-8")
+def test_a_ticker_leads_to_the_successor_and_from_there_to_the_figures(asked: Asked) -> None:
+    (match,) = asked.get("/v1/crosswalk", id_type="ticker", id_value="NYSE:NEWG")["data"]
+    body = asked.get(f"/v1/entities/{match['service_id']}")
+    assert body["data"][0]["legal_name"] == "New Gold plc"
+    assert body["successor"] is None
+    assert body["predecessors"] == [{"service_id": service_id(OLD), "legal_name": "Old Gold Limited"}]
+    before = asked.get(f"/v1/entities/{service_id(OLD)}")
+    assert (before["successor"], before["predecessors"]) == (match["service_id"], [])
+    assert before["data"][0]["country"] == "ZA"
+    assert asked.get(f"/v1/fundamentals/{service_id(OLD)}")["count"] == 1
+    assert asked.get(f"/v1/entities/{service_id(OTHER)}")["successor"] is None  # of nobody held
+
+
+@pytest.mark.rule("ENT-8")
+@pytest.mark.parametrize("path", ["fundamentals", "statements", "metrics"])
+def test_an_empty_answer_of_a_successor_names_its_predecessor(asked: Asked, path: str) -> None:
+    body = asked.get(f"/v1/{path}/{service_id(NEW)}")
+    assert body["count"] == 0
+    assert f"{service_id(OLD)} (Old Gold Limited)" in body["hint"]
+    assert "hint" not in asked.get(f"/v1/{path}/{service_id(OTHER)}")
+
+
+def test_the_pages_of_both_link_to_each_other(asked: Asked) -> None:
+    for one, other, words in ((NEW, OLD, "Successor of"), (OLD, NEW, "Succeeded by")):
+        page = asked.server.http.get(f"/company/{service_id(one)}", headers={"accept-language": "en"}).text
+        assert words in page
+        assert f"/company/{service_id(other)}" in page
+
+
+@pytest.mark.rule("PROV-4")
+def test_the_attribution_is_that_of_the_entry_word_for_word(asked: Asked) -> None:
+    (source,) = [one for one in asked.get("/v1/sources")["data"] if one["source_id"] == "figures"]
+    assert source["attribution"] == "As the filing says: (c) Issuers."
+    notice = asked.get(f"/v1/fundamentals/{service_id(OLD)}")["_license"]
+    assert "Attribution: As the filing says: (c) Issuers. (CC-BY-4.0)" in notice
