@@ -343,3 +343,35 @@ async def test_concurrent_calls_are_never_one_over_the_cap_across_workers(serve)
         calls = [client.call_tool("get_entity", {"service_id": RETAILER}) for client in (one, other) * 20]
         errors = [found.is_error for found in await asyncio.gather(*calls)]
     assert (errors.count(False), errors.count(True)) == (25, 15)
+
+
+@pytest.mark.rule("MCP-2")
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        (
+            "initialize",
+            {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"},
+            },
+        ),
+        ("ping", None),
+        ("tools/list", None),
+    ],
+)
+def test_a_message_asked_again_has_the_same_answer_under_its_own_id(
+    server: LiveServer, sample_key: str, method: str, params: dict[str, Any] | None
+) -> None:
+    answers = []
+    for number in (1, "two", 3):
+        message = {"jsonrpc": "2.0", "id": number, "method": method, **({"params": params} if params else {})}
+        accepted = {"x-api-key": sample_key, "accept": "application/json, text/event-stream"}
+        answer = server.http.post("/mcp", json=message, headers=accepted)
+        body = answer.json()
+        assert (answer.status_code, body.pop("id")) == (200, number)
+        assert "ratelimit" not in answer.headers
+        answers.append(body)
+    assert answers[0] == answers[1] == answers[2]
+    assert "result" in answers[0]

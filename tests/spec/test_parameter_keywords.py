@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from sankofa.rest.request import LONGEST_QUERY
+from sankofa.operations.http_limits import LONGEST_QUERY
 from tests.live import LiveServer
 
 Schema = dict[str, Any]

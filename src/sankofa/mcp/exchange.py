@@ -68,7 +68,7 @@ class Exchange:
     failed: Problem | None = None
     """What came of the call where it was performed before the SDK saw it."""
     sdk_answer: bytes | None = None
-    """What the SDK wrote around the result of a tool, with marks in the places of the body."""
+    """What the SDK answered, with marks in the places of the body of a tool."""
     refusal: Problem | None = None
     answered: bool = False
     operation: str = "mcp"
@@ -128,15 +128,15 @@ class Exchange:
         elif status >= 400 and not media_type.startswith(b"application/json"):
             await self.refuse(refusal_of_the_sdk(status, body.decode()))
         else:
+            self.sdk_answer = body if status == 200 else None
             if self.tool_body is not None:
-                self.sdk_answer = body
                 body = await in_thread_if_large(len(self.tool_body), _spliced, body, self.tool_body)
             content_type = [(b"content-type", media_type)] if body else []
             await self.answer(status, [*content_type, *self.tool_headers], body)
 
     def learn(self, known: KnownCalls, call: PlainCall) -> None:
         """Have the next call of this shape answered by `answer_at_once`."""
-        if self.sdk_answer is not None:
+        if self.sdk_answer is not None and self.tool_body is not None:
             known.learn(call, self.sdk_answer, _TEXT, _STRUCTURED)
 
     async def answer_at_once(self, envelope: Envelope, call_id: bytes, body: bytes) -> None:

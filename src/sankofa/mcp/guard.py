@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from sankofa.access.credentials import presented_key
 from sankofa.access.domains import Domains, Site
 from sankofa.mcp.refusals import MisdirectedRequest, OriginNotAllowed
-from sankofa.model.errors import BadRequest
 from sankofa.operations.answers import Headers
 from sankofa.settings import Settings
 
@@ -29,15 +28,13 @@ class Guard:
         self._origins = frozenset(named) | settings.cors_allowed()
 
     async def check(self, headers: Headers) -> Site:
-        """The site of the request. Raises BadRequest, MisdirectedRequest or OriginNotAllowed.
+        """The site of the request. Raises MisdirectedRequest or OriginNotAllowed.
 
         A customer's domain is a name of this server, and its own pages may ask. No Origin means no browser.
         """
-        hosts = _values(headers, b"host")
-        if len(hosts) != 1 or not hosts[0]:
-            raise BadRequest("A request names the host it is for in exactly one Host header.")
-        site = await self._domains.site(hosts[0].encode("latin-1"))
-        if site.keys is None and _ANY not in self._hosts and not self._is_own_host(hosts[0]):
+        host = next(value for value in _values(headers, b"host") if value)
+        site = await self._domains.site(host.encode("latin-1"))
+        if site.keys is None and _ANY not in self._hosts and not self._is_own_host(host):
             raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")
         for origin in _values(headers, b"origin"):
             if _ANY in self._origins or origin in self._origins:

@@ -10,9 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.operations.answers import Headers
 
 _MOST: Final = 512
+_MOST_ANSWERS: Final = 64
 _LONGEST_SHAPE: Final = 4096
 _LARGEST_ID: Final = 2**53
 _NAME_FIELD: Final = b"mcp-name"
@@ -90,6 +92,54 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, list):
         return all(isinstance(one, str) for one in value)
     return value is None or isinstance(value, str) or (isinstance(value, int) and abs(value) < _LARGEST_ID)
+
+
+class _FreeMessage(msgspec.Struct, forbid_unknown_fields=True):
+    jsonrpc: str
+    id: int | str
+    method: str
+    params: msgspec.Raw = msgspec.Raw(b"")
+
+
+_read_free: Final = msgspec.json.Decoder(_FreeMessage).decode
+
+
+class PlainMessage(NamedTuple):
+    """A message whose answer depends on nothing but itself: a handshake, a ping, a list."""
+
+    shape: tuple[object, ...]
+    id: bytes
+    """As JSON."""
+
+
+def plain_message(headers: Headers, body: bytes, methods: frozenset[str]) -> PlainMessage | None:
+    """The message where it is plain and of one of these methods; else only the SDK should read it."""
+    try:
+        message = _read_free(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if message.method not in methods or message.jsonrpc != "2.0" or not _is_plain_id(message.id):
+        return None
+    fields = [field for field in headers if field[0] not in _OF_NO_MATTER]
+    return PlainMessage((*fields, message.method, bytes(message.params)), msgspec.json.encode(message.id))
+
+
+class KnownAnswers:
+    """What the SDK answered to plain messages, around their ids."""
+
+    def __init__(self) -> None:
+        self._answers: BoundedCache[tuple[object, ...], tuple[bytes, bytes]] = BoundedCache(_MOST_ANSWERS)
+
+    def answer(self, message: PlainMessage) -> bytes | None:
+        known = self._answers.get(message.shape)
+        return None if known is None else message.id.join(known)
+
+    def learn(self, message: PlainMessage, answer: bytes) -> None:
+        name = b'"id":' + message.id
+        if answer.count(name) != 1 or b'"result":' not in answer or len(repr(message.shape)) > _LONGEST_SHAPE:
+            return
+        before, _, behind = answer.partition(name)
+        self._answers.put(message.shape, (before + b'"id":', behind))
 
 
 class KnownCalls:

@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from sankofa.mcp.calls import ToolCalls
 from sankofa.mcp.exchange import Exchange
 from sankofa.mcp.guard import Guard, key_of
-from sankofa.mcp.known_calls import KnownCalls, PlainCall, plain_call
+from sankofa.mcp.known_calls import KnownAnswers, KnownCalls, PlainCall, plain_call, plain_message
 from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
 from sankofa.model.errors import (
     InternalError,
@@ -30,6 +30,8 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
+from sankofa.operations.answers import JSON
+from sankofa.operations.http_limits import check_request
 from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.service import Service
 
@@ -64,6 +66,7 @@ class McpSurface:
         self._service = service
         self._guard = Guard(service.settings, service.domains)
         self._known_calls = KnownCalls()
+        self._known_answers = KnownAnswers()
         self._calls = ToolCalls(service)
         self._protocol: asyncio.Future[Protocol | None] | None = None
         """Set once the SDK is loaded; to None where it could not be."""
@@ -136,10 +139,16 @@ class McpSurface:
             call = plain_call(scope["headers"], body) if exchange.unread is None else None
             if call is not None and await self._answered_at_once(exchange, call):
                 return
+            plain = plain_message(scope["headers"], body, _FREE) if call is None else None
+            if plain is not None and (known := self._known_answers.answer(plain)) is not None:
+                await exchange.answer(200, [JSON], known)
+                return
             protocol = await self._loaded_protocol()
             await protocol.answer(exchange, scope, _replayed(body, receive))
             if call is not None:
                 exchange.learn(self._known_calls, call)
+            elif plain is not None and exchange.sdk_answer is not None:
+                self._known_answers.learn(plain, exchange.sdk_answer)
         except Problem as problem:
             if isinstance(problem, Unauthorized):
                 problem = await self._service.unauthorized(scope, problem)
@@ -158,6 +167,7 @@ class McpSurface:
 
     async def _admit(self, exchange: Exchange, scope: Scope, receive: Receive) -> bytes | None:
         """The body for the SDK; None where the answer is given already. Raises Problem."""
+        check_request(scope)
         headers = scope["headers"]
         # First: a page in a browser is told nothing, not even whether a key is good.
         site = await self._guard.check(headers)

@@ -163,6 +163,14 @@ class Operation:
             check(grant, arguments)
 
     @property
+    def statuses(self) -> tuple[int, ...]:
+        """The statuses it can refuse with: those of any request that names an `edition`, and 402 where paid
+        tiers have more."""
+        has_pages = self.parameters.keys() & {"limit", "cursor"}
+        paid = (402,) if 402 in self.errors or has_pages else ()
+        return (400, 401, *paid, 404, 410, 414, 429, 431, 503)
+
+    @property
     def shapes(self) -> tuple[type[Row], ...]:
         return self.row, *self.also
 
@@ -265,8 +273,8 @@ def operation(
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
-    `errors` are the statuses it is described with (contract: SPEC-2); `tool_names` gives the
-    name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
+    `errors` are the statuses that the agreed API lists for it (contract: SPEC-2, PAR-8); `tool_names` gives
+    the name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
     `dataset` is the one whose sources `_license` attributes. `check` is for rules about several arguments.
     `extension`: it goes beyond the core API; `extensions`: so do these of its parameters. A `live` answer is

@@ -17,15 +17,15 @@ from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operat
 from sankofa.operations.nearest import unknown_organisation
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
+    MOST_MATCHES,
     CursorParameter,
     IdTypeParameter,
     IdValueParameter,
     LimitOrAllParameter,
-    LimitParameter,
+    MatchLimitParameter,
     ServiceIdParameter,
 )
 
-MOST_MATCHES = 20
 _MATCH_ORDER = RowOrder("service_id")
 
 
@@ -124,14 +124,14 @@ async def find_by_identifier(
     *,
     id_type: IdTypeParameter,
     id_value: IdValueParameter,
-    limit: LimitParameter = None,
+    limit: MatchLimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
     """The organisations behind an outside identifier.
 
     `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
     unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-    matches are returned unless `limit` says otherwise, ordered by service_id.
+    matches are returned, ordered by service_id.
     """
     key = lookup_key_of_text(id_type, id_value)
     walk = first_page(call, "identifier", key)

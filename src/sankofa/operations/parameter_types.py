@@ -101,18 +101,21 @@ class Day:
 
 @dataclass(frozen=True)
 class Whole(_Declared):
-    """A whole number of at least 1."""
+    """A whole number of at least 1, and at most `most` where that is given."""
 
     example: int = 25
+    most: int | None = None
 
     def read(self, text: str, today: date) -> int:
         number = int(text) if _WHOLE.match(text) else 0
         if not self._admits(number):
-            raise ValueError("expected a whole number of at least 1")
+            expected = "of at least 1" if self.most is None else f"from 1 to {self.most}"
+            raise ValueError(f"expected a whole number {expected}")
         return number
 
     def schema(self) -> JsonSchema:
-        return {"type": "integer", "minimum": 1, "examples": [self.example]}
+        bound = {} if self.most is None else {"maximum": self.most}
+        return {"type": "integer", "minimum": 1, **bound, "examples": [self.example]}
 
 
 @dataclass(frozen=True)

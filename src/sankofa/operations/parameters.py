@@ -64,6 +64,8 @@ ChangedDatasetParameter = Annotated[
     str | None, Choice(FOLLOWED, "fundamentals"), "Only the changes of this dataset; all where omitted."
 ]
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
+MOST_MATCHES = 20
+MatchLimitParameter = Annotated[int | None, Whole(10, MOST_MATCHES), "Most matches to return."]
 LimitOrAllParameter = Annotated[
     int | None, Whole(), "Most rows to return; where omitted, all of them on a paid tier.", ALL_BY_DEFAULT
 ]

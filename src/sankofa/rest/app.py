@@ -46,6 +46,7 @@ from sankofa.operations.answers import (
     rate_headers,
 )
 from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
+from sankofa.operations.http_limits import check_target
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.paging import refuse_bad_cursor
@@ -56,7 +57,6 @@ from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
 from sankofa.rest.questions import EndpointRoute, Questions
 from sankofa.rest.request import (
     Head,
-    check_target,
     read_head,
     read_query,
     requested_edition,
@@ -156,7 +156,7 @@ class RestApp:
         try:
             head = read_head(scope["headers"])
             host = head.host
-            check_target(scope, head)
+            check_target(scope)
             path: str = scope["path"]
             route = self._exact.get(path) or self._pages.get(path) or file_route(path)
             route = route or self._route(path, scope.get("raw_path") or b"")

@@ -36,6 +36,9 @@ _SERVICE: Final = "service"
 _EXTENSION: Final = "x-sankofa-extension"
 """Marks what goes beyond the core API."""
 
+_ANY_PATH: Final = ("400", "414", "431")
+"""What a request on any path may be refused with."""
+
 _ABOUT: Final = """\
 Point-in-time data for African and emerging markets, for research and information; not a regulated
 benchmark. Every row names its source and the licence class it is held under; nothing is estimated,
@@ -146,7 +149,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION, FORMAT)],
         "responses": {
             "200": success,
-            **_refused(settings, *unchanged, *map(str, operation.errors), "default"),
+            **_refused(settings, *unchanged, *map(str, operation.statuses)),
         },
     }
     if operation.path in DEPRECATIONS:
@@ -239,7 +242,7 @@ def _page_paths(settings: Settings) -> JsonSchema:
                 "summary": summary,
                 "description": description,
                 "security": [],
-                "responses": {**responses, **_refused(settings, "4XX", "default")},
+                "responses": {**responses, **_refused(settings, *_ANY_PATH)},
             }
         }
 
@@ -316,7 +319,7 @@ def _file_paths(settings: Settings) -> JsonSchema:
                 {"content": binary | {"multipart/byteranges": {"schema": {"type": "string"}}}},
             ),
             "304": sent("The client holds this very file.", {}),
-            **_refused(settings, "400", *refused, "404", "default"),
+            **_refused(settings, "400", *refused, "404", "410", "412", "414", "416", "431", "503"),
         }
         return {
             "get": {
@@ -332,20 +335,20 @@ def _file_paths(settings: Settings) -> JsonSchema:
 
     return {
         f"{OPEN_FILES}{{file}}": folder(
-            "get_open_file", "An open Parquet file", "procurement-demand.parquet", "503", security=[]
+            "get_open_file", "An open Parquet file", "procurement-demand.parquet", security=[]
         ),
         f"{LICENSED_FILES}{{file}}": folder(
             "get_licensed_file",
             "A licensed Parquet file",
             "af-fund-fundamentals.parquet",
-            *("401", "402", "429", "503"),
+            *("401", "402", "429"),
         ),
     }
 
 
 def _refused(settings: Settings, *statuses: str) -> JsonSchema:
     known = refusals(settings)
-    names = {"304": "NotModified", "4XX": known["default"].name, **{s: known[s].name for s in known}}
+    names = {"304": "NotModified", **{s: known[s].name for s in known}}
     return {status: {"$ref": f"#/components/responses/{names[status]}"} for status in statuses}
 
 

@@ -11,15 +11,23 @@ import msgspec
 from sankofa.model.errors import (
     Gone,
     InvalidParameter,
-    MethodNotAllowed,
     NotFound,
+    PreconditionFailed,
     Problem,
+    RangeNotSatisfiable,
     RateLimited,
     StoreUnavailable,
     Unauthorized,
     UpgradeRequired,
 )
 from sankofa.operations.answers import API_VERSION, problem_body
+from sankofa.operations.http_limits import (
+    LARGEST_HEADERS,
+    LONGEST_PATH,
+    LONGEST_QUERY,
+    HeadersTooLarge,
+    UriTooLong,
+)
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.settings import Settings
 
@@ -45,7 +53,7 @@ class _Refusal(NamedTuple):
 
 
 def refusals(settings: Settings) -> dict[str, _Refusal]:
-    """Every error response by its status (contract: ERR-1); `default` is the rest."""
+    """Every error response by its status (contract: ERR-1)."""
     issuer = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
     return {
         "400": _Refusal(
@@ -83,14 +91,42 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
             "The edition asked for is no longer kept, or withdrawn.",
             Gone("edition: 20240701T060000Z-00011-5d41402abc is no longer kept."),
             "/v1/changes",
-            always=COUNTED,
+            sometimes=COUNTED,
+        ),
+        "412": _Refusal(
+            "PreconditionFailed",
+            "The file is not the one that `If-Match` names.",
+            PreconditionFailed(),
+            "/open/procurement-demand.parquet",
+            sometimes=COUNTED,
+        ),
+        "414": _Refusal(
+            "UriTooLong",
+            f"The path is longer than {LONGEST_PATH} bytes or the query than {LONGEST_QUERY}. Not counted.",
+            UriTooLong(f"A query of at most {LONGEST_QUERY} bytes is accepted."),
+            issuer,
+        ),
+        "416": _Refusal(
+            "RangeNotSatisfiable",
+            "No byte of the range asked for is in the file.",
+            RangeNotSatisfiable(1024),
+            "/open/procurement-demand.parquet",
+            sometimes=COUNTED,
         ),
         "429": _Refusal(
             "RateLimited",
-            "The per-minute burst limit or the monthly cap was reached.",
+            "The per-minute burst limit or the monthly cap was reached. An address that sent too many "
+            "unknown keys gets it for further ones, without `RateLimit`: they have no limits of their own.",
             RateLimited("The limit of 60 requests per minute is reached.", 42),
             issuer,
-            always=("Retry-After", *COUNTED),
+            always=("Retry-After",),
+            sometimes=COUNTED,
+        ),
+        "431": _Refusal(
+            "HeadersTooLarge",
+            f"The header fields have more than {LARGEST_HEADERS} bytes together. Not counted.",
+            HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted."),
+            issuer,
         ),
         "503": _Refusal(
             "Unavailable",
@@ -99,16 +135,6 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
             issuer,
             always=("Retry-After",),
             sometimes=COUNTED,
-        ),
-        "default": _Refusal(
-            "Refused",
-            "Any other refusal: 400 for a parameter that this endpoint does not take, 405 for a method "
-            "other than GET, HEAD and OPTIONS, 404 for an edition that never was, 410 for one no longer kept "
-            "or withdrawn, 414 and 431 for an address "
-            "or header fields beyond any use, 500 for a defect of the service.",
-            MethodNotAllowed("GET, HEAD, OPTIONS"),
-            issuer,
-            sometimes=("Allow", *COUNTED),
         ),
     }
 

@@ -1,6 +1,6 @@
 """Strict reading of a request: header fields, query, and the edition it names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 from typing import Any
@@ -8,25 +8,12 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from sankofa.model.errors import BadRequest, InvalidParameter, Problem
+from sankofa.model.errors import InvalidParameter
 from sankofa.operations.contract import EDITION, FORMAT, Operation
+from sankofa.operations.http_limits import check_head
 
-LONGEST_QUERY = 4096
-LARGEST_HEADERS = 16 * 1024
 _EVERYWHERE = (EDITION.name, FORMAT.name)
 _SHORT = 64  # bytes of a parameter worth caching: a cursor is longer, and comes once
-
-
-class UriTooLong(Problem):
-    """414: no question of ours is that long."""
-
-    status, slug, title = 414, "uri-too-long", "URI too long"
-
-
-class HeadersTooLarge(Problem):
-    """431: no client of ours needs that many."""
-
-    status, slug, title = 431, "headers-too-large", "Request header fields too large"
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -35,7 +22,6 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     keys: tuple[str, ...]
     accept_encoding: bytes
     if_none_match: bytes
-    hosts: int
     accept: bytes = b""
     edition: str | None = None
     authorizations: tuple[str, ...] = ()
@@ -43,7 +29,7 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    """One pass over the header fields. Raises HeadersTooLarge."""
+    """One pass over the header fields. Raises HeadersTooLarge, or BadRequest without exactly one Host."""
     keys: tuple[str, ...] = ()
     authorizations: tuple[str, ...] = ()
     hosts = size = 0
@@ -68,17 +54,8 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
         elif name == b"x-edition":
             text = value.decode("latin-1")
             edition = text if edition is None else f"{edition}, {text}"
-    if size > LARGEST_HEADERS:
-        raise HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted.")
-    return Head(keys, accept_encoding, if_none_match, hosts, accept, edition, authorizations, host)
-
-
-def check_target(scope: Mapping[str, Any], head: Head) -> None:
-    """Raises BadRequest without exactly one Host, UriTooLong for a path or query beyond the limits."""
-    if head.hosts != 1:
-        raise BadRequest("A request names the host it is for in exactly one Host header.")
-    if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > 1024:
-        raise UriTooLong(f"A query of at most {LONGEST_QUERY} bytes is accepted.")
+    check_head(hosts, size)
+    return Head(keys, accept_encoding, if_none_match, accept, edition, authorizations, host)
 
 
 def requested_edition(in_query: str | None, head: Head, today: date) -> str | None:

@@ -7,19 +7,13 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from sankofa.model.errors import BadRequest, InvalidParameter, Problem
+from sankofa.model.errors import BadRequest, InvalidParameter
+from sankofa.operations.http_limits import check_request
 from sankofa.web.languages import LANGUAGES, preferred
 
 _KEY_COOKIE: Final = "sankofa_key"
 LANGUAGE_COOKIE: Final = "sankofa_lang"
-_LONGEST_QUERY: Final = 4096
 _LARGEST_FORM: Final = 4096
-
-
-class QueryTooLong(Problem):
-    """414: no page of ours has an address that long."""
-
-    status, slug, title = 414, "query-too-long", "Address too long"
 
 
 class PageRequest(msgspec.Struct, frozen=True):
@@ -48,14 +42,11 @@ def key_cookie(base_url: str) -> str:
 
 
 def read_request(scope: Mapping[str, Any]) -> PageRequest:
-    """Raises BadRequest, InvalidParameter or QueryTooLong."""
+    """Raises BadRequest, InvalidParameter, UriTooLong or HeadersTooLarge."""
+    check_request(scope)
     headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         headers[name] = headers[name] + b"; " + value if name in headers and name == b"cookie" else value
-    if len(scope["query_string"]) > _LONGEST_QUERY or len(scope["path"]) > 1024:
-        raise QueryTooLong("An address of at most 4096 characters is accepted.")
-    if not headers.get(b"host"):
-        raise BadRequest("A request names the host it is for in exactly one Host header.")
     query = read_form(scope["query_string"])
     cookies = _cookies(headers.get(b"cookie", b""))
     asked = query.get("lang")
