@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
 from sankofa.operations.contract import operations
+from tests.live import LiveServer
 from tests.spec.mcp_messages import (
     BANK,
     FUND,

@@ -169,7 +169,7 @@ class Methods(Session):
 
         `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
         unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-        matches are returned unless `limit` says otherwise, ordered by service_id.
+        matches are returned, ordered by service_id.
 
         `all` walks every page, and gives them as one answer.
         """
