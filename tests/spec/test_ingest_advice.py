@@ -92,7 +92,7 @@ def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(
     early = GOOD.format(1).replace("2023-03-01", "2022-11-30")
     done = run(source, "ingest", "own", write(tmp_path / "a.csv", early, GOOD.format(2)))
     assert done.returncode == 0
-    assert "warnings 1" in done.stdout
+    assert "own: warnings 1" in done.stderr
     assert "the period ends after its available_at (2022-11-30)" in done.stderr
     assert ledger_rows(source) == 2
 

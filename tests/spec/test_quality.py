@@ -145,10 +145,13 @@ def test_freshness_counts_evidenced_days_of_release_only(tmp_path: Path) -> None
 
 
 def test_publish_prints_the_table(tmp_path: Path) -> None:
-    done = run(world(tmp_path / "home", FLOORS), "publish")
+    done = run(world(tmp_path / "home", FLOORS), "publish", "--verbose")
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["AF-TENDER", "share_audited", "-", "floor", "0.1", "UNMEASURED"] in lines
     assert ["AF-TENDER", "releases", "4", "floor", "3", "PASS"] in lines
+    short = run(tmp_path / "home", "publish")
+    assert len(short.stdout.splitlines()) + len(short.stderr.splitlines()) <= 10 < len(lines)
+    assert any(line.endswith("UNMEASURED") for line in short.stdout.splitlines()), "what misses its floor"
 
 
 @pytest.mark.rule("PUB-5")

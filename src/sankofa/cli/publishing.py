@@ -86,7 +86,7 @@ def ingest_files(
 @contextmanager
 def _ledger_to_try(settings: Settings) -> Iterator[Ledger]:
     """The ledger, or an empty one elsewhere where HOME has none: what is only tried leaves nothing there."""
-    if settings.datastore != "sqlite:" or (settings.home / "ledger.sqlite").is_file():
+    if has_ledger(settings):
         with open_ledger(settings) as ledger:
             yield ledger
         return
@@ -294,6 +294,11 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
     return asyncio.run(compare())
 
 
+def has_ledger(settings: Settings) -> bool:
+    """Whether there is one, or a server that has it."""
+    return settings.datastore != "sqlite:" or (settings.home / "ledger.sqlite").is_file()
+
+
 @contextmanager
 def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
     """The ledger of the settings; one begun by an older version is brought up to date.
@@ -301,7 +306,7 @@ def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
     Without `create` there must be one: OperatorError.
     """
     refuse_where_editions_are_followed(settings)
-    if not create and settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").is_file():
+    if not create and not has_ledger(settings):
         raise OperatorError(f"there is no ledger in HOME ({settings.home})")
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(

@@ -32,6 +32,8 @@ def ingest(source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: b
         click.echo(f"rejected: {reason}", err=True)
     for warning in summary.first_warnings:
         click.echo(f"Warning: {warning}", err=True)
+    if summary.warnings:
+        click.echo(f"{source}: warnings {summary.warnings}", err=True)
     empty = [f"{name}: it has no rows" for name in summary.empty]
     for failure in (*summary.failures, *empty):
         click.echo(f"Error: {failure}", err=True)
@@ -127,8 +129,8 @@ def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
         f"without {one['files']} withdrawn files of {one['source']}: {one['reason']}"
         for one in manifest.get("withdrawals", ())
     ]
-    failing = [line for line in manifest["quality"] if line.rstrip().endswith("FAIL")]
-    lines += manifest["quality"] if verbose else failing
+    missed = [line for line in manifest["quality"] if line.rstrip().endswith(("FAIL", "UNMEASURED"))]
+    lines += manifest["quality"] if verbose else sorted(missed, key=lambda line: "FAIL" not in line)
     for line in to_stderr if verbose else _first(to_stderr, _MOST_ON_STDERR):
         click.echo(line, err=True)
     for line in lines if verbose else _first(lines, _MOST_LINES):

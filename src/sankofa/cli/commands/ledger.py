@@ -4,7 +4,8 @@ import click
 
 from sankofa import settings
 from sankofa.cli.listing import as_json, print_json, print_table
-from sankofa.cli.publishing import open_ledger
+from sankofa.cli.publishing import has_ledger, open_ledger
+from sankofa.ledger.reader import CaptureInfo
 
 
 @click.group()
@@ -25,8 +26,11 @@ def verify() -> None:
 @as_json
 def captures(source: str | None, as_json: bool) -> None:
     """The captures that stand, of one SOURCE or of all: number, source, instant, file, SHA-256."""
-    with open_ledger(settings.load(), create=False) as opened:
-        every = sorted(opened.without(()).captures().items())
+    current = settings.load()
+    every: list[tuple[int, CaptureInfo]] = []
+    if has_ledger(current):
+        with open_ledger(current, create=False) as opened:
+            every = sorted(opened.without(()).captures().items())
     standing = {number: capture for number, capture in every if source in (None, capture.source_id)}
     if as_json:
         print_json(
