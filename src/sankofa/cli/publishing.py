@@ -149,7 +149,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def withdraw_captures(
+def withdraw_files(
     settings: Settings, source_id: str, *, capture: int, file_name: str, everywhere: bool, reason: str
 ) -> Withdrawn:
     """Append a tombstone: the next edition is built as if that had never been ingested."""
@@ -166,7 +166,7 @@ def withdraw_captures(
     with open_ledger(settings) as ledger, without_cycle_collection():
         again = None
         if vault is not None and source is not None:
-            again = VaultFiles(vault, source, Limits.of(settings), ledger.withdrawals())
+            again = VaultFiles(vault, source, Limits.of(settings))
         return withdraw(
             ledger,
             source_id,

@@ -100,6 +100,7 @@ class Capture:
         persons: Persons,
         *,
         repeated: bool = False,
+        names_before: frozenset[str] = frozenset(),
     ) -> None:
         self.counts = Counts()
         self.macro = MacroCapture(session, capture_id, source_id, observed_at, repeated)
@@ -113,7 +114,8 @@ class Capture:
         """Where the file is in the folder that was named, for the rejects file."""
         self.observed_at = observed_at
         self.repeated = repeated
-        """Whether this very file was captured from this source already."""
+        """Whether these very bytes were read from this source already."""
+        self._names_before = names_before
         self.withdrawn_before: Withdrawal | None = None
         """The withdrawal of this very file, which now counts again."""
         self.cleaned_copy: CleanedCopy | None = None
@@ -125,6 +127,11 @@ class Capture:
         self._withheld: list[Row] = []
         self._links: list[Row] = []
         self._encode = msgspec.json.Encoder(order="deterministic").encode
+
+    @property
+    def is_known_file(self) -> bool:
+        """Whether these very bytes were read from this source under this very name."""
+        return self.file_name in self._names_before
 
     @property
     def is_news(self) -> bool:

@@ -26,12 +26,14 @@ _WITHDRAWALS: Final = (
 )
 
 
-class WithdrawnCapture(msgspec.Struct, frozen=True, array_like=True):
+class WithdrawnFile(msgspec.Struct, frozen=True, array_like=True):
     """One file that was withdrawn."""
 
     capture_id: int
     file_name: str
     content_sha256: str
+    observed_at: str = ""
+    """Empty in tombstones of older versions."""
 
 
 class Withdrawal(NamedTuple):
@@ -50,19 +52,17 @@ class Withdrawal(NamedTuple):
     everywhere: bool
     """Whether editions that hold it are withdrawn too."""
     reason: str
-    captures: tuple[WithdrawnCapture, ...]
+    files: tuple[WithdrawnFile, ...]
 
 
-_captures = msgspec.json.Decoder(tuple[WithdrawnCapture, ...]).decode
+_files = msgspec.json.Decoder(tuple[WithdrawnFile, ...]).decode
 
 
 def withdrawals(session: LedgerRows) -> list[Withdrawal]:
     """Every tombstone, oldest first."""
     return [
-        Withdrawal(
-            number, source_id, generation, at, capture, file, bool(everywhere), reason, _captures(captures)
-        )
-        for number, source_id, generation, at, capture, file, everywhere, reason, captures in session.query(
+        Withdrawal(number, source_id, generation, at, capture, file, bool(everywhere), reason, _files(files))
+        for number, source_id, generation, at, capture, file, everywhere, reason, files in session.query(
             _WITHDRAWALS
         )
     ]

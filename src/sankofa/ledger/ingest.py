@@ -119,8 +119,8 @@ def ingest(
                 counts = capture.counts
                 if dry_run:
                     raise _Undone
-            if capture.withdrawn_before is not None and capture.is_news:
-                summary.notes.append(_counts_again(capture.file_name, capture.withdrawn_before))
+            if capture.withdrawn_before is not None:
+                summary.notes.append(_counts_again(capture, capture.withdrawn_before))
         except _Undone:
             pass
         except FormatError as failure:
@@ -183,7 +183,7 @@ def _keep(
         sha256=sha256,
         size=path.stat().st_size,
         kept="hash",
-        capture=capture.id if capture.is_news else 0,
+        capture=capture.id if capture.is_news or not capture.is_known_file else 0,
         exchange=exchange,
     )
     confidential = adapters()[source.adapter].names_people or capture.counts.withheld > 0
@@ -191,15 +191,15 @@ def _keep(
         path,
         received,
         confidential=confidential,
-        repeated=capture.repeated and not capture.is_news,
+        repeated=capture.is_known_file and not capture.is_news,
         rows=rows,
     )
 
 
-def _counts_again(file_name: str, withdrawal: Withdrawal) -> str:
+def _counts_again(capture: Capture, withdrawal: Withdrawal) -> str:
     return (
-        f"{file_name}: was withdrawn on {withdrawal.observed_at[:10]} ({withdrawal.reason}); "
-        "ingested again, it is a new capture and counts again"
+        f"{capture.file_name}: was withdrawn on {withdrawal.observed_at[:10]} ({withdrawal.reason}); "
+        f"ingested again, it is a new capture ({capture.id}) and counts again"
     )
 
 

@@ -19,7 +19,9 @@ from typing import Any, Final, NamedTuple
 from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger.generations import Generations, columns_of
 
-_BY_SOURCE: Final = frozenset({"annual", "capture", "entity_record", "fact", "link", "series"})
+_BY_SOURCE: Final = frozenset(
+    {"annual", "capture", "entity_record", "fact", "link", "series", "unchanged_file"}
+)
 _BY_CAPTURE: Final = frozenset({"fact_subject", "indicator", "release", "series_info"})
 _TABLE: Final = re.compile(r"\b(FROM|JOIN) (\w+)(?: AS (\w+))?")
 _PER_CAPTURE: Final = 1 << 32

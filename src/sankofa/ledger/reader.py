@@ -127,9 +127,10 @@ class LedgerReader:
         return persons
 
     def position(self) -> int:
-        """The last capture or withdrawal there is, whatever is made of it: what orders the editions."""
+        """The last number given to a capture, an unchanged file or a withdrawal."""
         ((newest,),) = self._rows.query(
             "SELECT max(capture_id) FROM (SELECT max(capture_id) AS capture_id FROM capture "
+            "UNION ALL SELECT max(capture_id) FROM unchanged_file "
             "UNION ALL SELECT max(capture_id) FROM withdrawal) AS numbered"
         )
         return newest or 0
@@ -143,9 +144,15 @@ class LedgerReader:
         return None if newest is None else datetime.fromisoformat(newest)
 
     def captures(self) -> dict[int, CaptureInfo]:
-        rows = self._rows.query(
-            "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"
-        )
+        return self._files("SELECT {} FROM capture")
+
+    def unchanged_files(self) -> dict[int, CaptureInfo]:
+        """The files that said nothing new when they were read."""
+        return self._files("SELECT {} FROM unchanged_file")
+
+    def _files(self, select: str) -> dict[int, CaptureInfo]:
+        columns = "capture_id, source_id, observed_at, license_class, file_name, content_sha256"
+        rows = self._rows.query(select.format(columns))
         return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
 
     def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:

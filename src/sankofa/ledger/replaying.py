@@ -4,13 +4,13 @@ A file is read as on the day it was observed, under the name and the licence cla
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
 from sankofa.ledger.capture import Capture
 from sankofa.ledger.cleaned_copy import take_again
-from sankofa.ledger.generations import Generations, Withdrawal
+from sankofa.ledger.generations import Generations
 from sankofa.ledger.ingest import read_into
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.withdrawing import FileOfSource, withdraw
@@ -25,32 +25,16 @@ from sankofa.vault.store import Vault, event_number
 class VaultFiles:
     """The files of one source that the vault holds; see `withdrawing.ReadsAgain`."""
 
-    def __init__(
-        self,
-        vault: Vault,
-        source: Source,
-        limits: Limits,
-        withdrawals: Iterable[Withdrawal],
-        before: int | None = None,
-    ) -> None:
-        """`before`: pass over what came with or after the capture or withdrawal of this number."""
+    def __init__(self, vault: Vault, source: Source, limits: Limits) -> None:
         self._vault = vault
         self._source = source
         self._limits = limits
         self._held = vault.held()
-        self._seen: dict[str, Received] = {}
-        self._rows: dict[str, Received] = {}
-        withdrawn = {w.number: w for w in withdrawals if w.source_id == source.id}
-        for event in vault.settled_events():
-            if isinstance(event, Withdrew) and event.number == before:
-                break
-            if isinstance(event, Received) and event.source == source.id:
-                self._seen.setdefault(event.sha256, event)
-                if event.rows_sha256:
-                    self._rows[event.sha256] = event
-            elif isinstance(event, Withdrew) and event.number in withdrawn:
-                for capture in withdrawn[event.number].captures:
-                    self._seen.pop(capture.content_sha256, None)
+        self._rows = {
+            event.sha256: event
+            for event in vault.events()
+            if isinstance(event, Received) and event.source == source.id and event.rows_sha256
+        }
 
     def holds(self, sha256: str) -> bool:
         return sha256 in self._held or sha256 in self._rows
@@ -61,13 +45,6 @@ class VaultFiles:
             take_again(capture, lines, datetime.fromisoformat(file.observed_at), self._limits)
             return
         take_file(self._vault, self._held[file.content_sha256], capture, self._source, self._limits, file)
-
-    def seen(self) -> list[FileOfSource]:
-        return [
-            FileOfSource(0, event.file, event.sha256, event.at, event.license_class, "")
-            for event in self._seen.values()
-            if self.holds(event.sha256)
-        ]
 
 
 def take_file(
@@ -146,7 +123,15 @@ def _take_again(
     with ledger.writing() as session:
         stored = Generations(session).stored_id(source.id)
         number = event.capture or ledger.next_number()
-        with ledger.take(number, stored, event.license_class, event.file, event.sha256, event.at) as capture:
+        with ledger.take(
+            number,
+            stored,
+            event.license_class,
+            event.file,
+            event.sha256,
+            event.at,
+            numbered=bool(event.capture),
+        ) as capture:
             file = FileOfSource(number, event.file, event.sha256, event.at, event.license_class, "")
             take_file(vault, held, capture, source, limits, file)
 
@@ -155,7 +140,7 @@ def _withdraw_again(
     vault: Vault, ledger: Ledger, sources: dict[str, Source], event: Withdrew, limits: Limits
 ) -> None:
     source = sources.get(event.source)
-    again = source and VaultFiles(vault, source, limits, ledger.withdrawals(), before=event.number)
+    again = source and VaultFiles(vault, source, limits)
     withdraw(
         ledger,
         event.source,

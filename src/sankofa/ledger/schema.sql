@@ -12,7 +12,18 @@ CREATE TABLE IF NOT EXISTS capture (
     counts         TEXT NOT NULL
 ) /* clustered */;
 
--- Files that were read and said nothing new: reading one again must change nothing either, whatever was corrected since.
+-- A file that was read and said nothing new, under a number of its own among the captures: once the file that said
+-- the same before it is withdrawn, this one gives the rows.
+CREATE TABLE IF NOT EXISTS unchanged_file (
+    capture_id     BIGINT NOT NULL PRIMARY KEY,
+    source_id      TEXT NOT NULL,
+    file_name      TEXT NOT NULL,
+    content_sha256 TEXT NOT NULL,
+    observed_at    TEXT NOT NULL,
+    license_class  TEXT NOT NULL
+) /* clustered */;
+
+-- Written by versions that had no table unchanged_file, in its place. Nothing is appended to it any more.
 CREATE TABLE IF NOT EXISTS sighting (
     source_id      TEXT NOT NULL,
     content_sha256 TEXT NOT NULL,
@@ -164,7 +175,7 @@ CREATE TABLE IF NOT EXISTS series (
 ) /* clustered */;
 
 -- What was withdrawn of a source, and why. It has a number of its own among the captures, begins the next generation
--- of its source (ledger.generations), and names in `withdrawn` the captures: [[capture_id, file_name, sha256], ...].
+-- of its source (ledger.generations), and names in `withdrawn` the files: [[capture_id, file_name, sha256, observed_at], ...].
 CREATE TABLE IF NOT EXISTS withdrawal (
     capture_id  BIGINT NOT NULL PRIMARY KEY,
     source_id   TEXT NOT NULL,

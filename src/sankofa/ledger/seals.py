@@ -19,13 +19,14 @@ from sankofa.model.errors import OperatorError
 
 TABLES: Final = (
     "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party", "recapture",
-    "release", "series", "series_info", "sighting", "withdrawal", "withheld", "withheld_party",
+    "release", "series", "series_info", "sighting", "unchanged_file", "withdrawal", "withheld",
+    "withheld_party",
 )  # fmt: skip
 """Every table of the ledger but the seals."""
 _WITHOUT_CAPTURE: Final = "sighting"
 _CAPTURE_COLUMN: Final = {
     "capture": 0, "recapture": 0, "withdrawal": 0, "indicator": 1, "annual": 2, "series": 4,
-    "series_info": 1,
+    "series_info": 1, "unchanged_file": 0,
 }  # fmt: skip
 """Where capture_id is not the last column."""
 # Releases are read through two indexes, each of which can be damaged by itself.

@@ -35,6 +35,11 @@ _LIST_FACT_SUBJECTS = (
     f"WHERE capture_id IN ({_UNLISTED_CAPTURES})"
 )
 _LIST_CAPTURES = f"INSERT INTO fact_subject SELECT '', capture_id FROM ({_UNLISTED_CAPTURES}) AS unlisted"  # noqa: S608 - all ours
+_SAME_BYTES = (
+    "SELECT file_name FROM capture WHERE source_id = ? AND content_sha256 = ? "
+    "UNION ALL SELECT file_name FROM unchanged_file WHERE source_id = ? AND content_sha256 = ?"
+)
+_SIGHTED = "SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
 _ABSORB_CAPTURE = "INSERT INTO capture SELECT * FROM staged_capture"
 
 
@@ -82,6 +87,7 @@ class Ledger(LedgerReader):
         """Of every capture its source and a digest of its rows, to be compared with another ledger."""
         named = {number: capture.source_id for number, capture in self.captures().items()}
         named |= {withdrawal.number: withdrawal.source_id for withdrawal in self.withdrawals()}
+        named |= {number: file.source_id for number, file in self.unchanged_files().items()}
         return {
             number: CaptureContent(source_of(named.get(number, "")), content)
             for number, content in seals.contents(self._session).items()
@@ -109,7 +115,7 @@ class Ledger(LedgerReader):
             stored = Generations(session).stored_id(source_id)
             now = instant(self._clock())
             with self.take(self.next_number(), stored, license_class, file_name, sha256, now) as capture:
-                if stored != source_id and not capture.repeated:
+                if stored != source_id and not capture.is_known_file:
                     capture.withdrawn_before = self._withdrawn_before(source_id, sha256)
                 yield capture
 
@@ -123,41 +129,59 @@ class Ledger(LedgerReader):
 
     @contextmanager
     def take(
-        self, number: int, stored: str, license_class: str, file_name: str, sha256: str, observed_at: str
+        self,
+        number: int,
+        stored: str,
+        license_class: str,
+        file_name: str,
+        sha256: str,
+        observed_at: str,
+        *,
+        numbered: bool = True,
     ) -> Iterator[Capture]:
-        """A file under the stored id of its source, inside `writing`; recorded where it said anything new."""
+        """A file under the stored id of its source, inside `writing`.
+
+        It is recorded as a capture where it said anything new, else as an unchanged file. Not `numbered`: an
+        unchanged file of a journal that gave it no number, which is not recorded.
+        """
         persons = self.persons()
         if not self.position():
             self._session.stage("withheld", [(persons.mark, GATE_MARK, 0)])
             self._session.absorb(ABSORB_WITHHELD)
-        same_file = (
-            "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
-            "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
+        names = self._session.query(_SAME_BYTES, (stored, sha256) * 2)
+        names_before = frozenset(name for (name,) in names)
+        repeated = bool(names_before) or any(self._session.query(_SIGHTED, (stored, sha256)))
+        capture = Capture(
+            self._session,
+            number,
+            stored,
+            file_name,
+            observed_at,
+            persons,
+            repeated=repeated,
+            names_before=names_before,
         )
-        repeated = any(self._session.query(same_file, (stored, sha256, stored, sha256)))
-        capture = Capture(self._session, number, stored, file_name, observed_at, persons, repeated=repeated)
         yield capture
         capture.flush()
+        row = (capture.id, stored, capture.file_name, sha256, observed_at, license_class)
         if capture.is_news:
-            counts = json.dumps(vars(capture.counts))
-            row = (capture.id, stored, capture.file_name, sha256, observed_at, license_class, counts)
-            self._session.stage("capture", [row])
+            self._session.stage("capture", [(*row, json.dumps(vars(capture.counts)))])
             self._session.absorb(_ABSORB_CAPTURE)
             told_of = sorted({"", *capture.fact_subjects})
             self._session.stage("fact_subject", [(subject, capture.id) for subject in told_of])
             self._session.absorb(_ABSORB_FACT_SUBJECTS)
-        elif not capture.repeated:
-            self._session.append("sighting", [(stored, sha256)])
+        elif not capture.is_known_file and numbered:
+            self._session.append("unchanged_file", [row])
 
     def next_number(self) -> int:
-        """Of the next capture or withdrawal."""
+        """Of the next capture, unchanged file or withdrawal."""
         return self.position() + 1
 
     def _withdrawn_before(self, source_id: str, sha256: str) -> Withdrawal | None:
         """The last withdrawal of this very file."""
         for withdrawal in reversed(self.withdrawals()):
             if withdrawal.source_id == source_id and any(
-                capture.content_sha256 == sha256 for capture in withdrawal.captures
+                file.content_sha256 == sha256 for file in withdrawal.files
             ):
                 return withdrawal
         return None

@@ -1,8 +1,9 @@
-"""Withdraws captures: a tombstone, and the source's next generation without them.
+"""Withdraws files: a tombstone, and the source's next generation without them.
 
-What came before the first of them does not depend on it and is copied row by row. What came after is read
-again from its bytes where they are held, as it was read then; else its rows are copied, and whatever it
-merely repeated of the withdrawn file is missing until it is ingested again: `Withdrawn.not_read_again`
+Rows that came before the first of them do not depend on it and are copied. Files that came after are read
+again from their bytes where these are held, as they were read then: so a row that a withdrawn file gave stays
+only where a valid file gives it too, and is that file's. Where the bytes are not held the rows are copied,
+and rows that the file merely repeated are missing until it is ingested again: `Withdrawn.not_read_again`
 names it.
 
 See contract: ING-9.
@@ -16,7 +17,7 @@ import msgspec
 
 from sankofa.engines.datastore import LedgerSession, Row
 from sankofa.ledger.capture import Capture
-from sankofa.ledger.generations import Generations, WithdrawnCapture, columns_of, stored_id
+from sankofa.ledger.generations import Generations, WithdrawnFile, columns_of, stored_id
 from sankofa.ledger.store import Ledger
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
@@ -29,7 +30,7 @@ _LONGEST_REASON: Final = 1_000
 
 
 class FileOfSource(NamedTuple):
-    """A file that was captured, or read without saying anything new (then it has no number)."""
+    """A file that was read from a source."""
 
     number: int
     file_name: str
@@ -37,10 +38,11 @@ class FileOfSource(NamedTuple):
     observed_at: str
     license_class: str
     counts: str
+    """Empty where it said nothing new."""
 
     @property
-    def named(self) -> WithdrawnCapture:
-        return WithdrawnCapture(self.number, self.file_name, self.content_sha256)
+    def named(self) -> WithdrawnFile:
+        return WithdrawnFile(self.number, self.file_name, self.content_sha256, self.observed_at)
 
 
 class ReadsAgain(Protocol):
@@ -51,16 +53,13 @@ class ReadsAgain(Protocol):
     def read(self, capture: Capture, file: FileOfSource) -> None:
         """Take everything that the file says, as on the day it was observed."""
 
-    def seen(self) -> list[FileOfSource]:
-        """Every file of the source whose bytes are held, in the order they came."""
-
 
 class Withdrawn(NamedTuple):
     """What was withdrawn, and what became of the rest."""
 
-    captures: tuple[WithdrawnCapture, ...]
-    standing: int
-    """Captures of the source that stand."""
+    files: tuple[WithdrawnFile, ...]
+    valid: int
+    """Files of the source that are not withdrawn."""
     not_read_again: list[str]
     """Later files that may have repeated what was withdrawn, and whose bytes are not held."""
 
@@ -88,95 +87,95 @@ def withdraw(
     with ledger.writing() as session:
         ledger.persons()  # another gate secret could not seal it
         generations = Generations(session)
-        held = list(_held(session, generations, source_id))
-        chosen = [file for file in held if _is_meant(file, capture, file_name)]
+        before = generations.stored_id(source_id)
+        held = sorted(_held(session, generations, before))
+        chosen = _chosen(held, capture, file_name)
         if not chosen:
             raise OperatorError(_nothing(source_id, capture, file_name, held))
         generation = generations.generation(source_id) + 1
         number = number or ledger.next_number()
-        named = tuple(file.named for file in chosen)
+        named = tuple(file.named for file in held if file in chosen)
         row = (
             number, source_id, generation, instant(now), capture, file_name, int(everywhere), reason.strip(),
             msgspec.json.encode(named).decode(),
         )  # fmt: skip
         session.append("withdrawal", [row])
-        again = _Again(ledger, session, generations.stored_id(source_id), stored_id(source_id, generation))
+        again = _Again(ledger, session, before, stored_id(source_id, generation), generations)
         missing = again.take(number + 1, held, chosen, reads_again)
+        if len(chosen) < len(held):
+            missing += _unrecorded(session, before, held)
         appended(number)
     return Withdrawn(named, len(held) - len(chosen), missing)
 
 
-def _held(session: LedgerSession, generations: Generations, source_id: str) -> Iterator[FileOfSource]:
-    """The captures of the generation that stands, under the numbers by which they are known."""
+def _held(session: LedgerSession, generations: Generations, stored: str) -> Iterator[FileOfSource]:
+    """The files of the current generation, under the numbers by which they are known."""
     for number, *rest in session.query(
         "SELECT capture_id, file_name, content_sha256, observed_at, license_class, counts FROM capture "
-        "WHERE source_id = ? ORDER BY capture_id",
-        (generations.stored_id(source_id),),
+        "WHERE source_id = ? UNION ALL SELECT capture_id, file_name, content_sha256, observed_at, "
+        "license_class, '' FROM unchanged_file WHERE source_id = ?",
+        (stored, stored),
     ):
         yield FileOfSource(generations.stands_for.get(number) or number, *rest)
 
 
-def _is_meant(file: FileOfSource, capture: int, file_name: str) -> bool:
-    if capture:
-        return file.number == capture
-    return not file_name or file.file_name == file_name
+def _chosen(held: list[FileOfSource], capture: int, file_name: str) -> set[FileOfSource]:
+    """The files that are meant; of one capture also the same file where it was read more than once."""
+    if not capture:
+        return {file for file in held if not file_name or file.file_name == file_name}
+    same = {(file.file_name, file.content_sha256) for file in held if file.number == capture}
+    return {file for file in held if (file.file_name, file.content_sha256) in same}
 
 
 def _nothing(source_id: str, capture: int, file_name: str, held: list[FileOfSource]) -> str:
     if not held:
         return f"nothing of source {source_id!r} is in the ledger"
     if capture:
-        return f"{source_id}: no capture {capture} stands; see `sankofa ledger captures {source_id}`"
-    return f"{source_id}: no file {file_name!r} was captured; see `sankofa ledger captures {source_id}`"
+        return f"{source_id}: there is no capture {capture}; see `sankofa ledger captures {source_id}`"
+    return f"{source_id}: no file {file_name!r} was ingested; see `sankofa ledger captures {source_id}`"
+
+
+def _unrecorded(session: LedgerSession, stored: str, held: list[FileOfSource]) -> list[str]:
+    """Unchanged files that an older version read, and of which it recorded the digest alone."""
+    known = {file.content_sha256 for file in held}
+    sighted = session.query("SELECT content_sha256 FROM sighting WHERE source_id = ?", (stored,))
+    return [f"the file with the SHA-256 {sha256}" for (sha256,) in sighted if sha256 not in known]
 
 
 class _Again:
-    """Takes what stands of a source into its next generation."""
+    """Takes what is valid of a source into its next generation."""
 
-    def __init__(self, ledger: Ledger, session: LedgerSession, before: str, after: str) -> None:
+    def __init__(
+        self, ledger: Ledger, session: LedgerSession, before: str, after: str, generations: Generations
+    ) -> None:
         self._ledger = ledger
         self._session = session
         self._before = before
         self._after = after
-        stands_for = Generations(session).stands_for
-        self._stored_numbers = {known: number for number, known in stands_for.items()}
+        self._stored_numbers = {known: number for number, known in generations.stands_for.items()}
 
     def take(
-        self, number: int, held: list[FileOfSource], chosen: list[FileOfSource], bytes_of: ReadsAgain | None
+        self, number: int, held: list[FileOfSource], chosen: set[FileOfSource], bytes_of: ReadsAgain | None
     ) -> list[str]:
         """Returns the files that came after what is withdrawn, and could not be read again."""
-        first = min(file.number for file in chosen)
-        gone = {file.content_sha256 for file in chosen}
-        standing = [file for file in held if file.content_sha256 not in gone]
-        copied = [
-            file
-            for file in standing
-            if file.number < first or bytes_of is None or not bytes_of.holds(file.content_sha256)
-        ]
-        order = {file: (file.number, 0) for file in standing}
-        order |= _said_nothing_new(held, gone, bytes_of)
-        in_order = sorted(order, key=order.__getitem__)
-        numbers = {file: number + at for at, file in enumerate(in_order)}
-        read = [file for file in in_order if file not in copied]
-        self._copy({file: numbers[file] for file in copied})
-        last = max((file.number for file in copied if file.number < first), default=0)
+        numbers = {file: n for n, file in enumerate((f for f in held if f not in chosen), number)}
+        # An unchanged file gave no row, so nothing depends on it.
+        first = min((file.number for file in chosen if file.counts), default=None)
+        later = [file for file in numbers if first is not None and file.number > first]
+        read = [f for f in later if bytes_of is not None and bytes_of.holds(f.content_sha256)]
+        missing = {*later}.difference(read)
+        self._copy({file: n for file, n in numbers.items() if file in missing or file not in later})
         for file in read:
             if bytes_of is not None:
-                last = self._read(file, numbers[file], bytes_of, last)
-        return [file.file_name for file in copied if file.number > first]
+                self._read(file, numbers[file], bytes_of)
+        self._session.append("recapture", [(n, file.number) for file, n in numbers.items()])
+        return [file.file_name for file in later if file in missing]
 
-    def _read(self, file: FileOfSource, number: int, bytes_of: ReadsAgain, last: int) -> int:
-        """Returns the number that it stands for: its own where it had none, or one out of order."""
+    def _read(self, file: FileOfSource, number: int, bytes_of: ReadsAgain) -> None:
         with self._ledger.take(
             number, self._after, file.license_class, file.file_name, file.content_sha256, file.observed_at
         ) as capture:
             bytes_of.read(capture, file)
-        if not capture.is_news:
-            return last
-        if file.number > last:
-            self._session.append("recapture", [(number, file.number)])
-            return file.number
-        return number
 
     def _copy(self, numbers: dict[FileOfSource, int]) -> None:
         if not numbers:
@@ -190,14 +189,12 @@ class _Again:
                 "WHERE c.source_id = ?"
             )
             self._copy_rows(table, select, moved)
-        self._session.append(
-            "capture",
-            [
-                (n, self._after, f.file_name, f.content_sha256, f.observed_at, f.license_class, f.counts)
-                for f, n in numbers.items()
-            ],
-        )
-        self._session.append("recapture", [(n, file.number) for file, n in numbers.items()])
+        rows = [
+            (n, self._after, f.file_name, f.content_sha256, f.observed_at, f.license_class, f.counts)
+            for f, n in numbers.items()
+        ]
+        self._session.append("capture", [row for row in rows if row[-1]])
+        self._session.append("unchanged_file", [row[:-1] for row in rows if not row[-1]])
 
     def _copy_rows(self, table: str, select: str, moved: dict[int, int]) -> None:
         columns = columns_of(table)
@@ -221,17 +218,3 @@ class _Again:
                 batch.clear()
         if batch:
             self._session.append(table, batch)
-
-
-def _said_nothing_new(
-    held: list[FileOfSource], gone: set[str], bytes_of: ReadsAgain | None
-) -> dict[FileOfSource, tuple[int, int]]:
-    """Files that had no news while the withdrawn one stood, each behind the capture that it came after."""
-    captured = {file.content_sha256: file.number for file in held}
-    behind: dict[str, tuple[FileOfSource, tuple[int, int]]] = {}
-    newest = 0
-    for place, file in enumerate(bytes_of.seen() if bytes_of is not None else (), 1):
-        newest = max(newest, captured.get(file.content_sha256, 0))
-        if file.content_sha256 not in captured and file.content_sha256 not in gone:
-            behind.setdefault(file.content_sha256, (file, (newest, place)))
-    return dict(behind.values())

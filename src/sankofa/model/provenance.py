@@ -53,8 +53,13 @@ def source_ref(source_id: str, document: str, location: str, content_sha256: str
     next capture of the same table is another document. One that a publisher names (an accession number, an
     annual report) is the same in whichever file it came.
     """
-    mark = f"@{content_sha256[:_MARK_DIGITS]}" if content_sha256 else ""
+    mark = f"@{file_mark(content_sha256)}" if content_sha256 else ""
     return f"{source_id}:{document}{mark}#{location}"
+
+
+def file_mark(content_sha256: str) -> str:
+    """How a `source_ref` tells a captured file."""
+    return content_sha256[:_MARK_DIGITS]
 
 
 def source_of_ref(ref: str) -> str:

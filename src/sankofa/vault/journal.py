@@ -51,7 +51,7 @@ class Received(msgspec.Struct, frozen=True, tag="received", tag_field="event", o
     size: int
     kept: Kept
     capture: int = 0
-    """Its number in the ledger; 0 where it said nothing new."""
+    """Its number in the ledger; 0 where the ledger has this very file already."""
     stored_sha256: str = ""
     """Of an encrypted object as it is stored."""
     rows_sha256: str = ""

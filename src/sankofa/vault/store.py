@@ -150,13 +150,14 @@ class Vault:
 
     @contextmanager
     def file(self, received: Received, name: str = "") -> Iterator[Path]:
-        """The file as it came, under its name, for as long as it is looked at. Raises OperatorError."""
+        """The file as it came, for as long as it is looked at: under the name kept with it, else
+        this one. Raises OperatorError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f"{_COPIES}{os.getpid()}-", dir=self._folder) as folder:
             encrypted = received.kept == "encrypted"
             try:
                 with self._objects.opened(received.sha256, encrypted=encrypted) as (kept_name, pieces):
-                    path = Path(folder, kept_name or received.file or name)
+                    path = Path(folder, kept_name or name or received.file)
                     digest = hashlib.sha256()
                     with open(path, "wb", opener=open_private) as stream:
                         for piece in pieces:
@@ -193,7 +194,7 @@ class Vault:
         dropped = {event.sha256 for event in events if isinstance(event, Dropped)}
         checked: dict[tuple[str, str], int] = {}
         unreadable = 0
-        for event in events:
+        for event in reversed(events):  # the rows of a file that came again are those of the last time
             if not isinstance(event, Received) or event.sha256 in dropped:
                 continue
             kind = event.kept if event.kept != "hash" else event.rows_sha256 and f"rows of {event.source}"

@@ -46,29 +46,35 @@ def ingest(source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: b
 
 @click.command()
 @click.argument("source")
+@click.argument("file", required=False)
 @click.option("--capture", type=click.IntRange(1), metavar="ID", help="One capture, by its number.")
-@click.option("--file", "file_name", metavar="NAME", help="The captures of the file of this name.")
+@click.option("--file", "file_name", metavar="NAME", help="The file of this name; the same as FILE.")
 @click.option("--everywhere", is_flag=True, help="Withdraw the kept editions that hold it, too.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; the edition's manifest says it.")
-def withdraw(source: str, capture: int | None, file_name: str | None, everywhere: bool, reason: str) -> None:
-    """Build the next edition as if a SOURCE, or one capture or file of it, had never been ingested."""
-    if capture is not None and file_name is not None:
-        raise click.UsageError("--capture and --file exclude each other")
-    withdrawn = publishing.withdraw_captures(
-        settings.load(), source, capture=capture or 0, file_name=file_name or "", everywhere=everywhere,
-        reason=reason,
+def withdraw(
+    source: str, file: str | None, capture: int | None, file_name: str | None, everywhere: bool, reason: str
+) -> None:
+    """Build the next edition as if a SOURCE, or one FILE or capture of it, had never been ingested.
+
+    Rows that another file of the source also gives stay where one FILE is withdrawn; they are that file's.
+    """
+    if sum(given is not None for given in (file, capture, file_name)) > 1:
+        raise click.UsageError("FILE, --capture and --file exclude each other")
+    withdrawn = publishing.withdraw_files(
+        settings.load(), source, capture=capture or 0, file_name=file or file_name or "",
+        everywhere=everywhere, reason=reason,
     )  # fmt: skip
-    for one in withdrawn.captures:
+    for one in withdrawn.files:
         click.echo(f"withdrawn {source} capture {one.capture_id}: {one.file_name}")
     for name in withdrawn.not_read_again:
         click.echo(
-            f"{name}: came later and its bytes are not in the vault; what it repeated of the withdrawn file "
-            "is missing until it is ingested again",
+            f"{name}: came later and its bytes are not in the vault; rows that it repeated of the withdrawn "
+            "file are missing until it is ingested again",
             err=True,
         )
     kept = "; kept editions that hold it are withdrawn with that" if everywhere else ""
     click.echo(
-        f"{source}: withdrawn {len(withdrawn.captures)}, standing {withdrawn.standing}; "
+        f"{source}: withdrawn {len(withdrawn.files)}, still valid {withdrawn.valid}; "
         f"`sankofa publish` builds the edition without it{kept}"
     )
 

@@ -25,13 +25,16 @@ def verify() -> None:
 @click.argument("source", required=False)
 @as_json
 def captures(source: str | None, as_json: bool) -> None:
-    """The captures that stand, of one SOURCE or of all: number, source, instant, file, SHA-256."""
+    """The files that are not withdrawn, of one SOURCE or of all: number, source, instant, file, SHA-256."""
     current = settings.load()
-    every: list[tuple[int, CaptureInfo]] = []
+    captured: dict[int, CaptureInfo] = {}
+    unchanged: dict[int, CaptureInfo] = {}
     if has_ledger(current):
         with open_ledger(current, create=False) as opened:
-            every = sorted(opened.without(()).captures().items())
-    standing = {number: capture for number, capture in every if source in (None, capture.source_id)}
+            valid = opened.without(())
+            captured, unchanged = valid.captures(), valid.unchanged_files()
+    every = sorted((captured | unchanged).items())
+    listed = {number: capture for number, capture in every if source in (None, capture.source_id)}
     if as_json:
         print_json(
             [
@@ -41,13 +44,20 @@ def captures(source: str | None, as_json: bool) -> None:
                     "observed_at": capture.observed_at,
                     "file": capture.file_name,
                     "sha256": capture.content_sha256,
+                    "unchanged": number in unchanged,
                 }
-                for number, capture in standing.items()
+                for number, capture in listed.items()
             ]
         )
         return
     lines = [
-        (str(number), capture.source_id, capture.observed_at, capture.file_name)
-        for number, capture in standing.items()
+        (
+            str(number),
+            capture.source_id,
+            capture.observed_at,
+            capture.file_name,
+            "unchanged" if number in unchanged else "",
+        )
+        for number, capture in listed.items()
     ]
-    print_table(("capture", "source", "observed_at", "file"), lines)
+    print_table(("capture", "source", "observed_at", "file", ""), lines)

@@ -1,15 +1,24 @@
 """Every row is read back as what it claims to be before it may be written."""
 
-from typing import Generic, TypeVar
+import re
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.ledger.generations import Withdrawal, WithdrawnFile
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.errors import CheckFailed
-from sankofa.model.provenance import LICENSE_CLASSES
+from sankofa.model.provenance import LICENSE_CLASSES, file_mark
 from sankofa.model.rows import Row
 
+if TYPE_CHECKING:
+    import pyarrow
+
 R = TypeVar("R", bound=Row)
+_INSTANT: Final = re.compile(rb'"observed_at":"([^"]*)"')
+_FILE: Final = re.compile(rb'"source_ref":"([^":]*):[^"]*?@([0-9a-f]{8})#')
 
 
 class RowCheck(Generic[R]):
@@ -36,4 +45,59 @@ def check_days(kind: str, key: str, entry: Entry) -> None:
 
 
 def check_failed(kind: str, key: str, reason: str) -> CheckFailed:
-    return CheckFailed(f"{kind} {key}: {reason}")
+    return CheckFailed(f"{kind} {key}: {reason}" if key else f"{kind}: {reason}")
+
+
+class WithdrawnRows:
+    """Refuses rows that a withdrawn file gave, wherever in the build they came from.
+
+    A row tells which file gave it by `observed_at`, and by the mark of the file in `source_ref`.
+
+    See contract: ING-9.
+    """
+
+    def __init__(self, withdrawals: Iterable[Withdrawal], captures: Collection[CaptureInfo]) -> None:
+        """`captures` are those that are read: a file that was ingested again is among them."""
+        instants = {capture.observed_at for capture in captures}
+        marks = {(capture.source_id, file_mark(capture.content_sha256)) for capture in captures}
+        self._instants: dict[bytes, str] = {}
+        self._marks: dict[tuple[bytes, bytes], str] = {}
+        for withdrawal in withdrawals:
+            for file in withdrawal.files:
+                said = _withdrawn(withdrawal, file)
+                if file.observed_at and file.observed_at not in instants:
+                    self._instants[file.observed_at.encode()] = said
+                mark = withdrawal.source_id, file_mark(file.content_sha256)
+                if mark not in marks:
+                    self._marks[mark[0].encode(), mark[1].encode()] = said
+
+    def __bool__(self) -> bool:
+        return bool(self._instants or self._marks)
+
+    def refuse(self, kind: str, key: str, rows: bytes) -> None:
+        """Raises CheckFailed where one of these rows, as they are served, is of a withdrawn file."""
+        for instant in _INSTANT.findall(rows):
+            if instant in self._instants:
+                raise check_failed(kind, key, self._instants[instant])
+        for mark in _FILE.findall(rows):
+            if mark in self._marks:
+                raise check_failed(kind, key, self._marks[mark])
+
+    def refuse_columns(self, table: str, columns: "pyarrow.Table") -> None:
+        """The same for the rows of a file."""
+        if not self:
+            return
+        from pyarrow import compute
+
+        refs = columns.column("source_ref")  # without their locations there are few
+        files = compute.replace_substring_regex(refs, r"^([^:]*:).*?(@[0-9a-f]{8}#).*$", r"\1\2").unique()
+        for name, values in (("observed_at", columns.column("observed_at").unique()), ("source_ref", files)):
+            for value in values.to_pylist():
+                self.refuse(table, "", msgspec.json.encode({name: value}))
+
+
+def _withdrawn(withdrawal: Withdrawal, file: WithdrawnFile) -> str:
+    return (
+        f"a row of {withdrawal.source_id} capture {file.capture_id} ({file.file_name}), which was "
+        f"withdrawn on {withdrawal.observed_at[:10]} ({withdrawal.reason})"
+    )

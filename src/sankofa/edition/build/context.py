@@ -20,6 +20,7 @@ from sankofa.derive.quality import (
 from sankofa.derive.tender_records import RecordedTenders
 from sankofa.derive.tenders import Evidence, EvidencedParties, Tenders
 from sankofa.edition.build.build_record import BuildRecord, load_record, save_record
+from sankofa.edition.build.checks import WithdrawnRows
 from sankofa.edition.build.inputs import MACRO, NAMES, TENDERS, BuildInputs
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.issuer_workers import IssuerProcesses
@@ -114,6 +115,11 @@ class BuildContext:
                 rounds_dates=adapters()[source.adapter].rounds_dates,
             )
         return held
+
+    @cached_property
+    def withdrawn_rows(self) -> WithdrawnRows:
+        """What no row of the edition may be."""
+        return WithdrawnRows(self.withdrawals, self.captures.values())
 
     @cached_property
     def _every_capture(self) -> dict[int, CaptureInfo]:
@@ -282,23 +288,32 @@ class BuildContext:
 
     @cached_property
     def clock(self) -> str:
-        """The instant of the last capture: an edition is as old as its ledger, whoever builds it when."""
-        return max((capture.observed_at for capture in self.captures.values()), default="")
+        """The instant of the last capture: an edition is as old as its ledger, whoever builds it when.
+
+        Where every capture is withdrawn, that of the last withdrawal.
+        """
+        withdrawn = self.withdrawals[-1].observed_at if self.withdrawals else ""
+        return max((capture.observed_at for capture in self.captures.values()), default=withdrawn)
+
+    @property
+    def first_observed(self) -> str:
+        """The instant of the first capture that is read."""
+        first = min(self.captures, default=None)
+        return self.clock if first is None else self.captures[first].observed_at
 
 
 def described(withdrawal: Withdrawal) -> dict[str, object]:
     """A withdrawal as the manifest tells it."""
-    captures = withdrawal.captures
     return {
         "source": withdrawal.source_id,
         "capture": withdrawal.capture or None,
         "file": withdrawal.file_name or None,
-        "files": len(captures),
+        "files": len(withdrawal.files),
         "reason": withdrawal.reason,
         "at": withdrawal.observed_at,
         "everywhere": withdrawal.everywhere,
         "number": withdrawal.number,
-        "first_capture": min(capture.capture_id for capture in captures),
+        "first_capture": min(file.capture_id for file in withdrawal.files),
     }
 
 

@@ -34,7 +34,7 @@ _TABLES: Final = {
     TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
 OTHERWISE: Final = frozenset(
-    {"capture", "entity_record", "fact", "fact_subject", "link", "sighting", "withdrawal"}
+    {"capture", "entity_record", "fact", "fact_subject", "link", "sighting", "unchanged_file", "withdrawal"}
 )
 """Tables of the ledger that are told by what they amount to: organisations, issuers, what is left out."""
 _DIGEST: Final = 32

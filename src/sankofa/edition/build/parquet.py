@@ -46,7 +46,14 @@ class ParquetFiles:
         self._rows = {table.name: table.rows(context) for table in tables()}
         self._derived_from: dict[str, Set[str]] = {}
         self._open = {
-            table.name: TableWriter(folder, table, self._encoder, rows_in_a_file, partial(self._owed, table))
+            table.name: TableWriter(
+                folder,
+                table,
+                self._encoder,
+                rows_in_a_file,
+                partial(self._owed, table),
+                context.withdrawn_rows.refuse_columns,
+            )
             for table in tables()
             if table.name not in taken
         }

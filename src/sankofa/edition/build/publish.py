@@ -125,9 +125,9 @@ def without_cycle_collection() -> Iterator[None]:
 
 
 def _build(store: Datastore, context: BuildContext, progress: Callable[[str], None]) -> dict[str, Any]:
-    if not context.captures:
+    # Where everything was withdrawn an edition without rows replaces the one that holds it.
+    if not context.captures and not context.withdrawals:
         left_out = [f"{one.source} ({one.why})" for one in context.left_out]
-        left_out += [f"{one.source_id} (withdrawn: {one.reason})" for one in context.withdrawals]
         raise CheckFailed(
             f"nothing to publish: every source of the ledger is left out: {', '.join(left_out)}"
             if left_out
@@ -145,7 +145,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
         taken.take(context.memory, writer)
         before = OldTables(taken.tables_before, writer.kept_file)
         files = ParquetFiles(writer.files, context, taken=taken.tables, before=before)
-        dataset_writer = DatasetWriter(writer, files, taken)
+        dataset_writer = DatasetWriter(writer, files, taken, context.withdrawn_rows)
         for dataset in ordered:
             progress(dataset.kind)
             dataset_writer.write(dataset, context)

@@ -33,10 +33,18 @@ class TableWriter:
     """One table on its way to one file, or to several where it is large."""
 
     def __init__(
-        self, folder: Path, table: Table, encoder: ThreadPoolExecutor, rows_in_a_file: int, owed: Owed
+        self,
+        folder: Path,
+        table: Table,
+        encoder: ThreadPoolExecutor,
+        rows_in_a_file: int,
+        owed: Owed,
+        check: Callable[[str, pa.Table], None] = lambda table, group: None,
     ) -> None:
+        """`check` raises CheckFailed for a row group that the table may not have."""
         self.table = table
         self._owed = owed
+        self._check = check
         self._folder = folder
         self._encoder = encoder
         self._rows_in_a_file = rows_in_a_file
@@ -141,6 +149,7 @@ class TableWriter:
         waiting = pa.concat_tables(self._batches)
         # In one piece: where pages end must not hang on how the rows came.
         file, group = self._files[-1], waiting.slice(0, rows).combine_chunks()
+        self._check(self.table.name, group)
         file.add(group)
         self._waiting -= rows
         self._batches = [waiting.slice(rows)] if self._waiting else []

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from sankofa.edition.build.build_record import DatasetRecord, PartEntry, PartitionRecord
-from sankofa.edition.build.checks import RowCheck, check_days
+from sankofa.edition.build.checks import RowCheck, WithdrawnRows, check_days
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import (
     Built,
@@ -25,6 +25,7 @@ from sankofa.edition.build.key_ranges import (
 )
 from sankofa.edition.build.organisation_parts import Partition
 from sankofa.edition.build.part_writer import DatasetParts, PackedKey, PartWriter, average_size
+from sankofa.edition.build.prepared_rows import PreparedRows
 from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.taking_over import TakenOver
 from sankofa.edition.build.tally import CoverageTally
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 class DatasetWriter:
     """Writes one dataset after another as blocks, in parts of their own."""
 
-    def __init__(self, writer: EditionWriter, files: "ParquetFiles", taken: TakenOver) -> None:
+    def __init__(
+        self, writer: EditionWriter, files: "ParquetFiles", taken: TakenOver, withdrawn: WithdrawnRows
+    ) -> None:
         self.rows: dict[str, int] = {}
         """By kind, how many rows there are."""
         self.indexes: dict[str, int] = {}
@@ -52,6 +55,7 @@ class DatasetWriter:
         self._writer = writer
         self._files = files
         self._taken = taken
+        self._withdrawn = withdrawn
         self._built: dict[str, Built[Any]] = {}
         self._tallies: dict[str, CoverageTally] = {}
         self._part = PartWriter(writer)
@@ -116,7 +120,7 @@ class DatasetWriter:
         first_blocks: dict[str, int] = {}
         rows = {}
         for dataset in own:
-            check = _Check(dataset, self._files)
+            check = _Check(dataset, self._files, self._withdrawn)
             first_of = first_blocks if dataset.ranged else None
             outcome = self._write_rows(dataset, check, dataset.build(context, partition.entities), first_of)
             if outcome.sources is not None:
@@ -132,7 +136,7 @@ class DatasetWriter:
                 dataset.kind, partition.inputs
             ):
                 continue
-            check = _Check(dataset, self._files)
+            check = _Check(dataset, self._files, self._withdrawn)
             for one in dataset.build(context, partition.entities):
                 if isinstance(one, KeyRows):
                     deque(check.passed(one.entries, one.key), maxlen=0)
@@ -140,7 +144,7 @@ class DatasetWriter:
                     self._files.offer_columns(dataset.kind, one.rows.columns, one.rows.count)
 
     def _build(self, dataset: Dataset, context: BuildContext) -> DatasetRecord:
-        check = _Check(dataset, self._files)
+        check = _Check(dataset, self._files, self._withdrawn)
         ranges = RowRanges()
         self._part.ranges = ranges if dataset.ranged else None
         given = [*(self._built[kind] for kind in dataset.needs), *(self._tallies[k] for k in dataset.tallies)]
@@ -228,7 +232,7 @@ class DatasetWriter:
                 first_blocks[one.key] = part.next_block
             if isinstance(one, PreparedKeyRows):
                 rows = one.rows
-                check.rows += rows.count
+                check.prepared(rows, one.key)
                 if rows.columns:
                     self._files.offer_columns(dataset.kind, rows.columns, rows.count)
                 part.write_key(dataset.kind, keys, rows.blocks)
@@ -253,8 +257,9 @@ class _Returning:
 class _Check:
     """Rows on their way: each read back, counted, and given to the Parquet files."""
 
-    def __init__(self, dataset: Dataset, files: "ParquetFiles") -> None:
+    def __init__(self, dataset: Dataset, files: "ParquetFiles", withdrawn: WithdrawnRows) -> None:
         self.rows = 0
+        self._withdrawn = withdrawn
         self._kind = dataset.kind
         self._files = files
         self._offer = files.offer if files.takes(dataset.kind) else None
@@ -267,6 +272,15 @@ class _Check:
                 check_days(self._kind, key, entry)
             else:
                 row = self._row(key, entry)
+                if self._withdrawn:
+                    self._withdrawn.refuse(self._kind, key, entry.row)
                 if self._offer is not None:
                     self._offer(self._kind, key, row)
             yield entry
+
+    def prepared(self, rows: PreparedRows, key: str) -> None:
+        """Rows that were read back when they were prepared."""
+        self.rows += rows.count
+        if self._withdrawn:
+            for _, block in rows.blocks:
+                self._withdrawn.refuse(self._kind, key, block)

@@ -138,7 +138,7 @@ class _OrganisationsAndCountries(TableRows):
                 country_iso3=alpha3,
                 source_ref=source_ref(SERVICE, "ISO 3166-1", alpha3),
                 license_class="public-domain",
-                observed_at=self.context.captures[min(self.context.captures)].observed_at,
+                observed_at=self.context.first_observed,
             )
 
 

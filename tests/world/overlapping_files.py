@@ -1,0 +1,200 @@
+"""Files of every adapter that overlap: each says something of some of four items, in one of two variants."""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+
+from stdnum import figi as figi_numbers
+
+from tests.spec import inline_report
+from tests.spec.market import package, release
+from tests.spec.register import COLUMNS, isin, lei, record
+
+ITEMS = range(4)
+LEIS = [lei(f"ITEM{item}") for item in ITEMS]
+Said = Mapping[int, int]
+"""By item, the variant."""
+NAMES = ("one", "two", "three")
+
+
+def names(adapter: str) -> tuple[str, ...]:
+    """Three file names. Where a name tells the series, two of them tell the same."""
+    if adapter == "worldbank":
+        return "NY.GDP.MKTP.CD.csv", "ny.gdp.mktp.cd.csv", "FP.CPI.TOTL.ZG.csv"
+    if adapter == "alfred":
+        return "CPIAUCSL.json", "cpiaucsl.json", "GDP.json"
+    if adapter == "ixbrl":
+        return "2024-03-28-one.zip", "2024-03-28-two.zip", "2024-03-29-one.zip"
+    return tuple(f"{name}.{_ENDINGS.get(adapter, 'csv')}" for name in NAMES)
+
+
+def content(adapter: str, said: Said) -> bytes:
+    made = MAKERS[adapter](dict(sorted(said.items())))
+    return made if isinstance(made, bytes) else made.encode()
+
+
+def _csv(header: str, rows: list[tuple[object, ...]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows([header.split(","), *rows])
+    return text.getvalue()
+
+
+def _archive(files: dict[str, str]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return packed.getvalue()
+
+
+def _ocds(said: Said) -> str:
+    buyers = [f"Department of {word}" for word in ("Roads", "Water", "Health", "Works")]
+    return json.dumps(
+        package(
+            *(
+                release(
+                    f"item{i}",
+                    buyer={"name": buyers[i]},
+                    tender={
+                        "title": f"Item {i} in variant {v}",
+                        "value": {"amount": 5 + v, "currency": "ZAR"},
+                    },
+                )
+                for i, v in said.items()
+            )
+        )
+    )
+
+
+def _series(said: Said) -> str:
+    rows: list[tuple[object, ...]] = [
+        ("CPI.ZA", "cpi", "monthly", "ZA", f"2025-0{i + 1}-01", f"{i}.{v}", "index", "2025-06-01")
+        for i, v in said.items()
+    ]
+    return _csv("series,series_type,frequency,country,date,value,unit,release_date", rows)
+
+
+def _rates(said: Said) -> str:
+    return _csv("Date,USD,ZAR", [(f"2025-01-0{6 + i}", f"1.{i}{v}", f"20.{i}{v}") for i, v in said.items()])
+
+
+def _alfred(said: Said) -> str:
+    end = "9999-12-31"
+    rows = [
+        {"realtime_start": f"2025-0{5 + v}-01", "realtime_end": end, "date": f"2025-0{i + 1}-01",
+         "value": f"{i}.{v}"}
+        for i, v in said.items()
+    ]  # fmt: skip
+    whole = {"realtime_start": "1776-07-04", "realtime_end": end, "units": "lin", "output_type": 1}
+    return json.dumps(whole | {"file_type": "json", "count": len(rows), "observations": rows})
+
+
+def _worldbank(said: Said) -> str:
+    return _csv(
+        "Country Name,Country Code,Year,Value", [("S", "ZAF", 2015 + i, f"{i}.{v}") for i, v in said.items()]
+    )
+
+
+def _lei_records(said: Said) -> str:
+    words = "Holdings", "Mining"
+    return (
+        "\n".join([COLUMNS, *(record(LEIS[i], f"Item {i} {words[v]} Ltd", "ZA") for i, v in said.items())])
+        + "\n"
+    )
+
+
+def _isins(said: Said) -> str:
+    return _csv("LEI,ISIN", [(LEIS[(i + v) % len(ITEMS)], isin("ZA", f"ITEM{i}")) for i, v in said.items()])
+
+
+def _figi(number: int) -> str:
+    stem = f"BBG000B{number:04}"
+    stem = "".join("BCDFGHJKLM"[int(c)] if c.isdigit() and at > 6 else c for at, c in enumerate(stem))
+    return stem + figi_numbers.calc_check_digit(stem)
+
+
+def _figis(said: Said) -> str:
+    shares = [
+        {
+            "figi": _figi(i), "name": f"ITEM {i}", "ticker": f"IT{(i + v) % len(ITEMS)}", "exchCode": "SJ",
+            "compositeFIGI": None, "securityType": "Common Stock", "marketSector": "Equity",
+            "shareClassFIGI": None, "securityType2": "Common Stock", "securityDescription": f"IT{i}",
+        }
+        for i, v in said.items()
+    ]  # fmt: skip
+    return json.dumps([{"data": shares}])
+
+
+def _identifiers(said: Said) -> str:
+    rows: list[tuple[object, ...]] = [
+        (f"lei:{LEIS[(i + v) % len(ITEMS)]}", "aggregator", f"za/item{i}", "OPENCORPORATES")
+        for i, v in said.items()
+    ]
+    return _csv("entity,id_type,id_value,registry", rows)
+
+
+def _filings(said: Said) -> str:
+    header = (
+        "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,"
+        "confidence"
+    )
+    rows: list[tuple[object, ...]] = [
+        (f"lei:{LEIS[i]}", "revenue", 100 + 10 * i + v, "ZAR", "2024-01-01", "2024-12-31", "FY",
+         f"2025-03-0{1 + v}", f"report-{i}", "p. 4", "0.99")
+        for i, v in said.items()
+    ]  # fmt: skip
+    return _csv(header, rows)
+
+
+def _companyfacts(said: Said) -> str:
+    rows = [
+        {"start": f"{2020 + i}-01-01", "end": f"{2020 + i}-12-31", "val": 100 + 10 * i + v,
+         "accn": f"0000000001-25-00000{i}", "fy": 2024, "fp": "FY", "form": "10-K",
+         "filed": f"2025-02-0{1 + v}"}
+        for i, v in said.items()
+    ]  # fmt: skip
+    facts = {"us-gaap": {"Revenues": {"label": None, "units": {"USD": rows}}}}
+    return json.dumps({"cik": 1045810, "entityName": "ITEM CORP", "facts": facts})
+
+
+def _data_sets(said: Said) -> bytes:
+    adsh = [f"0001104659-10-00000{i}" for i in ITEMS]
+    sub = ["adsh\tcik\tname\tcountryba\tcountryinc\tstprinc\tformer\tfiled"]
+    sub += [f"{adsh[i]}\t{812070 + i}\tITEM {i} INC /DE/\tUS\tUS\tDE\t\t2010021{v}" for i, v in said.items()]
+    num = ["adsh\ttag\tversion\tddate\tqtrs\tuom\tsegments\tcoreg\tvalue\tfootnote"]
+    num += [
+        f"{adsh[i]}\tRevenues\tus-gaap/2009\t20091231\t4\tUSD\t\t\t{70 + 10 * i + v}.0000\t"
+        for i, v in said.items()
+    ]
+    return _archive({"sub.txt": "\n".join(sub) + "\n", "num.txt": "\n".join(num) + "\n"})
+
+
+def _report(said: Said) -> bytes:
+    concepts = ("Revenue", "year"), ("ProfitLoss", "year"), ("Assets", "end")
+    facts = "".join(
+        f'<p><ix:nonFraction id="f{name}" name="ifrs-full:{name}" contextRef="{when}" '
+        f'unitRef="zar" decimals="0" format="ixt:num-dot-decimal">{100 + said[i]}</ix:nonFraction></p>'
+        for i, (name, when) in enumerate(concepts)
+        if i in said
+    )
+    return inline_report.report_package(inline_report.report(facts or "<p>Nothing</p>"))
+
+
+_ENDINGS = {"ocds": "json", "openfigi": "json", "edgar-companyfacts": "json", "sec-fsds": "zip"}
+MAKERS: dict[str, Callable[[Said], str | bytes]] = {
+    "ocds": _ocds,
+    "series-csv": _series,
+    "ecb-fx": _rates,
+    "alfred": _alfred,
+    "worldbank": _worldbank,
+    "gleif-lei": _lei_records,
+    "gleif-isin": _isins,
+    "openfigi": _figis,
+    "identifiers-csv": _identifiers,
+    "filings-csv": _filings,
+    "edgar-companyfacts": _companyfacts,
+    "sec-fsds": _data_sets,
+    "ixbrl": _report,
+}
