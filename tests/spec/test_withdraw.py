@@ -1,6 +1,7 @@
 """`sankofa withdraw`: a tombstone, an edition as if the file had never come, and a file that comes again."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,7 +132,7 @@ def test_an_edition_without_withdrawn_files_is_that_of_a_ledger_that_never_had_t
     assert desk.command("withdraw", "portal", "--file", "bad.json", *withdraw).returncode == 0
     done = desk.command("withdraw", "bank", "--capture", str(captures[1]["capture"]), *withdraw)
     assert done.returncode == 0, done.stderr
-    assert "withdrawn 1, standing 2" in done.stdout
+    assert "withdrawn 1, still valid 2" in done.stdout
     said = desk.command("publish")
     assert said.returncode == 0, said.stderr
     assert "without 1 withdrawn files of bank: wrong figures" in said.stdout
@@ -193,6 +194,88 @@ def test_only_with_everywhere_kept_editions_that_hold_it_are_withdrawn(plain_des
     assert (rolled.returncode, "withdrawn everywhere" in rolled.stderr) == (1, True)
 
 
+OVERLAP = [release(name, tender={"title": f"Works {name}"}) for name in ("a", "b", "c")]
+RECORDS = {"version": "1.1", "records": [{"ocid": one["ocid"], "releases": [one]} for one in OVERLAP]}
+
+
+@pytest.mark.both_engines
+@pytest.mark.rule("ING-9", "ING-10")
+def test_a_source_is_withdrawn_with_its_unchanged_files_though_nothing_else_is_left(desk: Desk) -> None:
+    assert desk.ingest("portal-za", "ocds.json", package(*OVERLAP))["appended"] == 3
+    assert desk.ingest("portal-za", "records.json", RECORDS)["unchanged"] == 3
+    before = desk.publish()
+    done = desk.command("withdraw", "portal-za", "--everywhere", "--reason", "court order")
+    assert (done.returncode, "withdrawn 2, still valid 0" in done.stdout) == (0, True), done.stderr
+    desk.publish()
+    with desk.serve() as asked:
+        get = asked.server.get
+        for path in ("tenders", "tender-parties", "search?q=Works", "coverage", "sources"):
+            assert get(f"/v1/{path}", asked.key).json()["count"] == 0, path
+        assert get(f"/v1/tenders?edition={before}", asked.key).status_code == 410
+        removed = [row["change"] for row in asked.get("/v1/changes", since=before, dataset="tenders")["data"]]
+        assert removed == ["removed"] * 3
+        for path in ("", "tenders", "quality", "status", "editions"):
+            page = get(f"/{path}", accept="text/html")
+            assert (page.status_code, "Works a" in page.text) == (200, False), path
+        assert asked.tool("search_tenders", country="ZA")[1]["count"] == 0
+    again = desk.command("ingest", "portal-za", desk.folder / "records.json")
+    assert "records.json: was withdrawn on" in again.stdout
+    assert "counts again" in again.stdout
+    desk.publish()
+    with desk.serve() as asked:
+        assert len(asked.tenders(country="ZA")) == 3
+
+
+@pytest.mark.both_engines
+@pytest.mark.rule("ING-9")
+def test_rows_that_another_file_gives_too_stay_and_are_that_files(desk: Desk) -> None:
+    """The other file was unchanged; a copy under another name is another file."""
+    desk.ingest("portal-za", "ocds.json", package(*OVERLAP))
+    desk.ingest("portal-za", "records.json", RECORDS)
+    desk.ingest("portal-za", "copy.json", RECORDS)
+    listed = json.loads(desk.command("ledger", "captures", "portal-za", "--json").stdout)
+    assert [(row["file"], row["unchanged"]) for row in listed] == [
+        ("ocds.json", False),
+        ("records.json", True),
+        ("copy.json", True),
+    ]
+    desk.publish()
+    for withdrawn, left in (("ocds.json", "records.json"), ("records.json", "copy.json")):
+        done = desk.command("withdraw", "portal-za", withdrawn, "--reason", "replaced")
+        assert done.returncode == 0, done.stderr
+        desk.publish()
+        (file,) = [row for row in listed if row["file"] == left]
+        with desk.serve() as asked:
+            rows = asked.tenders(country="ZA")
+        assert {row["observed_at"] for row in rows} == {file["observed_at"]}
+        assert {row["source_ref"].partition("#")[0] for row in rows} == {
+            f"portal-za:{left}@{file['sha256'][:8]}"
+        }
+        assert len(rows) == 3
+    assert desk.command("vault", "verify").returncode == 0
+    assert desk.command("ledger", "verify").returncode == 0
+
+
+@pytest.mark.deep
+@pytest.mark.rule("ING-9")
+def test_a_restored_home_knows_what_was_withdrawn(plain_desk: Desk, tmp_path: Path) -> None:
+    desk = plain_desk
+    desk.ingest("portal-ke", "ke.json", package(release("k")))
+    desk.ingest("portal-za", "ocds.json", package(*OVERLAP))
+    desk.ingest("portal-za", "records.json", RECORDS)
+    assert desk.command("withdraw", "portal-za", "ocds.json", "--reason", "x").returncode == 0
+    first = desk.publish()
+    assert desk.command("backup", "--with-vault", tmp_path / "saved").returncode == 0
+    other = Desk(tmp_path / "other")
+    (other.home / "sources.toml").unlink()
+    assert other.command("restore", tmp_path / "saved").returncode == 0
+    assert other.publish() == first
+    assert other.command("withdraw", "portal-za", "records.json", "--reason", "x").returncode == 0
+    other.publish()
+    with other.serve() as asked:
+        assert [len(asked.tenders(country=code)) for code in ("ZA", "KE")] == [0, 1]
+
+
 @pytest.mark.deep
 def test_a_whole_source_is_withdrawn_and_comes_again(plain_desk: Desk) -> None:
     desk = plain_desk
@@ -216,7 +299,7 @@ def test_a_whole_source_is_withdrawn_and_comes_again(plain_desk: Desk) -> None:
         [
             (("--reason", " "), "--reason"),
             ((), "Missing option '--reason'"),
-            (("--capture", "9", "--reason", "x"), "no capture 9 stands"),
+            (("--capture", "9", "--reason", "x"), "there is no capture 9"),
             (("--file", "c.json", "--reason", "x"), "no file 'c.json'"),
             (("--file", "c", "--capture", "1", "--reason", "x"), "exclude each other"),
         ],

@@ -1,7 +1,7 @@
 """Whatever is ingested and withdrawn, in whatever order: the edition is that of a HOME that never had it."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.cli import publishing, replaying
-from sankofa.model.errors import OperatorError
+from sankofa.engines.datastore import Row
+from sankofa.ledger import leaving_out
+from sankofa.ledger.generations import Generations
+from sankofa.model.errors import CheckFailed, OperatorError
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings, load
 from sankofa.sources.base import adapters
 from tests.depth import deep_after
@@ -56,7 +60,11 @@ class Desk:
         known = LEIS if adapter != "gleif-lei" else LEIS[:1]
         rows = [record(number, f"{number} Limited", "ZA") for number in known]
         self.ingest("register", "register.csv", "\n".join([COLUMNS, *rows, ""]).encode())
-        tickers = "".join(f"lei:{number},ticker,JSE:IT{at},\n" for at, number in enumerate(known))
+        # The tickers are subjects, too: an id that was issued leads to its organisation for ever.
+        tickers = "".join(
+            f"lei:{number},ticker,JSE:IT{at},\nticker:JSE:IT{at},aggregator,za/{at},OPENCORPORATES\n"
+            for at, number in enumerate(known)
+        )
         self.ingest("tickers", "tickers.csv", f"entity,id_type,id_value,registry\n{tickers}".encode())
 
     def ingest(self, source: str, name: str, content: bytes) -> list[str]:
@@ -184,6 +192,38 @@ def check(adapter: str, history: list[Step]) -> None:
         assert shown(desk.publish()) == shown(fresh.publish())
         replayed = replaying.replay_vault(desk.settings, None)
         assert not replayed.differences
+
+
+@pytest.mark.rule("ING-9", "PUB-1")
+@pytest.mark.parametrize("adapter", deep_after(5, [name for name in MAKERS if name != "ixbrl"]))
+def test_publish_refuses_an_edition_that_holds_a_withdrawn_row(adapter: str, tmp_path: Path) -> None:
+    """A reader of the ledger that hides nothing stands for any fault that lets a row through."""
+    desk = Desk(tmp_path, adapter)
+    desk.now += timedelta(days=1)
+    desk.ingest(SOURCE, names(adapter)[0], content(adapter, {0: 0, 1: 0}))
+    before = desk.publish()["edition"]
+    desk.now += timedelta(days=1)
+    desk.withdraw()
+    with (
+        mock.patch.object(leaving_out, "Generations", return_value=Generations(_NoRows())),
+        pytest.raises(
+            CheckFailed, match=rf"a row of {SOURCE} capture 3 \({names(adapter)[0]}\), which was withdr"
+        ),
+    ):
+        desk.publish()
+    assert open_store(desk.settings).list_editions().current == before
+    after = desk.publish()
+    assert SOURCE not in after["sources"]
+    assert open_store(desk.settings).list_editions().current == after["edition"] != before
+
+
+class _NoRows:
+    """A ledger without withdrawals."""
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
+        return iter(())
+
+    columns = snapshot = close = mock.Mock()
 
 
 def test_every_adapter_has_overlapping_files() -> None:

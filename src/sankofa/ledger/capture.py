@@ -46,6 +46,23 @@ _ABSORB_LINKS = """
     )
     ON CONFLICT DO NOTHING
 """
+# A file that is read again says nothing new, whatever was said since.
+_ABSORB_REPEATED_RECORDS = """
+    INSERT INTO entity_record SELECT * FROM staged_entity_record AS s
+    WHERE NOT EXISTS (
+        SELECT 1 FROM entity_record AS r
+        WHERE r.subject = s.subject AND r.source_id = s.source_id AND r.digest = s.digest
+    )
+    ON CONFLICT DO NOTHING
+"""
+_ABSORB_REPEATED_LINKS = """
+    INSERT INTO link SELECT * FROM staged_link AS s
+    WHERE NOT EXISTS (
+        SELECT 1 FROM link AS r
+        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
+    )
+    ON CONFLICT DO NOTHING
+"""
 _RECORDS = "SELECT 1 FROM entity_record WHERE subject = ? AND profile NOT LIKE '%\"secondary\":true%'"
 ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
 
@@ -197,9 +214,11 @@ class Capture:
     def flush(self) -> None:
         self.fact_subjects.update(row[0] for row in self._facts)
         self._count(self._facts, self.session.append("fact", self._facts) if self._facts else 0)
-        self._count(self._links, self._absorb("link", self._links, _ABSORB_LINKS))
+        links = _ABSORB_REPEATED_LINKS if self.repeated else _ABSORB_LINKS
+        self._count(self._links, self._absorb("link", self._links, links))
+        undated = _ABSORB_REPEATED_RECORDS if self.repeated else _ABSORB_UNDATED_RECORDS
         for (in_passing, dated), rows in self._entities.items():
-            statement = _ABSORB_ENTITY_RECORDS if dated else _ABSORB_UNDATED_RECORDS
+            statement = _ABSORB_ENTITY_RECORDS if dated else undated
             appended = self._absorb("entity_record", rows, statement)
             if in_passing:
                 self.appended_in_passing += appended

@@ -194,7 +194,9 @@ class Vault:
         dropped = {event.sha256 for event in events if isinstance(event, Dropped)}
         checked: dict[tuple[str, str], int] = {}
         unreadable = 0
-        for event in reversed(events):  # the rows of a file that came again are those of the last time
+        # The rows of a file that came again are those of the last time.
+        rows = {(e.sha256, e.source): e for e in events if isinstance(e, Received) and e.rows_sha256}
+        for event in events:
             if not isinstance(event, Received) or event.sha256 in dropped:
                 continue
             kind = event.kept if event.kept != "hash" else event.rows_sha256 and f"rows of {event.source}"
@@ -202,7 +204,8 @@ class Vault:
                 continue
             try:
                 if event.kept == "hash":
-                    checked[event.sha256, kind] = sum(len(line) + 1 for line in self.rows(event))
+                    lines = self.rows(rows[event.sha256, event.source])
+                    checked[event.sha256, kind] = sum(len(line) + 1 for line in lines)
                     continue
                 readable = event.kept == "bytes" or self._objects.has_key
                 unreadable += not readable

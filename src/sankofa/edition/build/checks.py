@@ -1,7 +1,7 @@
 """Every row is read back as what it claims to be before it may be written."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
@@ -56,10 +56,23 @@ class WithdrawnRows:
     See contract: ING-9.
     """
 
-    def __init__(self, withdrawals: Iterable[Withdrawal], captures: Collection[CaptureInfo]) -> None:
-        """`captures` are those that are read: a file that was ingested again is among them."""
-        instants = {capture.observed_at for capture in captures}
-        marks = {(capture.source_id, file_mark(capture.content_sha256)) for capture in captures}
+    def __init__(self, withdrawals: Sequence[Withdrawal], captures: Mapping[int, CaptureInfo]) -> None:
+        """`captures` are those that are read, by number: a file that was ingested again is among them."""
+        withdrawn = {(w.source_id, file.capture_id) for w in withdrawals for file in w.files}
+        read_before = {
+            (w.source_id, file.file_name, file.content_sha256, file.observed_at)
+            for w in withdrawals
+            for file in w.files
+            if file.observed_at < w.observed_at
+        }
+        valid = [
+            c
+            for number, c in captures.items()
+            if (c.source_id, number) not in withdrawn
+            and (c.source_id, c.file_name, c.content_sha256, c.observed_at) not in read_before
+        ]
+        instants = {capture.observed_at for capture in valid}
+        marks = {(capture.source_id, file_mark(capture.content_sha256)) for capture in valid}
         self._instants: dict[bytes, str] = {}
         self._marks: dict[tuple[bytes, bytes], str] = {}
         for withdrawal in withdrawals:

@@ -119,7 +119,7 @@ class BuildContext:
     @cached_property
     def withdrawn_rows(self) -> WithdrawnRows:
         """What no row of the edition may be."""
-        return WithdrawnRows(self.withdrawals, self.captures.values())
+        return WithdrawnRows(self.withdrawals, self.captures)
 
     @cached_property
     def _every_capture(self) -> dict[int, CaptureInfo]:
