@@ -77,7 +77,7 @@ class Desk:
 
     def withdraw(self, **chosen: Any) -> int:
         with self._clock():
-            given = {"capture": 0, "file_name": "", "everywhere": False} | chosen
+            given: dict[str, Any] = {"capture": 0, "file_name": "", "everywhere": False} | chosen
             return len(publishing.withdraw_files(self.settings, SOURCE, reason="wrong", **given).files)
 
     def publish(self) -> dict[str, Any]:
