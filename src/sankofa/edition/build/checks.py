@@ -72,6 +72,9 @@ class WithdrawnRows:
             and (c.source_id, c.file_name, c.content_sha256, c.observed_at) not in read_before
         ]
         instants = {capture.observed_at for capture in valid}
+        instants |= {
+            withdrawal.observed_at for withdrawal in withdrawals
+        }  # the clock of an edition without rows
         marks = {(capture.source_id, file_mark(capture.content_sha256)) for capture in valid}
         self._instants: dict[bytes, str] = {}
         self._marks: dict[tuple[bytes, bytes], str] = {}
