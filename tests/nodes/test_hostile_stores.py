@@ -21,6 +21,7 @@ from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import Verifier
 from sankofa.replication.follow import Follower
 from sankofa.replication.following_store import FollowingStore
+from tests.depth import deep_after
 from tests.faults.conftest import World, publish_another
 from tests.nodes.commands import follow
 from tests.nodes.conftest import push
@@ -222,15 +223,16 @@ def served(node: Path, trusted: tuple[Verifier, ...]) -> tuple[str | None, dict[
 @pytest.mark.rule("SIGN-2", "SIGN-3")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("pinned", [True, False], ids=["pinned", "first-use"])
+@pytest.mark.parametrize("batch", deep_after(1, range(5)))
 def test_no_store_whatever_is_in_it_makes_a_node_serve_what_was_not_signed(
-    mode: str, pinned: bool, stores: Stores, world: World, trial: Trial, tmp_path: Path
+    mode: str, pinned: bool, batch: int, stores: Stores, world: World, trial: Trial, tmp_path: Path
 ) -> None:
     """A node that begins empty and knows the key, and one that has the older edition and knows no more than
     that. What an attack did is mended at the end, and the node comes to the newest edition."""
     honest = read_note(world.home / "editions").editions
     key = tuple(signer.verifier for signer in signers_of(world.home))
     trusted = key if pinned else ()
-    for number in range(rounds(12, 250)):
+    for number in range(rounds(12, 50)):  # a thousand in all
         place, node = tmp_path / f"store-{number}", tmp_path / f"node-{number}"
         shutil.copytree(stores.honest(mode), place, copy_function=os.link)
         begins = trial.chance.random() < 0.5 if pinned else False
