@@ -14,6 +14,7 @@ PATHS = {
     "/v1/statements/{}": 404,
     "/v1/entities/{}": 404,
     "/v1/crosswalk/{}": 404,
+    "/v1/metrics/{}": 400,
 }
 """Where an organisation is asked about, and the status of an id that is malformed (contract: PAR-8)."""
 
@@ -23,9 +24,9 @@ PATHS = {
 def test_a_ticker_or_lei_in_the_place_of_an_id_is_refused_with_the_service_id(
     live: LiveServer, sample: str, path: str
 ) -> None:
-    for text, status in (("JSE:THV", PATHS[path]), ("xjse:thv", PATHS[path]), (BREWER, 404)):
+    for text in ("JSE:THV", "xjse:thv", BREWER):
         answer = live.get(path.format(text), sample)
-        assert answer.status_code == status
+        assert (answer.status_code, answer.json()["parameter"]) == (400, "service_id")
         assert sid(f"lei:{BREWER}") in answer.json()["detail"]
         assert answer.json()["error"] == answer.json()["detail"]
     assert live.get(path.format("JSE:NOBODY"), sample).status_code == PATHS[path]
@@ -38,16 +39,16 @@ def test_a_paid_identifier_is_named_to_paid_keys_alone(
 ) -> None:
     assert sid(f"lei:{BANK}") in live.get(path.format(HELD), paid).json()["detail"]
     refused = live.get(path.format(HELD), sample)
-    assert refused.status_code == 404
+    assert refused.status_code == (200 if path == "/v1/metrics/{}" else 404)
     assert sid(f"lei:{BANK}") not in refused.text
 
 
 @pytest.mark.rule("ERR-7")
 def test_the_tools_say_the_same(live: LiveServer, sample: str, paid: str) -> None:
-    for tool in ("get_entity", "get_fundamentals", "get_statement"):
+    for tool in ("get_entity", "get_fundamentals", "get_statement", "get_metrics"):
         for text in ("JSE:THV", BREWER):
             problem = call_tool(live, sample, tool, {"service_id": text})
-            assert problem["status"] in (400, 404)
+            assert (problem["status"], problem["parameter"]) == (400, "service_id")
             assert sid(f"lei:{BREWER}") in problem["detail"]
         assert sid(f"lei:{BANK}") not in str(call_tool(live, sample, tool, {"service_id": HELD}))
         assert sid(f"lei:{BANK}") in str(call_tool(live, paid, tool, {"service_id": HELD}))
@@ -86,7 +87,7 @@ def test_a_code_of_the_other_mode_is_answered_with_the_parameter_it_belongs_to(
     server: LiveServer, sample_key: str
 ) -> None:
     for path, said in (
-        ("/v1/macro?series=fp.cpi.totl.zg", "annual indicator: pass it as `indicator`"),
+        ("/v1/macro?series=fp.cpi.totl.zg", "or pass it as `indicator`"),
         ("/v1/macro?indicator=CPI.ZA", "series: pass it as `series`"),
     ):
         body = get(server, path, sample_key)

@@ -41,10 +41,11 @@ _matches = msgspec.json.Decoder(list[_Match]).decode
 _predecessors = msgspec.json.Decoder(list[Predecessor]).decode
 
 
-async def unknown_organisation(call: Call, text: str) -> NotFound:
-    """The 404 of an id that nobody has; where it is another identifier of somebody, it says whose."""
-    hint = await service_id_hint(call, text)
-    return NotFound(f"No organisation with service_id {printable(text)}.{hint}")
+async def unknown_organisation(call: Call, text: str) -> InvalidParameter | NotFound:
+    """The 404 of an id that nobody has; the 400 of another identifier, which says whose it is."""
+    if hint := await service_id_hint(call, text):
+        return InvalidParameter(ID_PARAMETER, hint)
+    return NotFound(f"No organisation with service_id {printable(text)}.")
 
 
 async def explained_id(
@@ -60,12 +61,7 @@ async def explained_id(
         return problem
     call = Call(edition, grant, service.today(), service.cursors, service.edition.for_cursor)
     hint = await service_id_hint(call, text)
-    if not hint:
-        return problem
-    if isinstance(problem, InvalidParameter):
-        reason = problem.detail.removeprefix(f"{problem.parameter}: ")
-        return InvalidParameter(problem.parameter, f"{reason}.{hint}")
-    return NotFound(f"{problem.detail}{hint}")
+    return InvalidParameter(ID_PARAMETER, hint) if hint else problem
 
 
 async def service_id_hint(call: Call, text: str) -> str:
@@ -81,7 +77,7 @@ async def service_id_hint(call: Call, text: str) -> str:
         if selection is not None and selection.count:
             matches = _matches(b"[%b]" % selection.rows)
             listed = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in matches)
-            return f" {printable(text)} is the {id_type} of {listed}: ask for that service_id."
+            return f"{printable(text)} is the {id_type} of {listed}: ask for that service_id."
     return ""
 
 

@@ -17,7 +17,7 @@ SortKey = tuple[int | str, ...]
 """The values of the sort fields of a row; an unknown value is an empty text."""
 
 LONGEST_TEXT: Final = 200
-"""Characters of a text that a sort key keeps."""
+"""Characters of a text that a sort key keeps: a cursor is part of an address."""
 _TAILS: Final = (4_096, 65_536)
 
 
@@ -40,15 +40,20 @@ class RowOrder:
             for name in members
         ]
         self._decode = msgspec.json.Decoder(msgspec.defstruct("SortFields", types)).decode
-        plain = not exact and all(len(paths) == 1 == len(paths[0]) for paths in self._paths)
-        self._plain = tuple(members) if plain else ()
+        self._names = tuple(paths[0][0] for paths in self._paths)
 
     def key_of(self, row: Run) -> SortKey:
         """The sort key of an encoded row."""
         fields = self._decode(row)
-        if self._plain:
-            return tuple([_shortened(getattr(fields, name)) for name in self._plain])
-        return tuple(_first(fields, paths) for paths in self._paths)
+        values = [getattr(fields, name) for name in self._names]
+        return tuple(
+            [
+                value
+                if type(value) is int or (type(value) is str and len(value) <= LONGEST_TEXT)
+                else _first(fields, paths)
+                for value, paths in zip(values, self._paths, strict=True)
+            ]
+        )
 
     def is_behind(self, key: Sequence[int | str], other: Sequence[int | str]) -> bool:
         """Whether a row of this key comes behind a row of the other."""
@@ -69,16 +74,11 @@ def _first(fields: Any, paths: tuple[list[str], ...]) -> int | str:
         value = getattr(fields, name)
         if member and value is not None:
             value = value.get(member[0])
+        if isinstance(value, msgspec.Raw):
+            return bytes(value).decode()
         if value is not None:
-            return bytes(value).decode() if isinstance(value, msgspec.Raw) else _shortened(value)
+            return value[:LONGEST_TEXT] if isinstance(value, str) else int(value)
     return ""
-
-
-def _shortened(value: int | str | None) -> int | str:
-    """What a key keeps of a value: a cursor is part of an address."""
-    if isinstance(value, str):
-        return value[:LONGEST_TEXT]
-    return "" if value is None else value
 
 
 def last_row(run: Run) -> bytes:
