@@ -1,13 +1,14 @@
 """metrics-v1, written from the rules alone (contract: MET-1, MET-2, MET-3, MET-8), a day at a time.
 
-Nothing of the product is used here. For each day asked about it looks at what was
-public by then (`reference.knowable`), finds the latest full year, computes today's value of it, asks of
-every input whether the figure it holds today was the one in force on that day, and works the line items out
-again from the figures of that day alone: they must come by the same routes (`routes_reference`).
+Nothing of the product is used here. For each day asked about it looks at what was public by then
+(`reference.knowable`), finds the latest full year, and works its line items out from the filings of that day
+alone (`routes_reference`). It does the same with what is public today. Where both come to the same figures,
+in the same vintages, by the same routes, the day shows the value.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tests.world.reference import Seen, Told, knowable
-from tests.world.routes_reference import Filed, Option, line_items
+from tests.world.routes_reference import Filed, Option, _unless, line_items, said, terms
 
 F = Fraction
 Table = dict[str, Fraction]
@@ -60,6 +61,10 @@ SLUGS = sorted([*FORMULAS, "gross_margin"])
 
 Answer = tuple[str, "Worked | None", date | None]
 """The state, how the value was worked out, and the year."""
+Key = tuple[str, str, date | None, date]
+Basis = tuple[str, str]
+"""Accounting standard and currency."""
+ASSETS = ("assets", "us-gaap:Assets", "ifrs-full:Assets")
 
 
 class Worked(NamedTuple):
@@ -69,8 +74,7 @@ class Worked(NamedTuple):
     inputs: tuple[Seen, ...]
     available: date | None
     reason: str
-    unit: str = ""
-    before: date | None = None
+    routes: tuple[int, ...] = ()
 
 
 class _Looked(dict[str, Fraction]):
@@ -85,194 +89,180 @@ class _Looked(dict[str, Fraction]):
         return super().get(name, F(1))
 
 
+class View(NamedTuple):
+    """The figures of one period as known on a day, and which of them each filing has."""
+
+    rows: dict[Key, Seen]
+    filings: list[set[Key]]
+    basis: Basis
+
+
 class Issuer:
     """Everything one issuer ever told, and what each day shows of it."""
 
     def __init__(self, told: Sequence[Told], today: date) -> None:
-        self.told = told
-        self.today = knowable(told, today, "latest")
-        self._first_told: dict[Any, date] = {}
-        for row in knowable(told, today, "all"):
-            public = max(row.available, row.end)
-            self._first_told[row[:4]] = min(public, self._first_told.get(row[:4], public))
+        self.told = [t for t in told if t.available is not None]
+        self._end = today
         self._years = _reported_years(told)
-        self._repeated: dict[Any, list[Told]] = {}
-        for t in told:
-            if t.start is None and t.available is not None:
-                self._repeated.setdefault((t.concept, t.unit, t.start, t.end), []).append(t)
         self._named: dict[tuple[date | None, date, date], bool] = {}
-        self._today: dict[tuple[str, date], Worked] = {}
-        self._tables: dict[tuple[date, date | None], dict[str, dict[str, Option]]] = {}
-        self._full_rows: dict[date, list[Seen]] = {}
-        self._then: dict[tuple[date, date, date | None, str], dict[str, Option]] = {}
+        self._worked: dict[tuple[date, date, Basis | None], dict[str, Worked]] = {}
+        self._known: dict[date, list[Seen]] = {}
+        self._views: dict[tuple[date, date], View] = {}
+        self._by_figure: dict[Any, list[Told]] = {}
+        self._by_end: dict[date, list[Told]] = {}
+        for t in self.told:
+            self._by_figure.setdefault((t.concept, t.unit, t.start, t.end), []).append(t)
+            self._by_end.setdefault(t.end, []).append(t)
 
     def shown(self, day: date) -> dict[str, Answer]:
         """By metric: the value or the reason why there is none, how it was worked out, and the year."""
-        every = knowable(self.told, day, "all")
-        then = {row for row in every if row.superseded_at is None}
-        ends = {row.end for row in every if self._full_year(row)}
+        ends = self._published(day)
         if not ends:
             return dict.fromkeys(SLUGS, ("not_published", None, None))
         latest = max(ends)
-        return {slug: self._answer(slug, latest, then, day) for slug in SLUGS}
+        then = self._of_year(latest, day)
+        view = self._view(latest, day)
+        now = self._of_year(latest, self._end, view.basis if view.rows else None)
+        return {slug: self._answer(slug, latest, then[slug], now[slug], day) for slug in SLUGS}
 
-    def _answer(self, slug: str, end: date, then: set[Seen], day: date) -> Answer:
-        if (slug, end) not in self._today:
-            self._today[slug, end] = self._worked(slug, end)
-        now = self._today[slug, end]
-        if now.value is None:
-            return now.reason, None, end
-        known = {row[:4] for row in then}
-        if any(row[:4] not in known for row in now.inputs):
-            return "completed_after_as_of", None, end
-        # what it is computed from must have been in force then, and chosen then as it is today
-        if not {*now.inputs} <= then:
-            return "revised_after_as_of", None, end
-        if not self._same(slug, end, now, day):
-            return "revised_after_as_of", None, end
-        return "stands", now, end
+    def _answer(self, slug: str, end: date, then: Worked, now: Worked, day: date) -> Answer:
+        if then[:2] == now[:2] and (then.reason, then.routes) == (now.reason, now.routes):
+            return (then.reason, None, end) if then.value is None else ("stands", now, end)
+        if then.value is None and now.value is None:
+            return then.reason, None, end
+        return self._why(slug, end, then, now, day), None, end
 
-    def stood_throughout(self, slug: str, day: date) -> bool:
-        """Whether a value that stands on a day was had by the same figures on every day since.
+    def _why(self, slug: str, end: date, then: Worked, now: Worked, day: date) -> str:
+        """Whether a restated figure or an added one is why the day has another value than today."""
+        known, today = self._facts(end, day), self._facts(end, self._end)
+        used = {(row.concept, row.end) for worked in (then, now) for row in worked.inputs}
+        decides = {concept for name in _needed(slug) for concept in deciding(name)}
+        restated = {key for key in known if known[key] != today.get(key)}
+        added = today.keys() - known.keys()
+        for state, keys, inputs in (
+            ("revised_after_as_of", restated, True),
+            ("completed_after_as_of", added, True),
+            ("revised_after_as_of", restated, False),
+        ):
+            if any(key[0] in decides and ((key[0], key[3]) in used) is inputs for key in keys):
+                return state
+        return "completed_after_as_of"
 
-        Where it was not, a figure that only guards a route was restated in between: the value may be
-        left out until that figure was settled, never shown before its own figures were.
-        """
-        _, now, end = self.shown(day)[slug]
-        if now is None or end is None:
-            return False
-        later = {t.available for t in self.told if t.end in (end, now.before) and t.available}
-        return all(self._same(slug, end, now, d) for d in later if d > day)
+    def _facts(self, end: date, day: date) -> dict[Key, Seen]:
+        before = self._before(end, day)
+        views = [self._view(one, day) for one in (end, before) if one is not None]
+        return {key: row for view in views for key, row in view.rows.items()}
 
-    def _same(self, slug: str, end: date, now: Worked, day: date) -> bool:
-        """Whether a day had the value that is had today, by the same figures."""
-        key = (day, end, now.before, now.unit)
-        if key not in self._then:
-            if day not in self._full_rows:
-                self._full_rows[day] = self._of_full_years(knowable(self.told, day, "latest"), day)
-            self._then[key] = self._table(self._full_rows[day], now.unit, end, now.before, day)
-        taken = _taken(slug, self._then[key])
-        return taken is not None and Counter(taken[1]) == Counter(now.inputs)
+    def _published(self, day: date, *, lasting: bool = False) -> set[date]:
+        """The full years of which anything, or more than a balance, was reported from their end to a day."""
+        return {
+            t.end
+            for end, told in self._by_end.items()
+            for t in told
+            if t.available is not None and end <= t.available <= day and t.value is not None
+            if (t.start or not lasting) and self._is_full(t.start, t.end, t.available)
+        }
 
-    def _worked(self, slug: str, end: date) -> Worked:
-        full = self._of_full_years(self.today, date.max)
-        published = {row.end for row in full if self._full_year(row)}
-        before = _closest(published, end) or _closest({row.end for row in full}, end)
-        if (end, before) not in self._tables:
-            units = {row.unit for row in full if row.unit}
-            self._tables[end, before] = {
-                unit: self._table(full, unit, end, before, date.max) for unit in units
+    def _before(self, end: date, day: date) -> date | None:
+        published = self._published(day)
+        closest = _closest(self._published(day, lasting=True), end) or _closest(published, end)
+        return closest or _closest({row.end for row in self._held(day)} - published, end)
+
+    def _of_year(self, end: date, day: date, basis: Basis | None = None) -> dict[str, Worked]:
+        """Every metric of a full year, worked out from what was public by a day."""
+        if (end, day, basis) not in self._worked:
+            before = self._before(end, day)
+            year = self._view(end, day)
+            earlier = self._view(before, day) if before else None
+            tables = {
+                b: _table(year, earlier, b) for b in _bases(year) | (_bases(earlier) if earlier else set())
             }
-        tables = self._tables[end, before]
-        own = {unit: [o for name, o in table.items() if name[0].isalpha()] for unit, table in tables.items()}
-        best = sorted(
-            (unit for unit in tables if own[unit]),
-            key=lambda u: (-len(own[u]), min(self._first(option) for option in own[u]), u),
-        )
-        for unit in best:
-            taken = _taken(slug, tables[unit])
-            if taken is not None:
-                (above, below), inputs = taken
-                if below <= 0:
-                    return Worked(None, inputs, None, "denominator_not_positive")
-                available = max(row.available for row in inputs)
-                return Worked(_ten_digits(above / below), inputs, available, "", unit, before)
-        everything: set[str] = set()
-        for table in tables.values():
-            everything |= table.keys()
-        for name in {name[1:] for name in ASKED if name[0] == "-"}:
-            now = {unit for unit, table in tables.items() if name in table}
-            then = {unit for unit, table in tables.items() if "before " + name in table}
-            if now and then and not now & then:
-                everything |= {"=" + name, "-" + name}
-        mixed = any({_looked_up(n, needs) for n in needs} <= everything for needs, _ in _forms(slug))
-        return Worked(None, (), None, "currency_mixed" if mixed else "input_absent")
+            own = tables.get(basis or year.basis) or _table(year, earlier, basis or year.basis)
+            self._worked[end, day, basis] = {slug: _work(slug, own, tables) for slug in SLUGS}
+        return self._worked[end, day, basis]
 
-    def _first(self, option: Option) -> date:
-        """When all that an item rests on was first told of."""
-        return max(self._first_told[row[:4]] for row in option.inputs)
+    def _view(self, end: date, day: date) -> View:
+        if (end, day) not in self._views:
+            self._views[end, day] = self._viewed(end, day)
+        return self._views[end, day]
 
-    def _table(
-        self, rows: Sequence[Seen], unit: str, end: date, before: date | None, day: date
-    ) -> dict[str, Option]:
-        """The items of a year; with `=` and `-` those of two years by one route, with `before` the older."""
-        own, older = (
-            line_items(ITEMS, self._filed(rows, unit, of, day)) if of else {} for of in (end, before)
-        )
-        table = {name: ways[0] for name, ways in own.items() if ways}
-        table |= {"before " + name: ways[0] for name, ways in older.items() if ways}
-        for name, ways in own.items():
-            routes = {option.route: option for option in older.get(name, [])}
-            option = next((o for o in ways if o.route in routes), None)
-            if option is not None:
-                table["=" + name], table["-" + name] = option, routes[option.route]
-        return table
-
-    def _filed(self, rows: Sequence[Seen], unit: str, end: date, day: date) -> Filed:
-        own = [row for row in rows if row.unit == unit and row.end == end]
-        spans = Counter(row.start for row in own if row.start)
-        span = min(spans, key=lambda s: (-spans[s], s), default=None)
-        # A filer may tag one concept as a duration and, by mistake, as an instant: the duration counts.
-        own.sort(key=lambda row: row.start is not None)
-        held = {row.concept: row for row in own if row.start in (None, span)}
-        filings: dict[str, dict[str, date]] = {concept: {} for concept in held}
-        for told in self.told:
-            row = held.get(told.concept)
-            public = told.available
-            if row is None or public is None or public > day:
+    def _viewed(self, end: date, day: date) -> View:
+        rows = {row[:4]: row for row in self._held(day) if row.end == end}
+        first: dict[str, date] = {}
+        last: dict[str, tuple[date, str]] = {}
+        filings: dict[str, set[Key]] = {}
+        for t in self._by_end[end]:
+            assert t.available is not None
+            key = (t.concept, t.unit, t.start, t.end)
+            if t.available > day or t.concept not in used_concepts():
                 continue
-            same = (told.unit, told.start, told.end) == row[1:4] and told.value == row.value
-            if same and public >= row.available:
-                known = filings[told.concept]
-                known[told.document] = min(public, known.get(told.document, public))
-        return Filed(held, filings)
+            row = rows.get(key)
+            if self._is_full(t.start, t.end, t.available) or row is not None:
+                first[t.document] = min(t.available, first.get(t.document, t.available))
+            if row is not None and t.value == row.value and t.available >= row.available:
+                filings.setdefault(t.document, set()).add(key)
+                if t.concept in ASSETS:
+                    last[t.document] = max((t.available, t.document), last.get(t.document, (date.min, "")))
+        order = sorted(filings, key=lambda d: (max(first[d], end), first[d], d))
+        reporting = max(last, key=lambda d: (max(last[d][0], end), *last[d]), default=None)
+        rows = {key: row for key, row in rows.items() if key[0] in used_concepts()}
+        return View(rows, [filings[d] for d in order], _basis(rows, filings.get(reporting or "", set())))
 
-    def _of_full_years(self, rows: Iterable[Seen], day: date) -> list[Seen]:
-        """Those of full years; and balances that were told again by a day, as of a day that ends a year."""
-        return [
-            row
-            for row in rows
-            if self._full_year(row)
-            or any(
-                t.value == row.value
-                and row.available < t.available <= day
-                and self._full_year(row._replace(available=t.available))
-                for t in self._repeated.get(row[:4], ())
-                if t.available is not None and row.value is not None
-            )
-        ]
+    def _held(self, day: date) -> list[Seen]:
+        """The figures of full years; balances from the report that repeats them as of a day that ends one."""
+        if day in self._known:
+            return self._known[day]
+        held = []
+        for row in knowable(self.told, day, "latest"):
+            if row.value is None:
+                continue
+            if self._is_full(row.start, row.end, row.available):
+                held.append(row)
+            elif row.start is None:
+                again = [
+                    t.available
+                    for t in self._by_figure[row[:4]]
+                    if t.value == row.value
+                    and t.available
+                    and row.available < t.available <= day
+                    and self._is_full(None, row.end, t.available)
+                ]
+                if again:
+                    held.append(row._replace(available=min(again)))
+        self._known[day] = held
+        return held
 
-    def _full_year(self, row: Seen) -> bool:
-        named = (row.start, row.end, row.available)
+    def _is_full(self, start: date | None, end: date, known: date) -> bool:
+        named = (start, end, known)
         if named not in self._named:
-            self._named[named] = self._is_full_year(row)
+            self._named[named] = self._is_full_year(start, end, known)
         return self._named[named]
 
-    def _is_full_year(self, row: Seen) -> bool:
+    def _is_full_year(self, start: date | None, last: date, day: date) -> bool:
         """Twelve months to a year-end, or an instant on one, as far as those were known that day."""
-        if row.start is not None and not _twelve_months(row.start, row.end):
+        if start is not None and not _twelve_months(start, last):
             return False
         known = _without_trailing(
             Counter(
                 {
-                    year: sum(count for public, count in days.items() if public <= row.available)
+                    year: sum(count for public, count in days.items() if public <= day)
                     for year, days in self._years.items()
-                    if min(days) <= row.available
+                    if min(days) <= day
                 }
             )
         )
+        if not known:
+            return False
         ends = {end for _, end in known} | {start - timedelta(days=1) for start, _ in known}
-        if any(abs((row.end - end).days) <= 10 for end in ends):
-            return row.end in ends
-        start, end = min(known, key=lambda year: abs((row.end - year[1]).days))
-        away = (row.end - end).days
+        if any(abs((last - end).days) <= 10 for end in ends):
+            return last in ends
+        begun, end = min(known, key=lambda year: abs((last - year[1]).days))
+        away = (last - end).days
         if abs(away - round(away / 365.25) * 365.25) > 10:
             return False
-        if ((end - start).days + 1) % 7 == 0:
+        if ((end - begun).days + 1) % 7 == 0:
             return away % 7 == 0
-        return (row.end + timedelta(days=1)).replace(year=2000) == (end + timedelta(days=1)).replace(
-            year=2000
-        )
+        return (last + timedelta(days=1)).replace(year=2000) == (end + timedelta(days=1)).replace(year=2000)
 
 
 @cache
@@ -294,6 +284,118 @@ def _forms(slug: str) -> list[tuple[set[str], Callable[[Table], tuple[Fraction, 
     return [(set(_asked(formula)), formula) for formula in formulas]
 
 
+@cache
+def used_concepts() -> frozenset[str]:
+    """Every name that takes part in anything the two files say."""
+    names = set(said()["items"])
+    for text in re.findall(r'"([^"]*)"', repr(said()).replace("'", '"')):
+        names.update(name.lstrip("-") for name in re.findall(r"[\w-]+:\w+", text))
+    return frozenset(names)
+
+
+@cache
+def deciding(item: str) -> frozenset[str]:
+    """Every name that can decide which figure stands for an item."""
+    items, found = {item}, set[str]()
+    for identity in said()["identities"].values():
+        names = {name for _, name in terms(identity["items"])}
+        if items & names:
+            items |= names
+            found |= {name for _, name in terms(identity.get("optional", ""))}
+    for one in items:
+        found.add(one)
+        for route in said()["items"].get(one, []):
+            found |= {name for _, name in terms(route.get("take", ""))} | set(
+                _unless(route.get("unless", ""))
+            )
+            found |= {name for text in route.get("at_least", []) for _, name in terms(text)}
+            equations = said()["confirmations"].get(route.get("confirm", ""), [])
+            found |= {name for equation in equations for _, name in terms(equation)}
+            for name in route.get("of", "").split():
+                breakdown = said()["breakdowns"][name]
+                found |= {c.lstrip("-") for given in breakdown["members"].values() for c in given.split()}
+                found |= {c for text in breakdown["totals"] for _, c in terms(text)}
+        found |= {name for text in said()["parts"].get(one, []) for _, name in terms(text)}
+    return frozenset(found)
+
+
+def _needed(slug: str) -> set[str]:
+    return {name.lstrip("-") for needs, _ in _forms(slug) for name in needs}
+
+
+def _standard(concept: str) -> str:
+    prefix = concept.partition(":")[0]
+    return prefix if prefix in ("us-gaap", "ifrs-full") else ""
+
+
+def _bases(view: View) -> set[Basis]:
+    return {(_standard(concept), unit) for concept, unit, _, _ in view.rows if unit}
+
+
+def _basis(rows: dict[Key, Seen], reporting: set[Key]) -> Basis:
+    """That of the latest filing that reports assets; without one, that of most figures."""
+    keys = reporting or set(rows)
+    assets = {key for key in reporting if key[0] in ASSETS}
+    moneys = Counter(unit for _, unit, _, _ in keys if unit)
+    allowed = {unit for _, unit, _, _ in assets or keys if unit}
+    money = min(allowed, key=lambda unit: (-moneys[unit], unit), default="")
+    standards = {_standard(concept) for concept, unit, _, _ in assets if unit == money} - {""}
+    counted = keys if standards else set(rows)
+    held = Counter(_standard(concept) for concept, unit, _, _ in counted if unit == money)
+    standards = standards or held.keys() - {""}
+    return min(standards, key=lambda name: (-held[name], name), default=""), money
+
+
+def _filed(view: View, basis: Basis) -> Filed:
+    standard, money = basis
+    own = [k for k in view.rows if k[1] in ("", money) and _standard(k[0]) in ("", standard)]
+    spans = Counter(start for _, _, start, _ in own if start)
+    span = min(spans, key=lambda s: (-spans[s], s), default=None)
+    # A filer may tag one concept as a duration and, by mistake, as an instant: the duration counts.
+    own.sort(key=lambda key: (key[2] is not None, key[1] == money))
+    chosen = {key[0]: key for key in own if key[2] in (None, span)}
+    filings: list[frozenset[str]] = []
+    for filing in view.filings:
+        concepts = frozenset(key[0] for key in filing & set(chosen.values()))
+        if concepts and not any(concepts <= earlier for earlier in filings):
+            filings.append(concepts)
+    return Filed({concept: view.rows[key] for concept, key in chosen.items()}, filings)
+
+
+def _table(year: View, earlier: View | None, basis: Basis) -> dict[str, Option]:
+    """The items of a year; with `=` and `-` those of two years by one route, with `before` the older."""
+    own = line_items(ITEMS, _filed(year, basis))
+    older = line_items(ITEMS, _filed(earlier, basis)) if earlier else {}
+    table = {name: ways[0] for name, ways in own.items() if ways}
+    table |= {"before " + name: ways[0] for name, ways in older.items() if ways}
+    for name, ways in own.items():
+        routes = {option.route: option for option in older.get(name, [])}
+        option = next((o for o in ways if o.route in routes), None)
+        if option is not None:
+            table["=" + name], table["-" + name] = option, routes[option.route]
+    return table
+
+
+def _work(slug: str, own: dict[str, Option], tables: dict[Basis, dict[str, Option]]) -> Worked:
+    taken = _taken(slug, own)
+    if taken is not None:
+        (above, below), inputs, routes = taken
+        if below <= 0:
+            return Worked(None, inputs, None, "denominator_not_positive", routes)
+        return Worked(_ten_digits(above / below), inputs, max(row.available for row in inputs), "", routes)
+    everything: set[str] = set()
+    if len({money for _, money in tables}) > 1:
+        every = list(tables.values())
+        everything = {name for table in every for name in table if name[0].isalpha() and name in ITEMS}
+        for name in {name[1:] for name in ASKED if name[0] == "-"} & everything:
+            if any("before " + name in table for table in every):
+                same = any("=" + name in table for table in every)
+                if same or not any(name in table and "before " + name in table for table in every):
+                    everything |= {"=" + name, "-" + name}
+    mixed = any({_looked_up(n, needs) for n in needs} <= everything for needs, _ in _forms(slug))
+    return Worked(None, (), None, "currency_mixed" if mixed else "input_absent")
+
+
 ASKED = {name for slug in SLUGS for needs, _ in _forms(slug) for name in needs}
 ITEMS = {name for name in ASKED if name[0] != "-"}
 
@@ -302,14 +404,17 @@ def _looked_up(name: str, needs: set[str]) -> str:
     return "=" + name if "-" + name in needs else name
 
 
-def _taken(slug: str, table: dict[str, Option]) -> tuple[tuple[Fraction, Fraction], tuple[Seen, ...]] | None:
+def _taken(
+    slug: str, table: dict[str, Option]
+) -> tuple[tuple[Fraction, Fraction], tuple[Seen, ...], tuple[int, ...]] | None:
     """What the first formula whose inputs are all there gives, and the figures it rests on."""
     for needs, formula in _forms(slug):
         names = {name: _looked_up(name, needs) for name in needs}
         if table.keys() >= set(names.values()):
             values = {name: table[found].value for name, found in names.items()}
-            inputs = tuple(row for name in _asked(formula) for row in table[names[name]].inputs)
-            return formula(values), inputs
+            found_by = [table[names[name]] for name in _asked(formula)]
+            inputs = tuple(row for option in found_by for row in option.inputs)
+            return formula(values), inputs, tuple(option.route for option in found_by)
     return None
 
 

@@ -7,7 +7,7 @@ is not begun.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -36,27 +36,24 @@ class Option(NamedTuple):
 
 
 class Filed(NamedTuple):
-    """The figures of a year in one currency by concept, and the filings that have each as it stands."""
+    """The figures of a period in one standard and currency, and which of them each filing has."""
 
     rows: Mapping[str, Seen]
-    filings: Mapping[str, Mapping[str, Any]]
-    """By concept and document, when that was public."""
+    """By concept; none was withdrawn."""
+    filings: Sequence[frozenset[str]]
+    """The earliest first, without those that have only what an earlier one has."""
 
-    def value(self, concept: str) -> Fraction | None:
-        row = self.rows.get(concept)
-        return None if row is None or row.value is None else F(row.value)
+    def value(self, concept: str) -> Fraction:
+        return F(self.rows[concept].value or 0)
 
     def sum(self, text: str) -> Fraction | None:
-        total = []
-        for sign, concept in terms(text):
-            row = self.rows.get(concept)
-            if row is None or row.value is None:
-                return None
-            total.append((sign, row.value))
-        return sum((sign * F(value) for sign, value in total), F(0))
+        parts = terms(text)
+        if not self.rows.keys() >= {name for _, name in parts}:
+            return None
+        return sum((sign * self.value(name) for sign, name in parts), F(0))
 
     def one_filing(self, concepts: Iterable[str]) -> bool:
-        return bool(set.intersection(*(set(self.filings[concept]) for concept in concepts)))
+        return any(filing >= set(concepts) for filing in self.filings)
 
 
 @cache
@@ -68,11 +65,12 @@ def terms(text: str) -> tuple[tuple[int, str], ...]:
 def options(item: str, filed: Filed) -> list[Option]:
     """Every way to an item that is open, in order."""
     found: list[Option] = []
-    filed_concepts = filed.rows.keys()
     for number, route, taken in _routes(item):
-        if not filed_concepts >= taken or ("members" in route and found):
+        if not filed.rows.keys() >= taken or ("members" in route and found):
             continue
         option = _option(number, route, filed)
+        if option is not None:
+            option = _plausible(item, route, option, filed)
         if option is not None:
             found.append(option)
     return found
@@ -86,31 +84,68 @@ def _routes(item: str) -> list[tuple[int, dict[str, Any], frozenset[str]]]:
 
 
 def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
-    value = filed.sum(route.get("take", ""))  # of nothing: 0
-    if value is None:
-        return None
-    concepts = [name for _, name in terms(route.get("take", ""))]
-    if any(filed.value(concept) for concept in _unless(route.get("unless", "")) if concept not in concepts):
-        return None
-    for text in route.get("at_least", []):
-        least = filed.sum(text)
-        if least is not None and value < least:
+    """In the first filing that has the terms, and the proof if one is asked for; its guards decide."""
+    own = [name for _, name in terms(route.get("take", ""))]
+    for filing in filed.filings:
+        if not filing >= set(own):
+            continue
+        value = filed.sum(route.get("take", "")) or F(0)  # of nothing: 0
+        proof: list[str] = []
+        if "members" in route:
+            added = _members(route, filed, filing)
+            if added is None:
+                continue
+            proof = added[1]
+            value_with = value + added[0]
+        else:
+            value_with = value
+        if "confirm" in route:
+            holding = _holding(route, value_with, {*own, *proof}, filed, filing)
+            if holding is None:
+                continue
+            proof = [*proof, *holding]
+        if any(c in filing and filed.value(c) for c in _unless(route.get("unless", "")) if c not in own):
             return None
-    if "members" in route:
-        added = _members(route, filed)
-        if added is None:
-            return None
-        value += added[0]
-        concepts += added[1]
-    if "confirm" in route:
-        holding = _holding(route, value, concepts, filed)
-        if holding is None:
-            return None
-        concepts += holding
-    concepts = list(dict.fromkeys(concepts))
-    if not filed.one_filing(concepts):
+        for text in route.get("at_least", []):
+            if filing >= {name for _, name in terms(text)} and value < (filed.sum(text) or F(0)):
+                return None
+        concepts = dict.fromkeys([*own, *proof])
+        return Option(number, value_with, tuple(filed.rows[concept] for concept in concepts))
+    return None
+
+
+def _plausible(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option | None:
+    """Without a total that is less than a part of it; an outflow with its sign turned where proven."""
+    if option.value < 0 and item in said()["magnitudes"].split():
+        return _turned(item, route, option, filed)
+    least = [filed.sum(text) for text in said()["parts"].get(item, [])]
+    return None if any(part is not None and option.value < part for part in least) else option
+
+
+def _turned(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option | None:
+    if "members" in route or not re.fullmatch(r"[\w:-]+", route["take"]):
         return None
-    return Option(number, value, tuple(filed.rows[concept] for concept in concepts))
+    concept = route["take"]
+    row = filed.rows[concept]
+    turned = row._replace(value=-(row.value or Decimal(0)))
+    other = Filed({**filed.rows, concept: turned}, filed.filings)
+    for filing in filed.filings:
+        if concept not in filing:
+            continue
+        proven = any(
+            filing >= (others := {name for _, name in terms(equation) if name != "$"})
+            and concept not in others
+            and sum(s * (-option.value if n == "$" else filed.value(n)) for s, n in terms(equation)) == 0
+            and any(n == "$" for _, n in terms(equation))
+            for equation in said()["confirmations"].get(item, [])
+        )
+        for name in said()["breakdowns"]:
+            if concept in _kinds(name):
+                closing = closed(name, other, filing)
+                proven = proven or (closing is not None and concept in closing[1])
+        if proven:
+            return Option(option.route, -option.value, (turned,))
+    return None
 
 
 @cache
@@ -119,29 +154,32 @@ def _unless(text: str) -> tuple[str, ...]:
     return tuple(c for name in text.split() for c in (groups[name[1:]].split() if name[0] == "@" else [name]))
 
 
-def _holding(route: dict[str, Any], value: Fraction, own: list[str], filed: Filed) -> list[str] | None:
+def _holding(
+    route: dict[str, Any], value: Fraction, own: set[str], filed: Filed, filing: frozenset[str]
+) -> list[str] | None:
     for equation in said()["confirmations"][route["confirm"]]:
         parts = terms(equation)
         others = [name for _, name in parts if name != "$"]
-        if set(others) & set(own) or not all(filed.value(name) for name in others):
+        if set(others) & own or not filing >= set(others) or not all(filed.value(name) for name in others):
             continue
-        left = sum(sign * (value if name == "$" else filed.value(name) or F(0)) for sign, name in parts)
-        if left == 0 and filed.one_filing([*own, *others]):
+        if sum(sign * (value if name == "$" else filed.value(name)) for sign, name in parts) == 0:
             return others
     return None
 
 
-def _members(route: dict[str, Any], filed: Filed) -> tuple[Fraction, list[str]] | None:
+def _members(
+    route: dict[str, Any], filed: Filed, filing: frozenset[str]
+) -> tuple[Fraction, list[str]] | None:
     value, concepts = F(0), list[str]()
     for name in route["of"].split():
-        closing = closed(name, filed)
+        closing = closed(name, filed, filing)
         if closing is None:
             return None
         kinds = _kinds(name)
         total, members = closing
         if any(kinds[concept][1] == "unclear" for concept in members):
             return None
-        value += sum((filed.value(c) or F(0) for c in members if kinds[c][1] == route["members"]), F(0))
+        value += sum((filed.value(c) for c in members if kinds[c][1] == route["members"]), F(0))
         concepts += [*total, *members]
     return value, concepts
 
@@ -154,50 +192,38 @@ def _kinds(name: str) -> dict[str, tuple[int, str]]:
     }
 
 
-def closed(name: str, filed: Filed) -> tuple[list[str], list[str]] | None:
-    """The concepts of the total and the members that add up to it, in the first filing where they do."""
+def closed(name: str, filed: Filed, filing: frozenset[str]) -> tuple[list[str], list[str]] | None:
+    """The concepts of the total and the members of a filing that add up to it, by the first that does."""
     kinds = _kinds(name)
     inside = {whole: parts.split() for whole, parts in said()["breakdowns"][name].get("within", {}).items()}
+    there = [c for c in kinds if c in filing and filed.value(c)]
+    covered = {part for whole in there for part in inside.get(whole, [])}
+    lines, others = [c for c in there if c not in covered], [c for c in there if c in covered]
     for text in said()["breakdowns"][name]["totals"]:
-        total = filed.sum(text)
-        if total is None:
-            continue
         of_total = [concept for _, concept in terms(text)]
-        shared = set.intersection(*(set(filed.filings[concept]) for concept in of_total))
-        for document in sorted(
-            shared, key=lambda d: (max(filed.filings[concept][d] for concept in of_total), d)
-        ):
-            there = [c for c in kinds if filed.value(c) and document in filed.filings.get(c, ())]
-            covered = {part for whole in there for part in inside.get(whole, [])}
-            split = [c for c in there if not set(inside.get(c, [])) & set(there)]
-            top = [c for c in there if c not in covered]
-            positive = said()["breakdowns"][name].get("positive", False)
-            if positive and total == 0:
-                return of_total, []
-            for lines, others in ((top, [c for c in there if c in covered]), (split, [])):
-                members = _adding_up(lines, others, kinds, filed, total)
-                if members is not None:
-                    return of_total, members
+        if not filing >= set(of_total):
+            continue
+        total = filed.sum(text) or F(0)
+        if said()["breakdowns"][name].get("positive", False) and total == 0:
+            return of_total, []
+        members = _adding_up(lines, others, kinds, filed, total)
+        if members is not None:
+            return of_total, members
     return None
 
 
 def _adding_up(
     lines: list[str], others: list[str], kinds: dict[str, tuple[int, str]], filed: Filed, total: Fraction
 ) -> list[str] | None:
-    """The lines, or the lines with one or two left out that may be, or added."""
-    amounts = {c: kinds[c][0] * (filed.value(c) or F(0)) for c in [*lines, *others]}
+    """The lines, or the lines with one or two without a mark left out, or added."""
+    amounts = {c: kinds[c][0] * filed.value(c) for c in [*lines, *others]}
     if sum((amounts[c] for c in lines), F(0)) == total:
         return lines
-    loose = [
-        c
-        for number, c in enumerate(lines)
-        if kinds[c][1] == "other"
-        or any(kinds[b][1] == kinds[c][1] and amounts[b] == amounts[c] for b in lines[:number])
-    ]
-    if len(loose) + len(others) > 32:
+    loose = [c for c in [*lines, *others] if kinds[c][1] == "other"]
+    if len(loose) > 32:
         return None
     for count in (1, 2):
-        for moved in combinations([*loose, *others], count):
+        for moved in combinations(loose, count):
             rest = [c for c in lines if c not in moved] + [c for c in others if c in moved]
             if rest and sum((amounts[c] for c in rest), F(0)) == total:
                 return rest
@@ -214,58 +240,67 @@ def line_items(items: Iterable[str], filed: Filed) -> dict[str, list[Option]]:
 
 def _check(identity: dict[str, Any], found: dict[str, list[Option]], filed: Filed) -> None:
     members = terms(identity["items"])
-    doubted = identity["doubted"].split()
+    doubted, column = identity["doubted"].split(), identity.get("column", False)
     choices = []
     for _, name in members:
         if ":" in name:
-            value = filed.value(name)
-            choices.append([Option(0, value, (filed.rows[name],))] if value is not None else [])
+            there = name in filed.rows
+            choices.append([Option(0, filed.value(name), (filed.rows[name],))] if there else [])
         else:
             ways = found.get(name, [])
             choices.append(ways if name in doubted else ways[:1])
-    optional = [(s, c) for s, c in terms(identity.get("optional", "")) if filed.value(c) is not None]
-    verdicts = {
-        picked: _holds([s for s, _ in members], picked, optional, filed) for picked in product(*choices)
-    }
-    if not verdicts:
+    optional = [(s, c) for s, c in terms(identity.get("optional", "")) if c in filed.rows]
+    signs = [s for s, _ in members]
+    every = list(product(*choices))
+    if not every or _holds(signs, every[0], optional, filed, column=column) is not False:
         return
-    first = next(iter(verdicts))
-    if verdicts[first] is not False:
-        return
-    holding = next((picked for picked, verdict in verdicts.items() if verdict), None)
-    if holding is not None:
-        for (_, name), option in zip(members, holding, strict=True):
-            if name in doubted:
-                found[name] = found[name][found[name].index(option) :]
-    elif len(optional) == len(terms(identity.get("optional", ""))):
+    for picked in every:
+        if _apart(picked) and _holds(signs, picked, optional, filed, column=column):
+            for (_, name), option in zip(members, picked, strict=True):
+                if name in doubted:
+                    found[name] = found[name][found[name].index(option) :]
+            return
+    if column or len(optional) == len(terms(identity.get("optional", ""))):
         for name in identity["refused"].split():
             found[name] = []
 
 
+def _apart(picked: tuple[Option, ...]) -> bool:
+    concepts = [row.concept for option in picked for row in option.inputs]
+    return len(set(concepts)) == len(concepts)
+
+
 def _holds(
-    signs: list[int], picked: tuple[Option, ...], optional: list[tuple[int, str]], filed: Filed
+    signs: list[int],
+    picked: tuple[Option, ...],
+    optional: list[tuple[int, str]],
+    filed: Filed,
+    *,
+    column: bool,
 ) -> bool | None:
     concepts = [row.concept for option in picked for row in option.inputs]
-    if len(set(concepts)) < len(concepts) or not filed.one_filing(concepts):
+    if not column and not (_apart(picked) and filed.one_filing(concepts)):
         return None
     left = sum((s * option.value for s, option in zip(signs, picked, strict=True)), F(0))
-    free = [(s * (filed.value(c) or F(0)), c) for s, c in optional if c not in concepts and filed.value(c)]
-    for count in range(len(free) + 1):
+    free = [(s * filed.value(c), c) for s, c in optional if c not in concepts and filed.value(c)]
+    for count in range(min(3, len(free)) + 1):
         for taken in combinations(free, count):
-            values = [option.value for option in picked] + [value for value, _ in taken]
+            values = [option.value for option in picked if option.value] + [value for value, _ in taken]
             rest = left + sum((value for value, _ in taken), F(0))
-            if rest == 0 or abs(rest) <= _unit(values) * len(values) / 2:
-                return True if filed.one_filing([*concepts, *(c for _, c in taken)]) else None
+            if rest == 0 or _is_rounding(rest, values):
+                whole = [*concepts, *(c for _, c in taken)]
+                return True if column or filed.one_filing(whole) else None
     return False
 
 
-def _unit(values: Iterable[Fraction]) -> Fraction:
-    """The largest power of ten of which every value is a multiple."""
+def _is_rounding(rest: Fraction, values: list[Fraction]) -> bool:
+    largest = max((abs(value) for value in values), default=F(0))
+    return abs(rest) * 2 <= sum(map(_unit, values), F(0)) and abs(rest) * 1000 <= largest
+
+
+def _unit(value: Fraction) -> Fraction:
+    """The largest power of ten that a value is a multiple of."""
     unit = F(10) ** 30
-    while any(value % unit for value in values):
+    while value % unit:
         unit /= 10
     return unit
-
-
-def as_decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)

@@ -80,8 +80,14 @@ def line_items_page() -> str:
         "A metric has a line item by the first of its routes that a filing allows, after the item under its"
         " own name. What a route adds or takes away is of one filing, currency and period. The routes are in"
         " `sankofa/model/routes.toml`: one line adds one ([how](../adding-a-metric.md#adding-a-route)).",
-        "[Totals and their members](#totals-and-their-members) · [Equations](#equations) ·"
-        " [Identities](#identities)",
+        "The first filing that reports all terms of a route as they are known on the day, and its proof where"
+        " the route asks for one, decides about it. The provisos of a route (not where the filing has ...)"
+        " look at that filing alone. Filings come in the order of publication, those of one day by document;"
+        " one that has only figures of an earlier one is left out. A route by members is tried only where no"
+        " route before it is open. The rules in full:"
+        " [decision 24](../decisions/0024-routes.md#how-a-route-is-decided).",
+        "[Totals and their members](#totals-and-their-members) · [Equations](#equations) · [Parts](#parts) ·"
+        " [Outflows](#outflows) · [Identities](#identities)",
     ]
     parts.append(
         table(
@@ -112,9 +118,9 @@ def line_items_page() -> str:
     parts += [
         "## Totals and their members",
         "From `sankofa/model/breakdowns.toml`. One closes where the members that a filing reports add up to"
-        " its total to the last digit: a member that is not reported is then nothing. A sum stands in the"
-        " place of what is within it; up to two members that notes repeat may be left out, or added though"
-        " they could be within another.",
+        " its total to the last digit: a member that is not reported is then nothing. A sum stands for the"
+        " parts within it. Up to two members of the kind `other` may be left out, or added though they are"
+        " within another; never one of another kind.",
     ]
     for name, one in told.breakdowns.items():
         kinds: dict[str, list[str]] = {}
@@ -126,12 +132,25 @@ def line_items_page() -> str:
     parts += ["## Equations", "One of them has to hold for a route that names the table; `$` is its value."]
     for name, equations in told.confirmations.items():
         parts += [f"### {name} (equations)", "<br>".join(code(routes.written(e) + " = 0") for e in equations)]
+    wholes = [
+        (code(item), "<br>".join(code(routes.written(s)) for s in sums)) for item, sums in told.parts.items()
+    ]
     parts += [
+        "## Parts",
+        "A figure of one of these items that is less than one of its parts, as both are known on the day, is"
+        " passed over and counted.",
+        table(("line item", "parts"), wholes),
+        "## Outflows",
+        f"{', '.join(code(item) for item in told.routes if item in told.magnitudes)} are outflows by their"
+        " nature. A negative figure is turned where, in a filing that reports it, an equation of the item or"
+        " a breakdown with the concept holds with the sign turned. Otherwise it is passed over and counted.",
         "## Identities",
-        "What must hold in a filing. Where the first route of an item in doubt does not satisfy one and"
-        " another does, the first is passed over; where everything is reported and nothing satisfies it, the"
-        " items that it refuses have no figure there. `identity_conflicts` of `/v1/quality-metrics` counts"
-        " the routes passed over.",
+        "Equations that must hold in a filing. Where the first route of an item in doubt does not satisfy one"
+        " and another does, the first is passed over; where everything is reported and nothing satisfies it,"
+        " the items that it refuses have no figure. Each member may be off by half a unit of its own last"
+        " place, all together by a thousandth of the largest. `balance_sheet` is tested for every period,"
+        " whichever filings its figures come from. `identity_conflicts` of `/v1/quality-metrics` counts the"
+        " routes passed over.",
     ]
     identities = [
         (

@@ -39,7 +39,7 @@ ENDPOINTS: Final = {
     "list_issuers": Endpoint("/v1/issuers", (), "data", ("IssuerRow",), ()),
     "get_macro": Endpoint("/v1/macro", (), "data", ("MacroAnnualRow", "MacroSeriesRow"), ("as_of",)),
     "get_metrics": Endpoint(
-        "/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",), ("omitted",)
+        "/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",), ("omitted", "missing")
     ),
     "get_quality_metrics": Endpoint("/v1/quality-metrics/{sku}", ("sku",), "data", ("QualityRow",), ()),
     "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",), ("omitted",)),

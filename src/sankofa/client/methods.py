@@ -446,7 +446,8 @@ class Methods(Session):
         """Every metrics-v1 value for one issuer.
 
         The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric.
-        `omitted` counts the metrics that have none, by reason. Each row's `methodology_ref` names its
+        `omitted` counts the metrics that have none, by reason. `missing` names them, with the figures that
+        a later filing restated or added where that is the reason. Each row's `methodology_ref` names its
         formula, which is explained at `/methodology/` and that name. For information only.
 
         `all` walks every page, and gives them as one answer.
@@ -840,12 +841,13 @@ class Methods(Session):
     ) -> Answer[rows.StatementRow]:
         """The statements of one issuer: one figure per line item and period.
 
-        Each is a figure as it was reported, chosen by the order of concepts that the metrics use;
-        `alternatives` counts the others that `/v1/fundamentals` has of the line item and period. What would
-        have to be computed of several figures is no row. Ordered by period_end descending, period_type,
-        then as a statement is. `shape=wide` gives one row per line item with a column for each period,
-        named by its period_end, newest first; full years where `period_type` is omitted. Without `limit`
-        the sample tier gets the first figures with `truncated: true`, paid tiers everything.
+        Each is the reported figure that the metrics use, in one accounting standard and one currency per
+        period. `alternatives` counts the others that `/v1/fundamentals` has for the line item and period.
+        An item that the metrics compute from several figures, or leave out, has no row. Ordered by
+        period_end descending, period_type, then by line item as in a statement. `shape=wide` gives one row
+        per line item with a column for each period, named by its period_end, newest first, and a new row
+        where the standard or the currency changes; full years where `period_type` is omitted. Without
+        `limit` the sample tier gets the first figures with `truncated: true`, paid tiers everything.
 
         `all` walks every page, and gives them as one answer.
         """

@@ -820,6 +820,8 @@ class StatementFigureRow(FundamentalsRow):
 
     alternatives: int
     """Figures of this line item and period in `/v1/fundamentals` that were not chosen."""
+    sign_turned: bool
+    """Whether the filing has this outflow as a negative figure and proves that the sign is wrong."""
 
 
 class WideStatementRow(Row):
@@ -830,7 +832,7 @@ class WideStatementRow(Row):
     period_type: str
     """Of every column."""
     unit: str | None
-    """Of every value; null where the values differ in it."""
+    """Unit of every value of the row; null for a bare number."""
     cells: dict[str, Any]
     """By period_end: concept, unit, available_at, vintage, alternatives and references."""
 

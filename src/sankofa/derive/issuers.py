@@ -6,7 +6,7 @@ Everything derived for a single issuer starts here, and each part is computed on
 from collections.abc import Mapping
 from functools import cached_property
 
-from sankofa.derive.metrics.full_years import FullYear, full_years
+from sankofa.derive.metrics.full_years import IssuerYearList, full_years
 from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.entities import Entity
@@ -27,8 +27,8 @@ class Issuer:
 
     @cached_property
     def reports(self) -> Reports:
-        """The reports of each fact."""
-        return self._published.reports()
+        """The reports of each fact; of those that a line item may be computed from, every one."""
+        return self._published.reports(whole=concepts_used())
 
     @property
     def held(self) -> list[FactColumns]:
@@ -41,15 +41,15 @@ class Issuer:
         return self._ends.names
 
     @cached_property
-    def years(self) -> list[FullYear]:
-        """Its full years, oldest first, with the figures each holds today."""
+    def years(self) -> IssuerYearList:
+        """Its full years."""
         ends, published = self._ends, self._published
         first_days = {
             (start, end): day
             for (start, end), day in published.first_days().items()
-            if day in ends.full_on(start, end)
+            if day in ends.full_on(start, end) and ends.is_full_year(start, end)
         }
-        return full_years(published.reports(ends.ever_full, concepts_used(), first_days), ends, first_days)
+        return full_years(self.reports, ends, first_days)
 
     @cached_property
     def _published(self) -> Published:

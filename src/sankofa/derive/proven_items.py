@@ -74,7 +74,7 @@ def _candidates() -> Mapping[str, _Candidates]:
     """By concept that is not served under any item, and that an equation may show to be one."""
     routes = table().routes
     own_names = {r.single for of_item in routes.values() for r in of_item if r.served}
-    found: dict[str, _Candidates] = {}
+    by_concept: dict[str, _Candidates] = {}
     for of_item in routes.values():
         to_prove = tuple(
             r
@@ -82,5 +82,5 @@ def _candidates() -> Mapping[str, _Candidates]:
             if r.single and r.confirm not in ("", NOTHING) and not r.at_least and r.single not in own_names
         )
         served = tuple(r.single for r in of_item if r.served)
-        found |= {route.single: _Candidates(served, to_prove) for route in to_prove}
-    return found
+        by_concept |= {route.single: _Candidates(served, to_prove) for route in to_prove}
+    return by_concept

@@ -75,6 +75,6 @@ def series_reports(
                 value = f"{figure}\x1f{unit}" if figure else None
                 order = (document, capture_id, number)
                 available = ordinal(available_at)
-                told = (figure, *read_unit(unit or named_unit), location, document, capture_id, evidenced)
-                reports[day].append(SeriesReport(value, available, order, *told))
+                details = (figure, *read_unit(unit or named_unit), location, document, capture_id, evidenced)
+                reports[day].append(SeriesReport(value, available, order, *details))
         yield Series(*identity), reports

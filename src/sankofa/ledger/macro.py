@@ -65,7 +65,6 @@ _encode = msgspec.json.Encoder().encode
 _years = msgspec.json.Decoder(dict[str, str | None]).decode
 _reported_values = msgspec.json.Decoder(list[ReportedValue]).decode
 
-
 Years = dict[str, str | None]
 """By year a figure; empty where it was withdrawn, None where the table no longer has the year."""
 
@@ -91,8 +90,7 @@ class MacroCapture:
         self._day = observed_at[:10]
         self._repeated = repeated
         """The very same file was captured before: nothing in it is news, whatever was said since."""
-        earlier = session.query("SELECT 1 FROM capture WHERE source_id = ?", (source_id,))
-        self._known_source = any(earlier)
+        self._known_source = any(session.query("SELECT 1 FROM capture WHERE source_id = ?", (source_id,)))
         self._touched: set[tuple[str, str]] = set()
         self._annual: list[AnnualColumn] = []
         self._series: list[SeriesColumn] = []
@@ -235,24 +233,18 @@ class MacroCapture:
         given = defaultdict[str, set[Row]](set)
         for series, family, frequency, *_ in (*held, *self._series):
             given[series].add((family, frequency))
-        for series, family, frequency, _, told in held:
+        for series, family, frequency, _, values in held:
             if len(given[series]) > 1:
-                kinds[series].add(family, frequency, min(value.release for value in _reported_values(told)))
+                kinds[series].add(family, frequency, min(one.release for one in _reported_values(values)))
         admitted = []
         for column in self._series:
             series, family, frequency, *_ = column
             if not column.values or kinds[series].one == (family, frequency):
                 admitted.append(column)
-                continue
-            family_held, frequency_held = kinds[series].one
-            reason = (
-                f"series: {series} is {frequency_held} {family_held}, not {frequency} {family}: one key has "
-                f"one frequency and one series_type; use another key, such as {series}.{frequency[0].upper()}"
-            )
-            self._refused += [
-                Rejected(f"{column.document} {value.location or value.date}", reason)
-                for value in column.values
-            ]
+            else:
+                reason = kinds[series].refusal(series, family, frequency)
+                rows = [f"{column.document} {value.location or value.date}" for value in column.values]
+                self._refused += [Rejected(row, reason) for row in rows]
         self._series = admitted
 
     def _dated(self, value: ReportedValue, held: "_Held", column: SeriesColumn) -> ReportedValue | None:
@@ -388,7 +380,7 @@ def series_rows(session: LedgerRows) -> Iterator[tuple[Any, ...]]:
         "ORDER BY series, series_type, frequency, country, capture_id, part"
     )
     for _, of_key in groupby(rows, key=itemgetter(0)):
-        columns = [(*row, _reported_values(told)) for *row, told in of_key]
+        columns = [(*row, _reported_values(values)) for *row, values in of_key]
         if len({column[1:3] for column in columns}) > 1:
             kinds = SeriesKinds()
             for _, family, frequency, *_, values in columns:

@@ -5,10 +5,9 @@ two of one day stand. Facts and derived values both read the ledger through it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain, compress
-from operator import and_, or_
 from typing import Any
 
 import msgspec
@@ -129,7 +128,7 @@ class Published:
         ]
 
     def first_days(self) -> dict[tuple[str, str], int]:
-        """The first day on which any figure of a period was known, by the start and end of the period.
+        """The first day, not before its end, on which a period was reported, by its start and end.
 
         Empty where that takes the reports themselves: one of them withdraws a figure, or evidences no day.
         """
@@ -137,33 +136,19 @@ class Published:
             return {}
         first: dict[tuple[str, str], str] = {}
         for day, start, end, _ in chain(self._told, self._told_rounded):
-            if day < first.get((start, end), _AFTER_EVERY_DAY):
+            if end <= day < first.get((start, end), _AFTER_EVERY_DAY):
                 first[start, end] = day
         return {period: ordinal(day) for period, day in first.items()}
 
-    def reports(
-        self,
-        wanted: Callable[[str, str], bool] = lambda start, end: True,
-        whole: Container[str] = frozenset(),
-        nothing_else: Collection[tuple[str, str]] = frozenset(),
-    ) -> Reports:
-        """The reports of each fact of the periods that are wanted, by start and end.
+    def reports(self, whole: Container[str] = frozenset()) -> Reports:
+        """The reports of each fact.
 
-        Not all that merely repeat a figure are among them: they add nothing to what is known when. Of the
-        concepts of `whole` all are there: they tell which filings have a figure. Of the periods of
-        `nothing_else` no other concepts are.
+        Reports that merely repeat a figure are left out: they add nothing to what is known when. For the
+        concepts of `whole` all are there: they tell which filings have a figure.
         """
         reports: Reports = {}
-        periods_told = {(start, end) for _, start, end, _ in chain(self._told, self._told_rounded)}
-        needed = {period for period in periods_told if wanted(*period)}
         for subject, facts in self._facts:
-            periods = list(zip(facts.period_start, facts.period_end, strict=True))
-            selected = map(needed.__contains__, periods)
-            if nothing_else:
-                selected = map(and_, selected, map(whole.__contains__, facts.concept))
-                if others := {period for period in needed if period not in nothing_else}:
-                    selected = map(or_, selected, map(others.__contains__, periods))
-            rows: Iterator[_Fact] = compress(zip(*facts, strict=True), selected)
+            rows: Iterator[_Fact] = zip(*facts, strict=True)
             every = not self._dated or len(self._facts) > 1
             self._gather(reports, subject, rows, every=every, whole=whole)
         if not self._dated:

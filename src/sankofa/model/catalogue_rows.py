@@ -60,6 +60,10 @@ class StatementFigureRow(FundamentalsRow, frozen=True, kw_only=True):
     alternatives: Annotated[
         int, doc("Figures of this line item and period in `/v1/fundamentals` that were not chosen.", ge=0)
     ]
+    sign_turned: Annotated[
+        bool,
+        doc("Whether the filing has this outflow as a negative figure and proves that the sign is wrong."),
+    ]
 
 
 class WideStatementRow(Row, frozen=True, kw_only=True):
@@ -67,7 +71,7 @@ class WideStatementRow(Row, frozen=True, kw_only=True):
 
     line_item: Annotated[str, doc("Financial line item, e.g. revenue.")]
     period_type: Annotated[str, doc("Of every column.")]
-    unit: Annotated[str | None, doc("Of every value; null where the values differ in it.")]
+    unit: Annotated[str | None, doc("Unit of every value of the row; null for a bare number.")]
     cells: Annotated[
         dict[str, dict[str, str | int | None]],
         doc("By period_end: concept, unit, available_at, vintage, alternatives and references."),

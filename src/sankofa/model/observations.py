@@ -106,6 +106,14 @@ class SeriesKinds:
             key=lambda kind: (self._first_public[kind], FREQUENCIES.index(kind[1]), kind[0]),
         )
 
+    def refusal(self, series: str, series_type: str, frequency: str) -> str:
+        """Why a row of another kind is rejected."""
+        own_type, own_frequency = self.one
+        return (
+            f"series: {series} is {own_frequency} {own_type}, not {frequency} {series_type}: one key has "
+            f"one frequency and one series_type; use another key, such as {series}.{frequency[0].upper()}"
+        )
+
 
 def series_key(text: str) -> str:
     """A series' key in upper case. Raises ValueError.

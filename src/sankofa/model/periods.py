@@ -59,8 +59,8 @@ class IssuerYears:
         self._first_told: dict[tuple[int | None, int], tuple[int, bool]] = {}
         """By start and end of a period: the day of its first figure, and whether its dates are rounded."""
         for e in evidence:
-            told = (e.known, e.rounded)
-            self._first_told[e.start, e.end] = min(told, self._first_told.get((e.start, e.end), told))
+            known = (e.known, e.rounded)
+            self._first_told[e.start, e.end] = min(known, self._first_told.get((e.start, e.end), known))
             if e.start or e.declared:
                 durations.add(e)
             if not e.start:
@@ -107,6 +107,10 @@ class IssuerYears:
         if period is None:
             period = self._periods[key] = self._name(*key)
         return period
+
+    def evidenced_by(self, day: int) -> bool:
+        """Whether anything public by a day tells when a year of the issuer ends."""
+        return any(kind.known_by(day) for kind in self._evidence)
 
     def _year_ends_known_on(self, known: int) -> "_YearEnds":
         """The year-ends by the best evidence known on a day; by the first to come where there was none."""

@@ -121,6 +121,8 @@ class AccountingIdentity(NamedTuple):
     """The items of which another route is taken where that satisfies the equation."""
     refused: tuple[str, ...]
     """The items of which no route is used where every member is reported and nothing satisfies it."""
+    column: bool
+    """Whether it must hold between the latest figures, whatever filings they come from."""
 
 
 class RouteTable(NamedTuple):
@@ -131,6 +133,10 @@ class RouteTable(NamedTuple):
     confirmations: Mapping[str, tuple[Sum, ...]]
     """By name, the equations of which one must hold; `$` stands for the value of the route."""
     identities: tuple[AccountingIdentity, ...]
+    parts: Mapping[str, tuple[Sum, ...]]
+    """By item, the sums that no figure of it can be less than."""
+    magnitudes: frozenset[str]
+    """The items that are outflows by their nature, so that a negative figure has its sign turned."""
 
     @property
     def concepts(self) -> frozenset[str]:
@@ -140,6 +146,7 @@ class RouteTable(NamedTuple):
         sums = [s for routes in self.routes.values() for r in routes for s in r.at_least]
         sums += [s for equations in self.confirmations.values() for s in equations]
         sums += [s for entry in self.breakdowns.values() for s in entry.totals]
+        sums += [s for parts in self.parts.values() for s in parts]
         sums += [entry.optional for entry in self.identities]
         sums += [tuple(term for term in entry.items if ":" in term.concept) for entry in self.identities]
         concepts.update(term.concept for s in sums for term in s)
@@ -169,7 +176,9 @@ def table() -> RouteTable:
 def parse(text: str) -> RouteTable:
     """Read and check. Raises ValueError that names what is wrong."""
     tables = tomllib.loads(text)
-    unknown = tables.keys() - {"groups", "items", "breakdowns", "confirmations", "identities"}
+    unknown = tables.keys() - {
+        "groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes",
+    }  # fmt: skip
     if unknown:
         raise ValueError(f"unknown table {', '.join(sorted(unknown))}")
     breakdowns = {name: _breakdown(name, one) for name, one in tables.get("breakdowns", {}).items()}
@@ -183,7 +192,12 @@ def parse(text: str) -> RouteTable:
         for item, given in items.items()
     }
     identities = tuple(_identity(name, one) for name, one in tables.get("identities", {}).items())
-    parsed = RouteTable(routes, breakdowns, confirmations, identities)
+    parts = {
+        item: tuple(_sum(one, f"parts.{item}") for one in given)
+        for item, given in tables.get("parts", {}).items()
+    }
+    magnitudes = frozenset(tables.get("magnitudes", "").split())
+    parsed = RouteTable(routes, breakdowns, confirmations, identities, parts, magnitudes)
     _check(parsed)
     return parsed
 
@@ -285,7 +299,8 @@ def _identity(name: str, entry: dict[str, Any]) -> AccountingIdentity:
     where = f"identities.{name}"
     optional = _sum(entry["optional"], where) if entry.get("optional") else ()
     doubted, refused = (tuple(entry.get(key, "").split()) for key in ("doubted", "refused"))
-    return AccountingIdentity(name, _sum(entry["items"], where), optional, doubted, refused)
+    items, column = _sum(entry["items"], where), bool(entry.get("column", False))
+    return AccountingIdentity(name, items, optional, doubted, refused, column)
 
 
 def _check(table: RouteTable) -> None:
@@ -311,6 +326,9 @@ def _check(table: RouteTable) -> None:
             if route[2:8] in seen:
                 raise ValueError(f"{where}: is there twice")
             seen.add(route[2:8])
+    for item in [*table.parts, *table.magnitudes]:
+        if item not in table.routes:
+            raise ValueError(f"parts or magnitudes: no line item {item}")
     for identity in table.identities:
         for item in [*(term.concept for term in identity.items), *identity.doubted, *identity.refused]:
             if ":" not in item and item not in table.routes:

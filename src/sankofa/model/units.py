@@ -58,9 +58,9 @@ class Unit(NamedTuple):
 @lru_cache(maxsize=8192)
 def read_unit(text: str) -> Unit:
     """A unit as a publisher writes it into a field, its remarks apart: `percent change, period average`."""
-    found = _split(text.strip())
-    if found.unit or _REMARK.match(text):
-        return found
+    written = _split(text.strip())
+    if written.unit or _REMARK.match(text):
+        return written
     return Unit(text.strip())
 
 
@@ -74,9 +74,9 @@ def unit_of_indicator(name: str, code: str = "") -> Unit:
     notes: list[str] = []
     rest = name.strip()
     while group := _GROUP.search(rest):
-        found = _split(group[1].strip())
-        if found.unit:
-            return Unit(found.unit, _joined(found.note, *notes))
+        written = _split(group[1].strip())
+        if written.unit:
+            return Unit(written.unit, _joined(written.note, *notes))
         if not any(letter.isalpha() for letter in group[1]):  # a sign: "net borrowing (-)"
             break
         notes.insert(0, group[1].strip())

@@ -67,27 +67,22 @@ def steps(reports: Sequence[R]) -> Sequence[R]:
     if len(reports) == 1:
         return reports if reports[0].value is not None else ()
     changes: list[R] = []
-    standing, day = None, -1
-    for report in reports:
-        if report.available <= day:  # most come in order, one on each day
-            break
-        day = report.available
-        if report.value != standing:
-            standing = report.value
-            changes.append(report)
-    else:
-        return changes
-    return _steps_in_order(sorted(reports, key=lambda r: (r.available, r.order)))
-
-
-def _steps_in_order(reports: Sequence[R]) -> Sequence[R]:
-    changes: list[R] = []
     standing = None
-    for report in reports:
+    for report in in_order(reports):
         if report.value != standing:
             standing = report.value
             changes.append(report)
     return changes
+
+
+def in_order(reports: Sequence[R]) -> Sequence[R]:
+    """Reports by the day they became public, those of one day in the order of their documents."""
+    day = -1
+    for report in reports:
+        if report.available <= day:
+            return sorted(reports, key=lambda r: (r.available, r.order))
+        day = report.available  # most come in order, one on each day
+    return reports
 
 
 def vintages(reports: Sequence[R], period_end: int) -> list[Vintage[R]]:

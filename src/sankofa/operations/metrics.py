@@ -1,5 +1,7 @@
 """GET /v1/screen and GET /v1/metrics/{service_id}."""
 
+import msgspec
+
 from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
@@ -24,9 +26,19 @@ from sankofa.operations.parameters import (
     ServiceIdParameter,
 )
 
+
+class _Missing(msgspec.Struct):
+    """A metric without a value."""
+
+    metric: str
+    reason: str
+    changes: list[dict[str, str | None]]
+
+
 _ORDER = RowOrder("metric")
 _TAGS = {slug: tag for tag, slug in enumerate(slugs())}
-_STATES = {reason.encode(): state for state, reason in REASONS.items()}
+_STATES = {reason: state for state, reason in REASONS.items()}
+_read = msgspec.json.Decoder(list[_Missing]).decode
 _OMITTED: dict[str, JsonSchema] = {
     "omitted": {
         "type": "object",
@@ -39,13 +51,53 @@ _OMITTED: dict[str, JsonSchema] = {
                 ("currency_mixed", "The inputs are there, but not all in one currency."),
                 ("denominator_not_positive", "The denominator is zero or negative."),
                 ("completed_after_as_of", "An input became known only later."),
-                ("revised_after_as_of", "An input was revised later."),
+                (
+                    "revised_after_as_of",
+                    "An input, or a figure that decides between routes, was revised later.",
+                ),
             )
         },
         "required": list(REASONS.values()),
         "additionalProperties": False,
     }
 }
+_MISSING: dict[str, JsonSchema] = {
+    "missing": {
+        "type": "array",
+        "description": "The metrics without a value, and why.",
+        "items": {
+            "type": "object",
+            "properties": {
+                "metric": {"type": "string", "enum": list(slugs()), "description": "Slug of the metric."},
+                "reason": {
+                    "type": "string", "enum": list(REASONS.values()), "description": "As in `omitted`.",
+                },
+                "changes": {
+                    "type": "array",
+                    "description": "Figures that a filing after `as_of` restated or added, at most five.",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "concept": {"type": "string", "description": "Concept of the figure."},
+                            "period_end": {
+                                "type": "string", "format": "date", "description": "Last day of its period.",
+                            },
+                            "available_at": {
+                                "type": ["string", "null"],
+                                "format": "date",
+                                "description": "Day the later filing became public; null for a withdrawal.",
+                            },
+                        },
+                        "required": ["concept", "period_end", "available_at"],
+                        "additionalProperties": False,
+                    },
+                },
+            },
+            "required": ["metric", "reason", "changes"],
+            "additionalProperties": False,
+        },
+    }
+}  # fmt: skip
 
 
 _SCREEN_FOR_AGENTS = AgentView(
@@ -121,7 +173,7 @@ async def get_screen(
     dataset=FUND,
     row=MetricsRow,
     errors=(400, 401, 402, 429, 503),
-    members=_OMITTED,
+    members=_OMITTED | _MISSING,
     tool="get_metrics",
     extensions=("cursor",),
     agent=_METRICS_FOR_AGENTS,
@@ -138,7 +190,8 @@ async def get_metrics(
     """Every metrics-v1 value for one issuer.
 
     The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric. `omitted`
-    counts the metrics that have none, by reason. Each row's `methodology_ref` names its formula, which is
+    counts the metrics that have none, by reason. `missing` names them, with the figures that a later filing
+    restated or added where that is the reason. Each row's `methodology_ref` names its formula, which is
     explained at `/methodology/` and that name. For information only.
     """
     key = service_id.upper()
@@ -153,11 +206,15 @@ async def get_metrics(
         raise InvalidParameter("service_id", hint)
     values = values or NO_ROWS
     missing = await edition.select("omitted", key, day=day, tag=tag) or NO_ROWS
+    absent = _read(b"[%b]" % missing.rows) if missing.count else []
     counts = [0] * len(State)
-    if missing.count:
-        for reason in missing.rows.split(b","):
-            counts[_STATES[reason]] += 1
+    for one in absent:
+        counts[_STATES[one.reason]] += 1
     runs = (dated(values.rows, walk.day),) if values.count else ()
     selection = Selection(runs, values.count, truncated=values.truncated, following=values.following)
-    members = {"omitted": omissions(counts), **await predecessor_hint(edition, key, selection)}
+    members = {
+        "omitted": omissions(counts),
+        "missing": msgspec.to_builtins(absent),
+        **await predecessor_hint(edition, key, selection),
+    }
     return walk.answer(selection, _ORDER, as_of=walk.day, members=members)

@@ -86,12 +86,13 @@ async def get_statement(
 ) -> Answer:
     """The statements of one issuer: one figure per line item and period.
 
-    Each is a figure as it was reported, chosen by the order of concepts that the metrics use; `alternatives`
-    counts the others that `/v1/fundamentals` has of the line item and period. What would have to be computed
-    of several figures is no row. Ordered by period_end descending, period_type, then as a
-    statement is. `shape=wide` gives one row per line item with a column for each period, named by its
-    period_end, newest first; full years where `period_type` is omitted. Without `limit` the sample tier gets
-    the first figures with `truncated: true`, paid tiers everything.
+    Each is the reported figure that the metrics use, in one accounting standard and one currency per period.
+    `alternatives` counts the others that `/v1/fundamentals` has for the line item and period. An item that
+    the metrics compute from several figures, or leave out, has no row. Ordered by period_end descending,
+    period_type, then by line item as in a statement. `shape=wide` gives one row per line item with a column
+    for each period, named by its period_end, newest first, and a new row where the standard or the currency
+    changes; full years where `period_type` is omitted. Without `limit` the sample tier gets the first figures
+    with `truncated: true`, paid tiers everything.
     """
     walk = first_page(call, "statement", service_id.upper(), period_type, kind, shape, as_of=as_of)
     if cursor is not None:
@@ -137,27 +138,31 @@ def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bo
 
 
 def _wide(cells: Iterable[_Cell]) -> tuple[tuple[str, ...], list[bytes]]:
-    """The period ends, and one row per line item with its value at each, null where it has none."""
-    by_item: dict[str, dict[str, _Cell]] = {}
+    """The period ends, and one row per line item with its value at each, null where it has none.
+
+    A line item has a row of its own for each accounting standard and unit, the newest first.
+    """
+    by_row: dict[tuple[str, str, str | None], dict[str, _Cell]] = {}
     ends: dict[str, None] = {}
     for cell in cells:
-        by_item.setdefault(cell.line_item, {})[cell.period_end] = cell
+        standard = (cell.concept or "").partition(":")[0]
+        by_row.setdefault((cell.line_item, standard, cell.unit), {})[cell.period_end] = cell
         ends[cell.period_end] = None
     columns = tuple(sorted(ends, reverse=True))
-    ordered = sorted(by_item, key=LINE_ITEMS.index)
-    return columns, [_wide_row(by_item[item], columns) for item in ordered]
+    ordered = sorted(by_row.values(), key=lambda own: min(columns.index(end) for end in own))
+    ordered.sort(key=lambda own: LINE_ITEMS.index(next(iter(own.values())).line_item))
+    return columns, [_wide_row(own, columns) for own in ordered]
 
 
 def _wide_row(own: dict[str, _Cell], columns: tuple[str, ...]) -> bytes:
     first = next(iter(own.values()))
-    units = {cell.unit for cell in own.values()}
     row = WideStatementRow(
         source_ref=first.source_ref,
         license_class=strictest(cell.license_class for cell in own.values()),
         observed_at=max(cell.observed_at for cell in own.values()),
         line_item=first.line_item,
         period_type=first.period_type,
-        unit=units.pop() if len(units) == 1 else None,
+        unit=first.unit,
         cells={
             end: {
                 "concept": cell.concept,

@@ -5,12 +5,14 @@ from decimal import Decimal
 import pytest
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.derive.metrics.derive import derive
-from sankofa.derive.metrics.full_years import FullYear, full_years, year_before
+from sankofa.derive.metrics.derive import derive, windows
+from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, full_years
+from sankofa.derive.metrics.period_views import StatementBasis
+from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
-from sankofa.model.days import ordinal
+from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.financial_years import YearEvidence
 from sankofa.model.metric_states import State
 
@@ -18,7 +20,7 @@ CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
 Told = tuple[str, str, str, str, str, str | None]  # concept, unit, start, end, available, value
 
 
-def issuer(*told: Told) -> list[FullYear]:
+def issuer(*told: Told) -> IssuerYearList:
     reports: Reports = {}
     evidence = []
     for concept, unit, start, end, available, value in told:
@@ -27,11 +29,7 @@ def issuer(*told: Told) -> list[FullYear]:
         evidence.append(
             YearEvidence(ordinal(available), ordinal(start) if start else None, ordinal(end), None)
         )
-    ends = YearEnds(evidence)
-    wanted = {
-        identity: found for identity, found in reports.items() if ends.ever_full(identity[3], identity[2])
-    }
-    return full_years(wanted, ends)
+    return full_years(reports, YearEnds(evidence))
 
 
 def flow(
@@ -40,28 +38,31 @@ def flow(
     return concept, unit, f"{year}-01-01", f"{year}-12-31", available, value
 
 
-def values(year: FullYear, unit: str = "USD") -> dict[str, Decimal]:
-    return {name: figure.value for name, figure in year.figures[unit].items()}
+def values(year: FullYear, day: str = "2030-01-01") -> dict[str, Decimal]:
+    """The line items that enter a metric, as known on a day."""
+    view = year.history.on(ordinal(day))
+    lines = view.lines() if view else None
+    return {item: figure.value for item in items_asked() if lines and (figure := lines.figure(item))}
 
 
 @pytest.mark.rule("MET-5")
 def test_the_documented_order_of_concepts_decides() -> None:
-    (year,) = issuer(flow("us-gaap:NetIncomeLoss", "7"), flow("us-gaap:ProfitLoss", "9"))
+    (year,) = issuer(flow("us-gaap:NetIncomeLoss", "7"), flow("us-gaap:ProfitLoss", "9")).published
     assert values(year) == {"profit": 9, "profit_owners": 7}
-    (year,) = issuer(flow("us-gaap:NetIncomeLoss", "7"))
+    (year,) = issuer(flow("us-gaap:NetIncomeLoss", "7")).published
     assert values(year) == {"profit": 7, "profit_owners": 7}
-    (year,) = issuer(flow("ifrs-full:ProfitLoss", "9"))
+    (year,) = issuer(flow("ifrs-full:ProfitLoss", "9")).published
     assert values(year) == {"profit": 9, "profit_owners": 9}
 
 
 def test_a_figure_that_was_only_ever_reported_as_unknown_is_no_input() -> None:
-    (year,) = issuer(flow("us-gaap:Revenues", None), flow("us-gaap:Assets", "7"))
+    (year,) = issuer(flow("us-gaap:Revenues", None), flow("us-gaap:Assets", "7")).published
     assert values(year) == {"assets": 7}
 
 
 @pytest.mark.rule("MET-5")
 def test_a_concept_that_merely_looks_alike_is_no_input() -> None:
-    (year,) = issuer(flow("us-gaap:SalesRevenueGoodsNet", "7"), flow("us-gaap:Assets", "7"))
+    (year,) = issuer(flow("us-gaap:SalesRevenueGoodsNet", "7"), flow("us-gaap:Assets", "7")).published
     assert values(year) == {"assets": 7}
 
 
@@ -70,17 +71,16 @@ def test_a_withdrawn_figure_gives_way_only_from_that_day_on() -> None:
         flow("us-gaap:ProfitLoss", "9"),
         flow("us-gaap:ProfitLoss", None, "2023-06-01"),
         flow("us-gaap:NetIncomeLoss", "7"),
-    )
-    assert values(year)["profit"] == 7
-    assert year.figures["USD"]["profit"].stands_from == ordinal("2023-06-01")
-    assert year.figures["USD"]["profit_owners"].stands_from == ordinal("2023-03-01")
+    ).published
+    assert values(year, "2023-03-01") == values(year, "2023-05-31") == {"profit": 9, "profit_owners": 7}
+    assert values(year, "2023-06-01") == {"profit": 7, "profit_owners": 7}
 
 
 def test_a_quarter_is_no_full_year_and_a_53_week_year_is_one() -> None:
     years = issuer(
         ("revenue", "ZAR", "2022-06-27", "2023-07-02", "2023-09-01", "5"),
         ("revenue", "ZAR", "2023-07-03", "2023-10-01", "2023-11-01", "1"),
-    )
+    ).published
     assert [year.end for year in years] == [ordinal("2023-07-02")]
 
 
@@ -89,7 +89,7 @@ def test_opening_balances_of_a_new_standard_are_no_full_year() -> None:
         flow("revenue", "5", "2019-02-01", year=2018),
         ("assets", "USD", "", "2018-12-31", "2019-02-01", "8"),
         ("assets", "USD", "", "2019-01-01", "2019-05-01", "9"),
-    )
+    ).published
     assert [year.end for year in years] == [ordinal("2018-12-31")]
     assert values(years[0]) == {"revenue": 5, "assets": 8}
 
@@ -99,7 +99,7 @@ def test_durations_are_taken_of_one_stretch_of_days() -> None:
         flow("revenue", "5"),
         flow("profit", "2"),
         ("operating_profit", "USD", "2022-01-03", "2022-12-31", "2023-03-01", "3"),
-    )
+    ).published
     assert values(year) == {"revenue": 5, "profit": 2, "profit_owners": 2}
 
 
@@ -110,7 +110,7 @@ def test_the_year_before_ended_within_ten_days_of_one_year_ago() -> None:
             ("revenue", "ZAR", "2021-06-28", end, "2022-09-01", "5"),
             ("revenue", "ZAR", "2022-06-27", "2023-07-02", "2023-09-01", "6"),
         )
-        return year_before(years, years[-1]) is not None
+        return years.before(years.published[-1]) is not None
 
     assert prior("2022-06-26")
     assert prior("2022-06-22")
@@ -119,7 +119,7 @@ def test_the_year_before_ended_within_ten_days_of_one_year_ago() -> None:
     assert not prior("2022-07-13")
 
 
-def first_years(*opening: Told) -> list[FullYear]:
+def first_years(*opening: Told) -> IssuerYearList:
     """An issuer that was founded in June 2018, and the figures of its first full year."""
     return issuer(
         ("us-gaap:NetIncomeLoss", "USD", "2018-06-18", "2018-12-31", "2019-04-01", "1"),
@@ -133,7 +133,7 @@ def first_years(*opening: Told) -> list[FullYear]:
 def test_the_opening_balance_of_a_first_full_year_is_the_one_that_its_report_repeats() -> None:
     balance = ("us-gaap:Assets", "USD", "", "2018-12-31")
     years = first_years((*balance, "2019-04-01", "30"), (*balance, "2020-03-27", "30"))
-    assert [year.end for year in years] == [ordinal("2019-12-31")]  # the half-year before is none
+    assert [year.end for year in years.published] == [ordinal("2019-12-31")]  # the half-year before is none
     (value,) = [v for v in derive(years).values if v.metric.slug == "return_on_assets"]
     assert (value.value, value.first) == (Decimal("0.15"), ordinal("2020-03-27"))
 
@@ -151,25 +151,110 @@ def test_a_balance_that_no_report_of_a_full_year_repeats_opens_none(told_again: 
     assert shown.get("return_on_assets") == (None if told_again is None else Decimal("0.1481481481"))
 
 
-def test_the_currency_with_the_best_coverage_is_taken_and_another_where_it_alone_has_all_inputs() -> None:
+@pytest.mark.rule("MET-3")
+def test_every_ratio_is_in_the_currency_of_the_latest_filing_that_reports_assets() -> None:
     years = issuer(
         flow("revenue", "100"),
         flow("profit", "10"),
-        flow("assets", "200"),
         flow("cash", "20"),
-        flow("revenue", "50", unit="EUR"),
-        flow("profit", "6", unit="EUR"),
-        flow("operating_profit", "7", unit="EUR"),
-        flow("liabilities", "80", unit="GBP"),
+        flow("revenue", "50", "2023-04-01", unit="EUR"),
+        flow("profit", "6", "2023-04-01", unit="EUR"),
+        ("assets", "EUR", "", "2022-12-31", "2023-04-01", "80"),
     )
+    (year,) = years.published
+    assert values(year, "2023-03-01") == {"revenue": 100, "profit": 10, "profit_owners": 10, "cash": 20}
+    assert values(year, "2023-04-01") == {"revenue": 50, "profit": 6, "profit_owners": 6, "assets": 80}
     found = derive(years)
-    shown = {value.metric.slug: value.value for value in found.values}
-    assert shown == {"net_margin": Decimal("0.1"), "operating_margin": Decimal("0.14")}
+    shown = {value.metric.slug: (value.value, value.first) for value in found.values}
+    assert shown == {"net_margin": (Decimal("0.12"), ordinal("2023-04-01"))}
+
+
+@pytest.mark.rule("MET-3")
+def test_inputs_in_two_currencies_give_no_value_and_the_reason_says_so() -> None:
+    found = derive(issuer(flow("revenue", "100"), flow("profit", "10"), flow("assets", "9", unit="EUR")))
     states = {m: h[-1].state for m, h in zip(slugs(), found.histories, strict=True)}
-    assert states["liabilities_to_assets"] is State.CURRENCY_MIXED
+    assert not found.values
+    assert states["net_margin"] is State.CURRENCY_MIXED
     assert states["cash_ratio"] is State.INPUT_ABSENT
 
 
+@pytest.mark.rule("MET-3")
+def test_a_year_is_in_one_accounting_standard() -> None:
+    (year,) = issuer(
+        flow("us-gaap:Revenues", "100"),
+        ("us-gaap:Assets", "USD", "", "2022-12-31", "2023-03-01", "50"),
+        flow("ifrs-full:ProfitLoss", "6", "2024-03-01"),
+        ("ifrs-full:Assets", "USD", "", "2022-12-31", "2024-03-01", "60"),
+    ).published
+    assert values(year, "2023-12-31") == {"revenue": 100, "assets": 50}
+    assert values(year, "2024-03-01") == {"profit": 6, "profit_owners": 6, "assets": 60}
+
+
+@pytest.mark.rule("MET-1")
+def test_a_figure_filed_before_the_year_ended_publishes_nothing() -> None:
+    years = issuer(
+        flow("us-gaap:ProfitLoss", "9", "2018-03-01", year=2017),
+        flow("capital_commitments", "5", "2018-03-01", year=2018),
+    )
+    assert [year.end for year in years.published] == [ordinal("2017-12-31")]
+    years = issuer(
+        flow("capital_commitments", "5", "2018-03-01", year=2018),
+        flow("capital_commitments", "5", "2019-03-01", year=2018),
+    )
+    assert [(year.end, year.published) for year in years.published] == [
+        (ordinal("2018-12-31"), ordinal("2019-03-01"))
+    ]
+
+
 def test_a_unit_that_is_not_money_is_no_input() -> None:
-    (year,) = issuer(flow("revenue", "100", unit="shares"))
-    assert year.figures == {}
+    (year,) = issuer(flow("revenue", "100", unit="shares")).published
+    assert year.history.views[-1].basis == StatementBasis("", "")
+
+
+def test_a_year_published_after_a_later_one_is_never_the_latest() -> None:
+    years = issuer(
+        flow("revenue", "1", "2022-05-01", year=2021),
+        flow("revenue", "1", "2024-05-01", year=2022),
+        flow("revenue", "1", "2024-02-01", year=2023),
+    )
+    found = [(year.end, first, until) for year, first, until in windows(years)]
+    assert found == [
+        (ordinal("2021-12-31"), ordinal("2022-05-01"), ordinal("2024-02-01")),
+        (ordinal("2023-12-31"), ordinal("2024-02-01"), FOREVER),
+    ]
+
+
+def test_a_proof_in_a_later_filing_opens_a_route_from_then_on_only() -> None:
+    """Long-term debt is all debt where the note on debt has it as its total; the note comes later."""
+    balances = [
+        ("us-gaap:LongTermDebtNoncurrent", "USD", "", "2022-12-31", "2023-03-01", "70"),
+        ("us-gaap:StockholdersEquity", "USD", "", "2022-12-31", "2023-03-01", "100"),
+        ("us-gaap:LongTermDebtNoncurrent", "USD", "", "2022-12-31", "2023-05-01", "70"),
+        ("us-gaap:StockholdersEquity", "USD", "", "2022-12-31", "2023-05-01", "100"),
+        ("us-gaap:LongTermDebt", "USD", "", "2022-12-31", "2023-05-01", "70"),
+    ]
+    found = derive(issuer(flow("us-gaap:Revenues", "9"), *balances))
+    (value,) = [value for value in found.values if value.metric.slug == "debt_to_equity"]
+    assert (value.value, value.first) == (Decimal("0.7"), ordinal("2023-05-01"))
+    before = found.histories[slugs().index("debt_to_equity")][-2]
+    assert before.state is State.COMPLETED_AFTER_AS_OF
+    assert [change.concept for change in before.changes] == ["us-gaap:LongTermDebt"]
+
+
+def test_a_restated_decider_is_named_as_the_reason_why_a_value_is_left_out() -> None:
+    def told(available: str, noncontrolling: str) -> list[Told]:
+        return [
+            ("us-gaap:Assets", "USD", "", "2022-12-31", available, "90"),
+            ("us-gaap:LiabilitiesAndStockholdersEquity", "USD", "", "2022-12-31", available, "90"),
+            ("us-gaap:StockholdersEquity", "USD", "", "2022-12-31", available, "50"),
+            ("us-gaap:MinorityInterest", "USD", "", "2022-12-31", available, noncontrolling),
+        ]
+
+    found = derive(issuer(flow("us-gaap:Revenues", "9"), *told("2023-03-01", "0"), *told("2023-06-01", "5")))
+    (stretch,) = [
+        one
+        for one in found.histories[slugs().index("liabilities_to_assets")]
+        if one.state is State.REVISED_AFTER_AS_OF
+    ]
+    assert (stretch.first, stretch.until) == (ordinal("2023-03-01"), ordinal("2023-06-01"))
+    assert [change.concept for change in stretch.changes] == ["us-gaap:MinorityInterest"]

@@ -1,4 +1,15 @@
-"""Every value of one issuer, and what each day shows of each metric."""
+"""Every value of one issuer, and what each day shows of each metric.
+
+A metric on a day is computed from the filings public by that day and from nothing else (`period_views`). The
+rules for `as_of D` (contract: MET-1, MET-2, MET-8) then compare two such days:
+
+1. Per issuer the latest full year published by D counts.
+2. Its value is served where D and today compute the same in the standard and currency of D: the same figures,
+   in the same vintages, by the same routes.
+3. Where D had another value, a figure was revised later. Where D had none and today has one, the year was
+   completed later. Either way the value is left out, not replaced.
+4. Where neither has a value, D shows its own reason.
+"""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from decimal import Decimal, localcontext
@@ -9,9 +20,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics
-from sankofa.derive.metrics.figures import Figure
-from sankofa.derive.metrics.full_years import FullYear, both_years, year_before
-from sankofa.derive.metrics.standing import Stretch, standing, windows
+from sankofa.derive.metrics.figures import Fact, Figure
+from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
+from sankofa.derive.metrics.identities import deciding_concepts
+from sankofa.derive.metrics.period_views import StatementBasis
+from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
 from sankofa.model.metric_states import State
@@ -20,7 +33,7 @@ Inputs = tuple[tuple[str, Figure], ...]
 
 
 class Value(msgspec.Struct, frozen=True, gc=False):
-    """A value that stands on the days [first, until), and the figures it is computed from by their names."""
+    """A value that is served on the days [first, until), and the named figures it is computed from."""
 
     metric: Metric
     value: Decimal
@@ -31,8 +44,27 @@ class Value(msgspec.Struct, frozen=True, gc=False):
     figures: tuple[Figure, ...] = ()
 
 
+class LaterChange(NamedTuple):
+    """A figure that a later filing restated or added, and so decides that a value is left out."""
+
+    concept: str
+    end: int
+    """The last day of its period."""
+    day: int
+    """The day on which the later filing became public."""
+
+
+class Stretch(NamedTuple):
+    """Days [first, until) that show the same."""
+
+    first: int
+    until: int
+    state: State
+    changes: tuple[LaterChange, ...] = ()
+
+
 class Derived(NamedTuple):
-    """Of one issuer: its values by metric and year; per metric, what every day from 0 on shows."""
+    """The values of one issuer by metric and year; per metric, what every day from 0 on shows."""
 
     values: list[Value]
     histories: list[list[Stretch]]
@@ -40,143 +72,260 @@ class Derived(NamedTuple):
     """Routes passed over in the years that a metric is computed from."""
 
 
+class Computed(NamedTuple):
+    """A metric as computed from what was known on a day."""
+
+    state: State
+    value: Decimal | None = None
+    names: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+    def same_as(self, other: "Computed") -> bool:
+        return (
+            self.state is other.state
+            and self.names == other.names
+            and all(a.same_as(b) for a, b in zip(self.figures, other.figures, strict=True))
+        )
+
+
 class _Chosen(NamedTuple):
     """The form of a metric to take where some names are there, and how to take its inputs."""
 
     form: Form
     take: Callable[[Mapping[str, Any]], tuple[Any, ...]]
-    passed_over: tuple[str, ...]
-    """The inputs of the forms before it."""
-
-
-class _Table(NamedTuple):
-    """The figures of a year in one currency, by the name a formula knows them by."""
-
-    figures: dict[str, Figure]
-    values: dict[str, Decimal]
-    stands_from: dict[str, int]
-    withdrawn: dict[str, int]
-    chosen: tuple[_Chosen | None, ...]
-    """By number of the metric."""
 
 
 _ZERO = Decimal(0)
-_Computed = tuple[Decimal | None, int, tuple[str, ...], tuple[Figure, ...]]
-"""The value if there is one, the day from which its inputs stand, and these by name."""
+_MOST_CHANGES = 5
 
 
-def derive(years: list[FullYear]) -> Derived:
-    """The values of an issuer from its full years, oldest first."""
-    asked = windows((year.end, year.published) for year in years)
+def derive(years: IssuerYearList) -> Derived:
+    """The values of an issuer from its full years."""
+    asked = windows(years)
     if not asked:
         return Derived([], [[] for _ in metrics()])
-    used: set[FullYear] = set()
+    histories: list[list[Stretch]] = [[Stretch(0, asked[0][1], State.NOT_PUBLISHED)] for _ in metrics()]
     values: list[list[Value]] = [[] for _ in metrics()]
-    shown = _Shown(len(metrics()))
-    states = shown.states
-    numbered = tuple(enumerate(_lookups()))
+    conflicts = 0
     with localcontext(EXACT):
-        for year in years:
-            window = asked.get(year.end)
-            if window is None:
-                continue
-            end = year.end
-            before = year_before(years, year) or year.opening
-            used.update((year,) if before is None else (year, before))
-            tables = _tables(year, before)
-            reported = _reported(year, before) if _may_be_mixed(year, before) else set()
-            for number, (metric, forms) in numbered:
-                derived = _value(number, tables)
-                if derived is None:
-                    mixed = bool(reported) and any(reported.issuperset(names) for names in forms)
-                    shown.add(number, window[0], State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT)
-                    continue
-                value, settled, names, figures = derived
-                first, until = window
-                if value is None:
-                    shown.add(number, first, State.DENOMINATOR_NOT_POSITIVE)
-                    continue
-                if settled > first:
-                    for day, state in standing(window, max([f.first_known for f in figures]), settled):
-                        shown.add(number, day, state)
-                    if settled >= until:
-                        continue
-                    first = settled
-                elif states[number] is not State.STANDS:
-                    shown.add(number, first, State.STANDS)
-                values[number].append(Value(metric, value, end, first, until, names, figures))
-    conflicts = sum(year.identity_conflicts for year in used)
-    return Derived([value for of_metric in values for value in of_metric], shown.histories(), conflicts)
+        for year, first, until in asked:
+            table = _Table(years, year)
+            conflicts += table.conflicts
+            days = [first, *(day for day in table.days if first < day < until)]
+            for number, metric in enumerate(metrics()):
+                for day, after in zip(days, [*days[1:], until], strict=True):
+                    state, changes = table.shown(number, day)
+                    _add(histories[number], Stretch(day, after, state, changes))
+                    if state is State.STANDS:
+                        _add_value(values[number], metric, table.computed(number, day), year.end, day, after)
+    return Derived([value for of_metric in values for value in of_metric], histories, conflicts)
 
 
-class _Shown:
-    """What the days show of each metric, day after day: a stretch lasts until something else is shown."""
+def windows(years: IssuerYearList) -> list[tuple[FullYear, int, int]]:
+    """The days [first, until) on which each full year is the latest one published, the oldest first.
 
-    def __init__(self, count: int) -> None:
-        self.states = [State.NOT_PUBLISHED] * count
-        """What is shown now."""
-        self._changes: list[list[tuple[int, State]]] = [[(0, State.NOT_PUBLISHED)] for _ in range(count)]
-
-    def add(self, number: int, first: int, state: State) -> None:
-        if self.states[number] is not state:
-            self.states[number] = state
-            self._changes[number].append((first, state))
-
-    def histories(self) -> list[list[Stretch]]:
-        return [
-            [
-                _stretch((first, until, state))
-                for (first, state), (until, _) in zip(changes, [*changes[1:], _NEVER], strict=True)
-            ]
-            for changes in self._changes
-        ]
+    A year that is published after a later one never is.
+    """
+    spans = []
+    until = FOREVER
+    for year in sorted(years.published, key=lambda one: (one.end, one.published), reverse=True):
+        if year.published < until:
+            spans.append((year, year.published, until))
+            until = year.published
+    return spans[::-1]
 
 
-_stretch = Stretch._make
-_NEVER = (FOREVER, State.NOT_PUBLISHED)
+def latest_year(years: IssuerYearList) -> tuple[FullYear, tuple[Computed, ...]] | None:
+    """The latest full year published, and every metric of it as today computes it."""
+    asked = windows(years)
+    if not asked:
+        return None
+    year, table = asked[-1][0], _Table(years, asked[-1][0])
+    with localcontext(EXACT):
+        return year, tuple(table.computed(number) for number in range(len(metrics())))
+
+
+def _add(history: list[Stretch], new: Stretch) -> None:
+    last = history[-1]
+    if (last.state, last.changes) == (new.state, new.changes):
+        history[-1] = last._replace(until=new.until)
+    else:
+        history.append(new)
+
+
+def _add_value(
+    values: list[Value], metric: Metric, computed: Computed, end: int, day: int, until: int
+) -> None:
+    last = values[-1] if values and (values[-1].end, values[-1].until) == (end, day) else None
+    if last is not None and computed.same_as(Computed(State.STANDS, last.value, last.names, last.figures)):
+        values[-1] = msgspec.structs.replace(last, until=until)
+    elif computed.value is not None:
+        values.append(Value(metric, computed.value, end, day, until, computed.names, computed.figures))
 
 
 def current_values(
-    years: list[FullYear], slugs: Container[str]
-) -> Iterator[tuple[FullYear, Metric, Decimal, Inputs]]:
-    """What is computable of every full year from its figures as they stand today, whatever a day showed."""
+    years: IssuerYearList, slugs: Container[str]
+) -> Iterator[tuple[FullYear, Metric, Decimal, Inputs, int]]:
+    """What today computes of every full year, and the day since which every day computed the same."""
     wanted = [(number, metric) for number, metric in enumerate(metrics()) if metric.slug in slugs]
-    for year in years:
-        tables = _tables(year, year_before(years, year) or year.opening)
+    for year in years.published:
+        table = _Table(years, year)
         with localcontext(EXACT):
-            values = [(metric, _value(number, tables)) for number, metric in wanted]
-        for metric, computed in values:
-            if computed is not None:
-                value, _, names, figures = computed
-                if value is not None:
-                    yield year, metric, value, tuple(zip(names, figures, strict=True))
+            for number, metric in wanted:
+                now = table.computed(number)
+                if now.value is not None:
+                    inputs = tuple(zip(now.names, now.figures, strict=True))
+                    yield year, metric, now.value, inputs, table.unchanged_since(number)
 
 
-def _tables(year: FullYear, before: FullYear | None) -> list[_Table]:
-    """Per currency, the best covered first."""
-    tables = []
-    for money, own in year.figures.items():
-        lines = year.lines[money]
-        figures = own | _paired(year, before, money)
-        values = {name: figure.value for name, figure in figures.items()}
-        stands_from = {name: figure.stands_from for name, figure in figures.items()}
-        withdrawn = {item: day for item, day in lines.withdrawn() if item not in own}
-        tables.append(_Table(figures, values, stands_from, withdrawn, _chosen(frozenset(figures))))
-    return tables
+def unchanged_since(days: list[int], same: Callable[[int], bool]) -> int:
+    """The first of these days from which every one was the same as today."""
+    since = days[-1]
+    for day in reversed(days):
+        if not same(day):
+            break
+        since = day
+    return since
 
 
+class _Table:
+    """What each day, and today, computes of the metrics of a full year."""
+
+    def __init__(self, years: IssuerYearList, year: FullYear) -> None:
+        self.days = years.days(year)
+        self._years = years
+        self._year = year
+        self._now = years.on(year)
+        self._metrics: dict[int, tuple[Computed, ...]] = {}
+
+    @property
+    def conflicts(self) -> int:
+        return self._now.lines.conflicts if self._now else 0
+
+    def computed(self, number: int, day: int = FOREVER, basis: StatementBasis | None = None) -> Computed:
+        """A metric as known on a day; by default today."""
+        return self._on(self._years.on(self._year, day, basis))[number]
+
+    def unchanged_since(self, number: int) -> int:
+        """The first day from which every day computes what today does."""
+        now = self.computed(number)
+        return unchanged_since(self.days, lambda day: self.computed(number, day).same_as(now))
+
+    def shown(self, number: int, day: int) -> tuple[State, tuple[LaterChange, ...]]:
+        """What a day shows of a metric, and the later changes that leave its value out."""
+        now, then = self._now_and_then(number, day)
+        if then.same_as(now):
+            return then.state, ()
+        if now.value is None and then.value is None:
+            return then.state, ()
+        return self._left_out(number, day)
+
+    def _now_and_then(self, number: int, day: int) -> tuple[Computed, Computed]:
+        """What today and a day compute, both in the standard and currency of that day."""
+        known = self._years.on(self._year, day)
+        return self.computed(number, FOREVER, known.basis if known else None), self.computed(number, day)
+
+    def _left_out(self, number: int, day: int) -> tuple[State, tuple[LaterChange, ...]]:
+        """Whether a value of a day was revised or completed later, and by which figures.
+
+        An input that was restated decides first, then one that was added, then what only decides between
+        routes. Nothing is named where a later filing merely reports known figures together.
+        """
+        now, then = self._now_and_then(number, day)
+        known, today = self._facts(day), self._facts(FOREVER)
+        used = {
+            (figure.end, part.concept) for c in (now, then) for figure in c.figures for part in figure.parts
+        }
+        deciding = _deciding(number)
+        restated, added = list[tuple[bool, LaterChange]](), list[tuple[bool, LaterChange]]()
+        for key, fact in today.items():
+            end, concept = key[:2]
+            before = known.get(key)
+            if before is not fact and concept in deciding:
+                change = ((end, concept) not in used, LaterChange(concept, end, fact.report.available))
+                (added if before is None else restated).append(change)
+        for end, concept, *_ in known.keys() - today.keys():  # withdrawn by its publisher
+            if concept in deciding:
+                restated.append(((end, concept) not in used, LaterChange(concept, end, 0)))
+        restated.sort()
+        added.sort()
+        for state, possible, only_decides in (
+            (State.REVISED_AFTER_AS_OF, restated, False),
+            (State.COMPLETED_AFTER_AS_OF, added, False),
+            (State.REVISED_AFTER_AS_OF, restated, True),
+        ):
+            named = tuple(change for decides, change in possible if decides is only_decides)
+            if named:
+                return state, named[:_MOST_CHANGES]
+        return State.COMPLETED_AFTER_AS_OF, tuple(change for _, change in added[:_MOST_CHANGES])
+
+    def _facts(self, day: int) -> dict[tuple[int, str, str, str], Fact]:
+        """What is known on a day of the year and the one before it, by the end of each."""
+        known = self._years.on(self._year, day)
+        views = [view for view in (known.year, known.before) if view] if known else []
+        return {(view.end, *key): fact for view in views for key, fact in view.facts.items()}
+
+    def _on(self, view: YearOnDay | None) -> tuple[Computed, ...]:
+        if view is None:
+            return _NOTHING_KNOWN
+        metrics_of = self._metrics.get(id(view))
+        if metrics_of is None:
+            metrics_of = self._metrics[id(view)] = _computed(view)
+        return metrics_of
+
+
+_NOTHING_KNOWN = tuple(Computed(State.INPUT_ABSENT) for _ in metrics())
 _BOTH = "="
 """Before a line item that a formula asks for together with that of the year before: both by one route."""
 
 
-def _paired(year: FullYear, before: FullYear | None, money: str) -> dict[str, Figure]:
-    """The figures of two years that a formula compares."""
-    pairs: dict[str, Figure] = {}
-    if before is not None:
+def _computed(view: YearOnDay) -> tuple[Computed, ...]:
+    """Every metric of a view, by number."""
+    figures = {item: figure for item in items_asked() if (figure := view.lines.figure(item))}
+    if view.before is not None:
         for item in _asked_back():
-            if pair := both_years(year, before, money, item):
-                pairs[_BOTH + item], pairs[PRIOR + item] = pair
-    return pairs
+            if pair := view.both(item):
+                figures[_BOTH + item], figures[PRIOR + item] = pair
+    choices = _chosen(frozenset(figures))
+    elsewhere: set[str] | None = None
+    computed = []
+    for chosen, (_, lookups) in zip(choices, _lookups(), strict=True):
+        if chosen is None:
+            if elsewhere is None:
+                elsewhere = _in_any_currency(view)
+            mixed = any(elsewhere.issuperset(names) for names in lookups)
+            computed.append(Computed(State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT))
+            continue
+        taken = chosen.take(figures)
+        ratio = chosen.form.formula(*[figure.value for figure in taken])
+        positive = ratio.denominator > _ZERO
+        state = State.STANDS if positive else State.DENOMINATOR_NOT_POSITIVE
+        value = quotient(ratio.numerator, ratio.denominator) if positive else None
+        computed.append(Computed(state, value, chosen.form.inputs, taken))
+    return tuple(computed)
+
+
+def _in_any_currency(view: YearOnDay) -> set[str]:
+    """The names that figures in any one currency have, where there are several; else none."""
+    bases = view.year.bases() | (view.before.bases() if view.before else set())
+    if len({basis.money for basis in bases}) < 2:
+        return set()
+    every = [(view.year.lines(b), view.before.lines(b) if view.before else None) for b in bases]
+    names = {item for item in items_asked() if any(now.figure(item) for now, _ in every)}
+    for item in _asked_back():
+        if any(then and then.figure(item) for _, then in every) and item in names:
+            same = [pair for now, then in every if then and (pair := by_one_route(now, then, item))]
+            apart = not any(now.figure(item) and then and then.figure(item) for now, then in every)
+            if same or apart:
+                names |= {_BOTH + item, PRIOR + item}
+    return names
+
+
+@cache
+def _deciding(number: int) -> frozenset[str]:
+    """Every concept that can decide about a metric."""
+    names = {name.removeprefix(PRIOR) for form in metrics()[number].forms for name in form.inputs}
+    return frozenset().union(*map(deciding_concepts, names))
 
 
 @cache
@@ -201,14 +350,9 @@ def _chosen(names: frozenset[str]) -> tuple[_Chosen | None, ...]:
     """By number of the metric, the first of its forms whose inputs are all there; most years are alike."""
     chosen: list[_Chosen | None] = []
     for metric, lookups in _lookups():
-        passed_over: tuple[str, ...] = ()
-        for form, looked_up in zip(metric.forms, lookups, strict=True):
-            if names.issuperset(looked_up):
-                chosen.append(_Chosen(form, _taker(looked_up), passed_over))
-                break
-            passed_over += form.inputs
-        else:
-            chosen.append(None)
+        ways = [(form, names_of) for form, names_of in zip(metric.forms, lookups, strict=True)]
+        way = next((way for way in ways if names.issuperset(way[1])), None)
+        chosen.append(_Chosen(way[0], _taker(way[1])) if way else None)
     return tuple(chosen)
 
 
@@ -216,41 +360,3 @@ def _taker(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, .
     if len(names) > 1:
         return itemgetter(*names)
     return lambda table: tuple(table[name] for name in names)
-
-
-def _may_be_mixed(year: FullYear, before: FullYear | None) -> bool:
-    """Whether inputs can be in several currencies; nearly every issuer has one."""
-    return len(year.figures) > 1 or (before is not None and before.lines.keys() != year.lines.keys())
-
-
-def _reported(year: FullYear, before: FullYear | None) -> set[str]:
-    """Every input that there is in any currency; of two years, where one currency does not have both."""
-    names = {name for figures in year.figures.values() for name in figures}
-    if before is None:
-        return names
-    for item in _asked_back():
-        now = {money for money, figures in year.figures.items() if item in figures}
-        then = {money for money, lines in before.lines.items() if lines.figure(item)}
-        if (
-            now
-            and then
-            and (now.isdisjoint(then) or any(both_years(year, before, money, item) for money in now & then))
-        ):
-            names |= {_BOTH + item, PRIOR + item}
-    return names
-
-
-def _value(number: int, tables: list[_Table]) -> _Computed | None:
-    """In the first currency, and there by the first form, that has every input."""
-    for figures, values, stands_from, withdrawn, choices in tables:
-        chosen = choices[number]
-        if chosen is None:
-            continue
-        form, take, passed_over = chosen
-        ratio = form.formula(*take(values))
-        value = quotient(ratio.numerator, ratio.denominator) if ratio.denominator > _ZERO else None
-        settled = max(take(stands_from))
-        if withdrawn and passed_over:
-            settled = max(settled, *[withdrawn.get(name, 0) for name in passed_over])
-        return value, settled, form.inputs, take(figures)
-    return None

@@ -1,201 +1,66 @@
-"""An issuer's full years, with the figures that each holds today.
+"""An issuer's full years.
 
-A full year is named by its last day. It is published on the first day on which any full-year fact of it
-was known. Its figures are those of `/v1/fundamentals` with `period_type=FY`, the latest vintage of each, by
-currency and line item: by the first of the documented routes to an item that is open (`lines.py`).
-Durations are taken of one stretch of days only: where two end on the same day, of the one that more facts
-are reported for, so that no two inputs differ in length. A year that follows no published one has its opening
-balance from the reports that repeat it.
+A full year is named by its last day. It is published on the first day, on or after its end, on which any
+full-year fact of it was reported. Its figures are those of `/v1/fundamentals` with `period_type=FY`, the
+latest vintage known on a day (`period_views`).
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
-from functools import cache, cached_property, lru_cache
-from operator import attrgetter
+from functools import cached_property, lru_cache
 from typing import Final
 
-from sankofa.derive.metrics.figures import Fact, Figure
-from sankofa.derive.metrics.identities import pass_over_contradictions
+from sankofa.derive.metrics.figures import Figure
 from sankofa.derive.metrics.lines import Lines, concepts_used
-from sankofa.derive.metrics.route_steps import items_asked
+from sankofa.derive.metrics.period_views import History, PeriodView, ReportedFigure, StatementBasis
 from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE, YearEnds
-from sankofa.ledger.reports import Report, Reports
-from sankofa.model.countries import currency
+from sankofa.ledger.reports import Reports
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.vintages import steps
 
-_Held = list[tuple[str, str, str, Sequence[Report], Sequence[Report]]]
-"""The facts of one year: concept, unit, start of the period (empty for an instant), its vintages, and every
-report of it."""
-
-
-_available = attrgetter("available")
 _NO_DAYS: Final[Mapping[tuple[str, str], int]] = {}
 
 
-HeldFacts = dict[str, dict[str, dict[str, Fact]]]
-"""Of one period: by currency, start of the period (empty for an instant) and concept."""
-
-
 class FullYear:
-    """A full year. Its line items are worked out when they are first asked for: many years never are."""
+    """A full year. Its views are made when they are first asked for: many years never are."""
 
-    def __init__(self, end: int, published: int, held: _Held, *, has_durations: bool) -> None:
+    def __init__(
+        self, end: int, published: int, lasting_from: int, reported: Sequence[ReportedFigure]
+    ) -> None:
         self.end = end
         self.published = published
-        self.has_durations = has_durations
-        self.opening: FullYear | None = None
-        """What the balances of the day before it are, where no full year was published that ended then."""
-        self._held = held
+        """FOREVER where only balances of its last day were reported, as those that open the next year."""
+        self.lasting_from = lasting_from
+        """The day on which any figure of the whole year, not only of its last day, was reported."""
+        self._reported = reported
 
     @cached_property
-    def figures(self) -> dict[str, dict[str, Figure]]:
-        """The figures by currency, best covered and earliest first."""
-        return figures_by_currency(self.lines)
+    def history(self) -> History:
+        return History(self.end, self._reported)
 
-    @property
-    def lines(self) -> dict[str, Lines]:
-        """By currency, every route to a line item."""
-        return self._worked_out[0]
 
-    @property
-    def identity_conflicts(self) -> int:
-        """How many routes were passed over because they contradict an identity of their filing."""
-        return self._worked_out[1]
+class YearOnDay:
+    """A full year and the one before it, as known on a day, both in one standard and currency."""
+
+    def __init__(self, year: PeriodView, before: PeriodView | None, basis: StatementBasis) -> None:
+        self.year = year
+        self.before = before
+        self.basis = basis
+        self.lines = year.lines(basis)
 
     @cached_property
-    def _worked_out(self) -> tuple[dict[str, Lines], int]:
-        return _year_lines(self.end, self._held)
+    def lines_before(self) -> Lines | None:
+        return self.before.lines(self.basis) if self.before else None
+
+    def both(self, item: str) -> tuple[Figure, Figure] | None:
+        """The figures of an item for the two years by the same route: the first that both have."""
+        if self.lines_before is None:
+            return None
+        return by_one_route(self.lines, self.lines_before, item)
 
 
-def full_years(
-    reports: Reports, ends: YearEnds, first_days: Mapping[tuple[str, str], int] = _NO_DAYS
-) -> list[FullYear]:
-    """The full years of an issuer, oldest first.
-
-    `first_days`: of some full years, by start and end of the period, when anything of them was first known.
-    Of these the reports need only be those of concepts that a route uses.
-    """
-    used = concepts_used()
-    published: dict[int, int] = {}
-    lasting: set[int] = set()
-    for (period_start, period_end), day in first_days.items():
-        end = ordinal(period_end)
-        published[end] = min(max(day, end), published.get(end, FOREVER))
-        if period_start:
-            lasting.add(end)
-    held: defaultdict[int, _Held] = defaultdict(list)
-    periods: dict[tuple[str, str], tuple[int, set[int]]] = {}
-    for (concept, unit, period_end, period_start), reported in reports.items():
-        period = periods.get((period_start, period_end))
-        if period is None:
-            period = ordinal(period_end), ends.full_on(period_start, period_end)
-            periods[period_start, period_end] = period
-        end, full_on = period
-        if not full_on:
-            continue
-        story = steps(reported) if len(reported) > 1 or reported[0].value is None else reported
-        if (period_start, period_end) not in first_days:
-            if period_start:
-                lasting.add(end)
-            first = next((report.available for report in story if report.available in full_on), FOREVER)
-            known = first if first > end else end
-            if known < published.get(end, FOREVER):
-                published[end] = known
-        if concept not in used or not story:  # a figure that was only ever reported as unknown has none
-            continue
-        if story[-1].available in full_on:
-            held[end].append((concept, unit, period_start, story, reported))
-        elif not period_start and (again := _told_again(story[-1], reported, full_on)):
-            held[end].append((concept, unit, period_start, [*story[:-1], again], reported))
-    years = [
-        FullYear(end, published[end], held[end], has_durations=end in lasting) for end in sorted(published)
-    ]
-    _add_openings(years, {end: balances for end, balances in held.items() if end not in published})
-    return years
-
-
-def _told_again(standing: Report, reports: Sequence[Report], full_on: Set[int]) -> Report | None:
-    """The first report that repeats a balance when its day was known to end a year.
-
-    The first balance sheet of a new issuer is told before that: its day is a year-end only by the full year
-    that follows, whose report has it as the opening balance.
-    """
-    if standing.value is None:
-        return None
-    later = (r for r in reports if r.available > standing.available and r.available in full_on)
-    return min((r for r in later if r.value == standing.value), key=_available, default=None)
-
-
-def _add_openings(years: Sequence[FullYear], unpublished: Mapping[int, _Held]) -> None:
-    """Give years that follow no published one the balances of the day before them."""
-    if unpublished:
-        openings = [FullYear(end, FOREVER, held, has_durations=False) for end, held in unpublished.items()]
-        for year in years:
-            if year_before(years, year) is None:
-                year.opening = year_before(openings, year)
-
-
-def year_before(years: Iterable[FullYear], year: FullYear) -> FullYear | None:
-    """The full year that ended one year earlier, within the tolerance; the one closest to it."""
-    ended = _year_earlier(year.end)
-    near = [y for y in years if abs(y.end - ended) <= ANNIVERSARY_TOLERANCE]
-    return min(near, key=lambda y: (not y.has_durations, abs(y.end - ended), y.end), default=None)
-
-
-def chosen_start(held: HeldFacts) -> str:
-    """The start of the stretch of days that durations are taken of; empty where there is none."""
-    starts: Counter[str] = Counter()
-    for by_start in held.values():
-        for start, facts in by_start.items():
-            if start:
-                starts[start] += len(facts)
-    return min(starts, key=lambda s: (-starts[s], s), default="")
-
-
-def figures_by_currency(lines: Mapping[str, Lines]) -> dict[str, dict[str, Figure]]:
-    """The figures of each line item by currency, best covered and earliest first."""
-    tables = {
-        money: {item: figure for item in _items() if (figure := own.figure(item))}
-        for money, own in lines.items()
-    }
-    ordered = sorted(tables, key=lambda money: (-len(tables[money]), _first_known(tables[money]), money))
-    return {money: tables[money] for money in ordered}
-
-
-def _year_lines(end: int, held: _Held) -> tuple[dict[str, Lines], int]:
-    """By currency, the routes to each line item; and how many were passed over."""
-    by_money: HeldFacts = {}
-    by_unit: dict[tuple[str, str], dict[str, Fact]] = {}
-    for concept, unit, start, story, reports in held:
-        facts = by_unit.get((unit, start))
-        if facts is None:
-            money = _money(unit)
-            facts = {} if money is None else by_money.setdefault(money, {}).setdefault(start, {})
-            by_unit[unit, start] = facts
-        if concept not in facts:
-            latest = story[-1]
-            last = latest.available if latest.available > end else end
-            if len(story) == 1:
-                facts[concept] = Fact(1, last, last, latest, reports)
-            else:
-                first = story[0].available
-                facts[concept] = Fact(len(story), first if first > end else end, last, latest, reports)
-    chosen = chosen_start(by_money)
-    lines: dict[str, Lines] = {}
-    conflicts = 0
-    for money, by_start in by_money.items():
-        own = lines[money] = Lines(by_start.get("", {}) | by_start.get(chosen, {}), end)
-        conflicts += pass_over_contradictions(own)
-    return lines, conflicts
-
-
-def both_years(year: FullYear, before: FullYear, money: str, item: str) -> tuple[Figure, Figure] | None:
-    """The figures of an item for two years by the same route: the first that both have."""
-    now, then = year.lines.get(money), before.lines.get(money)
-    if now is None or then is None:
-        return None
+def by_one_route(now: Lines, then: Lines, item: str) -> tuple[Figure, Figure] | None:
+    """The figures of an item in two years by the first route that both have."""
     first, other = now.figure(item), then.figure(item)
     if first is None or other is None:
         return None
@@ -205,18 +70,94 @@ def both_years(year: FullYear, before: FullYear, money: str, item: str) -> tuple
     return next(((one, earlier[one.route]) for one in now.figures(item) if one.route in earlier), None)
 
 
-def _first_known(figures: dict[str, Figure]) -> int:
-    return min([figure.first_known for figure in figures.values()], default=FOREVER)
+class IssuerYearList:
+    """The full years of an issuer, oldest first, and what was known of them on a day."""
+
+    def __init__(self, years: Sequence[FullYear], openings: Sequence[FullYear] = ()) -> None:
+        self.published = years
+        self._every = [*years, *openings]
+        self._on: dict[tuple[int, int, StatementBasis], YearOnDay] = {}
+
+    def before(self, year: FullYear, day: int = FOREVER) -> FullYear | None:
+        """The full year that ended one year earlier, of those published by a day.
+
+        Where none was, the balances of that day that a report told again as of a year-end.
+        """
+        known = [one for one in self.published if one.published <= day]
+        balances = [one for one in self._every if one not in known and one.history.on(day)]
+        return _year_before(known, year, day) or _year_before(balances, year, day)
+
+    def on(self, year: FullYear, day: int = FOREVER, basis: StatementBasis | None = None) -> YearOnDay | None:
+        """A year as known on a day, with the one before it; None where nothing of it was known.
+
+        In the standard and currency of that day where no other is named.
+        """
+        view = year.history.on(day)
+        if view is None:
+            return None
+        earlier = self.before(year, day)
+        before = earlier.history.on(day) if earlier else None
+        key = (id(view), id(before), basis or view.basis)
+        if key not in self._on:
+            self._on[key] = YearOnDay(view, before, key[2])
+        return self._on[key]
+
+    def days(self, year: FullYear) -> list[int]:
+        """The days on which what is known of a year or the one before it may have changed."""
+        ended = _year_earlier(year.end)
+        days = {year.published, *year.history.days}
+        for one in self._every:
+            if abs(one.end - ended) <= ANNIVERSARY_TOLERANCE:
+                days.update((one.published, one.lasting_from, *one.history.days))
+        return sorted(day for day in days if year.published <= day < FOREVER)
 
 
-@cache
-def _items() -> tuple[str, ...]:
-    return tuple(sorted(items_asked()))
+def full_years(
+    reports: Reports, ends: YearEnds, first_days: Mapping[tuple[str, str], int] = _NO_DAYS
+) -> IssuerYearList:
+    """The full years of an issuer.
+
+    `first_days`: for some full years, by start and end of the period, when anything was first reported of
+    them on or after their end.
+    """
+    used = concepts_used()
+    published: dict[int, int] = {}
+    lasting: dict[int, int] = {}
+    reported: defaultdict[int, list[ReportedFigure]] = defaultdict(list)
+
+    def publish(start: str, end: int, day: int) -> None:
+        published[end] = min(day, published.get(end, FOREVER))
+        if start:
+            lasting[end] = min(day, lasting.get(end, FOREVER))
+
+    for (period_start, period_end), day in first_days.items():
+        publish(period_start, ordinal(period_end), day)
+    periods: dict[tuple[str, str], Set[int]] = {}
+    for (concept, unit, period_end, period_start), same_fact in reports.items():
+        full_on = periods.get((period_start, period_end))
+        if full_on is None:
+            full_on = periods[period_start, period_end] = ends.full_on(period_start, period_end)
+        if not full_on:
+            continue
+        end = ordinal(period_end)
+        if (period_start, period_end) not in first_days and ends.is_full_year(period_start, period_end):
+            known = [r.available for r in same_fact if r.available >= end and r.value is not None]
+            if first := min((day for day in known if day in full_on), default=0):
+                publish(period_start, end, first)
+        if concept in used:
+            reported[end].append(ReportedFigure(concept, unit, period_start, same_fact, full_on))
+    years = [
+        FullYear(end, published[end], lasting.get(end, FOREVER), reported[end]) for end in sorted(published)
+    ]
+    openings = [FullYear(end, FOREVER, FOREVER, own) for end, own in reported.items() if end not in published]
+    return IssuerYearList(years, openings)
 
 
-@lru_cache(maxsize=4096)
-def _money(unit: str) -> str | None:
-    return currency(unit)
+def _year_before(years: Iterable[FullYear], year: FullYear, day: int) -> FullYear | None:
+    """The year that ended one year earlier, within the tolerance; the one closest to it."""
+    ended = _year_earlier(year.end)
+    near = [one for one in years if abs(one.end - ended) <= ANNIVERSARY_TOLERANCE]
+    return min(near, key=lambda y: (y.lasting_from > day, abs(y.end - ended), y.end), default=None)
 
 
 @lru_cache(maxsize=65536)

@@ -11,8 +11,8 @@ from sankofa.model.routes import Route
 _NO_VALUE = """\
 - An input is absent: no route leads to it. Absent is never zero, unless totals of the same filing leave
   nothing for it; those are among the inputs.
-- The inputs are not all in one currency. Where they are there in several, the currency in which more of the
-  year's line items are reported is taken; of equally many, the one in which they were reported first.
+- The inputs are not all in one accounting standard and one currency: those of the latest filing by that day
+  that reports the assets of the period.
 - The denominator is zero or negative.
 """
 _PRIOR = f"""\
@@ -21,10 +21,10 @@ _PRIOR = f"""\
   one.
 """
 _AS_OF = """\
-1. Per issuer the latest full year published by that day counts: one of which any full-year fact was
-   available.
-2. Its value is returned only if every filing it is computed from was available by then with the figures it
-   holds today.
+1. Per issuer the latest full year published by that day counts: one of which a full-year fact was available
+   by then, and not before the year ended.
+2. Its value is returned only if the filings public by that day give what all filings give today: the same
+   figures, in the same vintages, by the same routes.
 3. When that year was revised or completed later, the value is left out. It is not replaced by the revised
    value or an older year.
 4. Values are recomputed from current figures. A later restatement can remove a value from a past day; it
@@ -76,9 +76,10 @@ Full-year figures of the issuer, the latest vintage of each: rows of `/v1/fundam
 {inputs}
 ## Routes
 
-A line item is had by the first of its routes that the filing allows; what is added or taken away is all of
-one filing, currency and period. `inputs` of a value name each figure with its concept. Totals and members,
-equations and identities are those of the reference of line items.
+A line item is had by the first of its routes that a filing allows; what is added or taken away is all of one
+filing, currency and period. The first filing that reports all terms of a route, and its proof where it asks
+for one, decides; its guards look at that filing alone. `inputs` of a value name each figure with its concept.
+Totals and members, equations, parts and identities are those of the reference of line items.
 
 {ways}
 ## No value

@@ -29,7 +29,7 @@ class RouteStep(NamedTuple):
 
 
 class _Bits(NamedTuple):
-    """A bit for every route to an item that enters a metric."""
+    """A bit for every route to an item."""
 
     steps: dict[str, tuple[RouteStep, ...]]
     """By item."""
@@ -72,7 +72,7 @@ def _chosen(item: str, bits: int) -> tuple[RouteStep, ...]:
 
 @cache
 def _bits() -> _Bits:
-    steps = {item: tuple(map(_step, table().routes[item])) for item in sorted(items_asked())}
+    steps = {item: tuple(map(_step, routes)) for item, routes in sorted(table().routes.items())}
     shift: dict[str, int] = {}
     first: dict[str, int] = {}
     always = place = 0

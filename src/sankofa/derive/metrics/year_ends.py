@@ -31,14 +31,19 @@ class YearEnds:
         if days is None:
             possible = start is not None or self.names.can_end_a_year(end)
             reported = self._reported.get(period, ()) if possible else ()
-            name = self.names.name_by
-            days = {known for known in reported if name(start, end, known).period_type == "FY"}
+            names = self.names
+            days = {
+                known
+                for known in reported
+                if names.evidenced_by(known) and names.name_by(start, end, known).period_type == "FY"
+            }
             self._full[period] = days
         return days
 
-    def ever_full(self, start: str, end: str) -> bool:
-        """Whether a period is, or ends, a full year by what was known with any report of it."""
-        return bool(self.full_on(start, end))
+    def is_full_year(self, start: str, end: str) -> bool:
+        """Whether a period is, or ends, a full year by the name that its rows are served under."""
+        first = ordinal(start) if start else None
+        return self.names.name(first, ordinal(end), 0).period_type == "FY"
 
     def full_on(self, start: str, end: str) -> set[int]:
         """The same of a period as the ledger writes it, the start of an instant being empty."""

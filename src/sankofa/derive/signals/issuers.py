@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.figures import Figure
-from sankofa.derive.metrics.full_years import FullYear, year_before
+from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
 from sankofa.derive.signals.contract import (
     Access,
     Basis,
@@ -20,6 +20,7 @@ from sankofa.derive.signals.contract import (
 )
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
+from sankofa.model.days import FOREVER
 
 
 class IssuerFields(TypedDict):
@@ -72,8 +73,8 @@ def filed(reports: Iterable[Report]) -> tuple[Origin, frozenset[str]]:
 
 def year_fields(
     issuer: Issuer, year: FullYear, figures: Sequence[Figure]
-) -> tuple[YearFields, int, frozenset[str]]:
-    """What a row derived from figures of a full year says of them; the day it is seen from; its sources."""
+) -> tuple[YearFields, frozenset[str]]:
+    """The fields of a row that is derived from figures of a full year, and its sources."""
     reports = [report for figure in figures for report in figure.reports]
     provenance, sources = filed(reports)
     fields = YearFields(
@@ -82,12 +83,12 @@ def year_fields(
         available_at=date.fromordinal(max(report.available for report in reports)),
         **provenance,
     )
-    return fields, max(figure.stands_from for figure in figures), sources
+    return fields, sources
 
 
-def years_back(years: list[FullYear], year: FullYear) -> Iterator[FullYear]:
+def years_back(years: IssuerYearList, year: FullYear) -> Iterator[FullYear]:
     """A year and those before it without a gap, the newest first."""
     earlier: FullYear | None = year
-    while earlier is not None and earlier.has_durations:
+    while earlier is not None and earlier.lasting_from < FOREVER:
         yield earlier
-        earlier = year_before(years, earlier)
+        earlier = years.before(earlier)

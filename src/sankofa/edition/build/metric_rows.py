@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
-from sankofa.derive.metrics.derive import Derived, Value
+from sankofa.derive.metrics.derive import Derived, LaterChange, Value
 from sankofa.derive.metrics.figures import Figure, Part
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import UNDATED
@@ -46,7 +46,9 @@ class Standings(msgspec.Struct, frozen=True, array_like=True):
     shown: bytes
     """What the days show of each metric: its number, the first day and the state, by metric and day."""
     identity_conflicts: int = 0
-    """How many routes were passed over because they contradict an identity of their filing."""
+    """How many routes were passed over because a figure of their filing contradicts them."""
+    changes: list[tuple[int, int, bytes]] = []
+    """Where a later filing is why there is no value: metric, first day, and what it changed, as JSON."""
 
     def stretches(self) -> Iterator["Shown"]:
         """What the days show, each stretch until the next of its metric."""
@@ -88,12 +90,26 @@ def standings(derived: Derived) -> Standings:
             [
                 word
                 for number, history in enumerate(derived.histories)
-                for first, _, state in history
-                for word in (number, first, state)
+                for one in history
+                for word in (number, one.first, one.state)
             ],
         ).tobytes(),
         identity_conflicts=derived.identity_conflicts,
+        changes=[
+            (number, one.first, _encode([_changed(change) for change in one.changes]))
+            for number, history in enumerate(derived.histories)
+            for one in history
+            if one.changes
+        ],
     )
+
+
+def _changed(change: LaterChange) -> dict[str, str | None]:
+    return {
+        "concept": change.concept,
+        "period_end": iso_day(change.end),
+        "available_at": iso_day(change.day) if change.day else None,
+    }
 
 
 class CoverageSteps(msgspec.Struct, frozen=True, array_like=True):

@@ -8,9 +8,8 @@ from decimal import Decimal
 import msgspec
 
 from sankofa.derive.metrics.contract import metrics, slugs
-from sankofa.derive.metrics.derive import Derived, Value
+from sankofa.derive.metrics.derive import Derived, Stretch, Value
 from sankofa.derive.metrics.figures import Figure, Part
-from sankofa.derive.metrics.standing import Stretch
 from sankofa.edition.build.metric_rows import (
     Standings,
     coverage,
@@ -93,7 +92,7 @@ def random_values(chance: random.Random) -> list[Value]:
                 Part(concept, Decimal(chance.choice(NUMBERS)), chance.randrange(1, 4), report)
                 for concept in chance.sample(CONCEPTS, chance.randrange(1, 4))
             )
-            figures[name, end] = Figure(Decimal(1), end, 0, 0, 0, parts)
+            figures[name, end] = Figure(Decimal(1), end, 0, parts)
     values = []
     for metric in metrics():
         names = metric.forms[-1].inputs
@@ -157,7 +156,7 @@ def test_stretches_last_until_the_next_of_their_metric() -> None:
     histories[2] = [Stretch(0, FOREVER, State.INPUT_ABSENT)]
     found = standings(Derived([], histories))
     assert [(n, (first, until, state)) for n, first, until, state in found.stretches()] == [
-        (number, stretch) for number, history in enumerate(histories) for stretch in history
+        (number, stretch[:3]) for number, history in enumerate(histories) for stretch in history
     ]
 
 

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from sankofa.derive.metrics.contract import metrics, slugs
-from sankofa.derive.metrics.derive import Value
-from sankofa.derive.metrics.standing import Stretch
+from sankofa.derive.metrics.derive import Stretch, Value
 from sankofa.edition.build.metric_rows import Standings
 from sankofa.edition.build.screen_index import ScreenIndex, SegmentBuilder
 from sankofa.edition.format.screen_index import AS_OF, SCREEN, SCREEN_RANGES

@@ -61,8 +61,8 @@ def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
     A year and factor without a value has no row. Ordered by service_id, period_end descending and metric.
     """
     rows = []
-    for year, metric, value, inputs in current_values(issuer.years, FACTORS):
-        fields, seen_from, sources = year_fields(issuer, year, [figure for _, figure in inputs])
+    for year, metric, value, inputs, since in current_values(issuer.years, FACTORS):
+        fields, sources = year_fields(issuer, year, [figure for _, figure in inputs])
         row = FundamentalsFactorsRow(**fields, metric=metric.slug, value=value)
-        rows.append(Observation(row, year.end, seen_from, sources))
+        rows.append(Observation(row, year.end, since, sources))
     yield from sorted(rows, key=lambda o: -o.day)  # within a year they come by metric

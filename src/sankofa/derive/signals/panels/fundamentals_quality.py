@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import Inputs, current_values
 from sankofa.derive.metrics.figures import Figure
-from sankofa.derive.metrics.full_years import FullYear
+from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
 from sankofa.derive.rounding import rounded_root
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
@@ -44,6 +44,7 @@ class FundamentalsQualityRow(PanelRow, frozen=True, kw_only=True):
 class _Value(NamedTuple):
     value: Decimal
     inputs: Inputs
+    since: int
 
 
 @issuer_panel(
@@ -63,14 +64,14 @@ def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
     """
     years = issuer.years
     values: dict[int, dict[str, _Value]] = {}
-    for year, metric, value, inputs in current_values(years, _METRICS):
-        values.setdefault(year.end, {})[metric.slug] = _Value(value, inputs)
-    for year in reversed(years):
+    for year, metric, value, inputs, since in current_values(years, _METRICS):
+        values.setdefault(year.end, {})[metric.slug] = _Value(value, inputs, since)
+    for year in reversed(years.published):
         yield from _observed(issuer, years, year, values)
 
 
 def _observed(
-    issuer: Issuer, years: list[FullYear], year: FullYear, values: dict[int, dict[str, _Value]]
+    issuer: Issuer, years: IssuerYearList, year: FullYear, values: dict[int, dict[str, _Value]]
 ) -> Iterator[Observation]:
     this_year = values.get(year.end, {})
     margins = []
@@ -86,7 +87,7 @@ def _observed(
     figures: list[Figure] = [figure for value in used for _, figure in value.inputs]
     if not figures:
         return
-    fields, seen_from, sources = year_fields(issuer, year, figures)
+    fields, sources = year_fields(issuer, year, figures)
     row = FundamentalsQualityRow(
         **fields,
         accruals_ratio=accruals.value if accruals else None,
@@ -94,7 +95,7 @@ def _observed(
         margin_volatility=volatility,
         margin_years=len(margins),
     )
-    yield Observation(row, year.end, seen_from, sources)
+    yield Observation(row, year.end, max(value.since for value in used), sources)
 
 
 def _exact(inputs: Inputs) -> Fraction:

@@ -1,12 +1,13 @@
 """Persistence: for how many years in a row an issuer made a profit, and grew."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from typing import Annotated, Literal
 
 from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.derive import unchanged_since
 from sankofa.derive.metrics.figures import Figure
-from sankofa.derive.metrics.full_years import FullYear, both_years, year_before
+from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
 from sankofa.model.field_docs import doc
@@ -33,8 +34,8 @@ class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/issuer-persistence"
 
 
-_YearResult = tuple[bool, list[Figure]]
-"""Whether a year was a good one, and the figures that say so."""
+_YearResult = tuple[bool, list[Figure], int]
+"""Whether a year was a good one, the figures that say so, and the day since which they are the same."""
 
 
 @issuer_panel(
@@ -56,50 +57,66 @@ def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     service_id, then period_end descending.
     """
     years = issuer.years
-    for year in reversed(years):
+    for year in reversed(years.published):
         yield from _observed(issuer, years, year)
 
 
-def _observed(issuer: Issuer, years: list[FullYear], year: FullYear) -> Iterator[Observation]:
+def _observed(issuer: Issuer, years: IssuerYearList, year: FullYear) -> Iterator[Observation]:
     consecutive = list(years_back(years, year))
-    profit, profit_figures = _in_a_row(map(_profit, consecutive))
-    growth, growth_figures = _in_a_row(
-        [_growth(earlier, year_before(years, earlier)) for earlier in consecutive]
-    )
+    profit, profit_figures, profit_since = _in_a_row(_result(years, one, _profit) for one in consecutive)
+    growth, growth_figures, growth_since = _in_a_row(_result(years, one, _growth) for one in consecutive)
     figures = profit_figures + growth_figures
     if not figures:
         return
-    fields, seen_from, sources = year_fields(issuer, year, figures)
+    fields, sources = year_fields(issuer, year, figures)
     row = IssuerPersistenceRow(
         **fields, years_held=len(consecutive), profit_years=profit, revenue_growth_years=growth
     )
-    yield Observation(row, year.end, seen_from, sources)
+    yield Observation(row, year.end, max(profit_since, growth_since), sources)
 
 
-def _in_a_row(years: Iterable[_YearResult | None]) -> tuple[int | None, list[Figure]]:
-    """How many good years there are from the first on, and their figures; None where the first is unknown."""
+def _in_a_row(years: Iterable[_YearResult | None]) -> tuple[int | None, list[Figure], int]:
+    """How many good years there are from the first on, their figures, and since when they are the same.
+
+    None where the first year is not told.
+    """
     count: int | None = None
     figures: list[Figure] = []
+    since = 0
     for year in years:
         if year is None:
             break
-        good, used = year
+        good, used, unchanged = year
         figures += used
+        since = max(since, unchanged)
         count = (count or 0) + good
         if not good:
             break
-    return count, figures
+    return count, figures, since
 
 
-def _profit(year: FullYear) -> _YearResult | None:
-    for figures in year.figures.values():
-        if profit := figures.get("profit"):
-            return profit.value > 0, [profit]
-    return None
+def _result(
+    years: IssuerYearList, year: FullYear, read: Callable[[YearOnDay], tuple[bool, list[Figure]] | None]
+) -> _YearResult | None:
+    now = years.on(year)
+    result = read(now) if now else None
+    if result is None:
+        return None
+    good, figures = result
+
+    def same(day: int) -> bool:
+        then = years.on(year, day)
+        known = read(then) if then else None
+        return known is not None and all(a.same_as(b) for a, b in zip(figures, known[1], strict=True))
+
+    return good, figures, unchanged_since(years.days(year), same)
 
 
-def _growth(year: FullYear, before: FullYear | None) -> _YearResult | None:
-    for money in year.figures if before else ():
-        if before and (pair := both_years(year, before, money, "revenue")):
-            return pair[0].value > pair[1].value, list(pair)
-    return None
+def _profit(year: YearOnDay) -> tuple[bool, list[Figure]] | None:
+    profit = year.lines.figure("profit")
+    return (profit.value > 0, [profit]) if profit else None
+
+
+def _growth(year: YearOnDay) -> tuple[bool, list[Figure]] | None:
+    pair = year.both("revenue")
+    return (pair[0].value > pair[1].value, list(pair)) if pair else None

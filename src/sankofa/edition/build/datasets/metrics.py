@@ -1,7 +1,7 @@
 """Derived values: by service_id, and in the order of their size.
 
 - `metrics`: the values of an issuer, ordered by metric, each seen on the days on which it stands;
-- `omitted`: of an issuer, per metric and day, why there is no value;
+- `omitted`: for an issuer, metric and day, why there is no value, and which later figures are the cause;
 - `screen`, `screen-ranges`: the index of `format.screen_index`, which leads to the rows of `metrics`.
 """
 
@@ -11,6 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, PreparedKeyRows, dataset
@@ -26,6 +27,7 @@ from sankofa.model.rows import MetricsRow
 
 _read = msgspec.msgpack.Decoder(tuple[PreparedRows, Standings]).decode
 _write = msgspec.msgpack.Encoder().encode
+_OMITTED_ROW = b'{"metric":"%b","reason":"%b","changes":%b}'
 
 
 @issuer_part(METRICS)
@@ -49,9 +51,21 @@ def metrics(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedK
 def omitted(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     for entity in some:
         if part := context.issuers.part(METRICS, entity.service_id):
+            listed = _read(part)[1]
+            changes = {(number, first): changed for number, first, changed in listed.changes}
             entries = [
-                Entry(REASONS[State(one.state)].encode(), one.first, one.until, tag=one.number)
-                for one in _read(part)[1].stretches()
+                Entry(
+                    _OMITTED_ROW
+                    % (
+                        slugs()[one.number].encode(),
+                        REASONS[State(one.state)].encode(),
+                        changes.get((one.number, one.first), b"[]"),
+                    ),
+                    one.first,
+                    one.until,
+                    tag=one.number,
+                )
+                for one in listed.stretches()
                 if one.state != State.STANDS
             ]
             if entries:

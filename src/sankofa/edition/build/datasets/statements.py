@@ -58,7 +58,10 @@ def _entries(issuer: Issuer) -> list[Entry]:
     ordered: list[tuple[tuple[object, ...], Entry]] = []
     for one in statement_figures(issuer):
         row = fact_row(issuer, one.identity, one.vintage, one.line_item)
-        encoded = b'%b,"alternatives":%d}' % (wire.encode(row)[:-1], one.alternatives)
+        if one.turned is not None:
+            row = msgspec.structs.replace(row, value_reported=one.turned)
+        marks = b"true" if one.turned is not None else b"false"
+        encoded = b'%b,"alternatives":%d,"sign_turned":%b}' % (wire.encode(row)[:-1], one.alternatives, marks)
         tag = TAGS[row.period_type]
         entry = Entry(encoded, one.first, one.until, _MODES[one.line_item], tag)
         order = (-ordinal(one.identity[2]), row.period_type, _PLACE[one.line_item], one.first)

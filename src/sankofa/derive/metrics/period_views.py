@@ -1,0 +1,240 @@
+"""What the filings public by a day report of one period: the only thing that routes are decided by.
+
+A view holds the latest vintage of every figure known by its day, and for each filing which of these it
+reports. It lasts until a later filing reports something new. So whatever is derived from a view is a function
+of the filings public by its day, and nothing filed later can reach it.
+
+Filings are looked at in the order of publication, those of one day by document. A filing all of whose figures
+an earlier filing has too adds nothing and is left out. A filing counts for those of its figures that no later
+filing restated.
+"""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
+
+from sankofa.derive.metrics.figures import Fact
+from sankofa.derive.metrics.identities import check_identities
+from sankofa.derive.metrics.lines import Lines
+from sankofa.ledger.reports import Report
+from sankofa.model.countries import currency
+from sankofa.model.vintages import in_order
+
+_Key = tuple[str, str, str]
+"""Concept, unit, and start of the period (empty for an instant)."""
+_Event = tuple[int, str, _Key, Fact | None]
+"""The day of publication and the document of a report, the figure, and what it is then (None: not known)."""
+_ASSETS = frozenset(("assets", "us-gaap:Assets", "ifrs-full:Assets"))
+_STANDARDS = ("us-gaap", "ifrs-full")
+
+
+class ReportedFigure(NamedTuple):
+    """Every report of one figure of a period."""
+
+    concept: str
+    unit: str
+    start: str
+    reports: Sequence[Report]
+    named_on: Container[int]
+    """The days of publication on which the period bore the name asked about, by what was known then."""
+
+
+class StatementBasis(NamedTuple):
+    """The accounting standard and the currency that a statement column is in."""
+
+    standard: str
+    """`us-gaap` or `ifrs-full`; empty where no figure names one."""
+    money: str
+
+
+class PeriodView:
+    """A period as known from a day on, until the next view."""
+
+    def __init__(
+        self, end: int, day: int, facts: Mapping[_Key, Fact], filings: list[set[_Key]], basis: StatementBasis
+    ) -> None:
+        self.end = end
+        self.day = day
+        self.basis = basis
+        """Those of the latest filing that reports the period's assets."""
+        self.facts = facts
+        self._filings = filings
+        self._lines: dict[StatementBasis, Lines] = {}
+        self._keys: dict[StatementBasis, dict[str, _Key]] = {}
+
+    def lines(self, basis: StatementBasis | None = None) -> Lines:
+        """The line items in one standard and currency; by default those of the view."""
+        basis = basis or self.basis
+        lines = self._lines.get(basis)
+        if lines is None:
+            lines = self._lines[basis] = self._in_basis(basis)
+        return lines
+
+    def bases(self) -> set[StatementBasis]:
+        """Every standard and currency that figures are reported in."""
+        pairs = {(standard(concept), currency_of(unit)) for concept, unit, _ in self.facts}
+        return {StatementBasis(*pair) for pair in pairs if pair[1]}
+
+    def _in_basis(self, basis: StatementBasis) -> Lines:
+        chosen = self._chosen(basis)
+        keys = set(chosen.values())
+        filings = _distinct([filing & keys for filing in self._filings])
+        facts = {concept: self.facts[key] for concept, key in chosen.items()}
+        lines = Lines(facts, [frozenset(key[0] for key in filing) for filing in filings], self.end)
+        check_identities(lines)
+        return lines
+
+    def key(self, concept: str) -> _Key:
+        """The figure of a concept that the line items of the view are from."""
+        return self._chosen(self.basis)[concept]
+
+    def _chosen(self, basis: StatementBasis) -> dict[str, _Key]:
+        """By concept, the figure in a standard and currency, durations all of one length."""
+        if basis in self._keys:
+            return self._keys[basis]
+        allowed = [key for key in self.facts if _fits(key, basis)]
+        spans = Counter(start for _, _, start in allowed if start)
+        span = min(spans, key=lambda start: (-spans[start], start), default="")
+        chosen: dict[str, _Key] = {}
+        # A filer may tag one concept as a duration and, by mistake, as an instant: the duration counts.
+        for key in sorted(allowed, key=lambda key: (not key[2], key[1] != basis.money, key)):
+            if key[2] in ("", span):
+                chosen.setdefault(key[0], key)
+        self._keys[basis] = chosen
+        return chosen
+
+
+class History:
+    """Every view of a period, the earliest first."""
+
+    def __init__(self, end: int, reported: Iterable[ReportedFigure]) -> None:
+        self.views = _views(end, reported)
+        self.days = [view.day for view in self.views]
+
+    def on(self, day: int) -> PeriodView | None:
+        """The view of a day; None where nothing was known."""
+        number = bisect_right(self.days, day)
+        return self.views[number - 1] if number else None
+
+
+@lru_cache(maxsize=65536)
+def standard(concept: str) -> str:
+    """The accounting standard that a concept belongs to; empty where it belongs to none."""
+    prefix = concept.partition(":")[0]
+    return prefix if prefix in _STANDARDS else ""
+
+
+@lru_cache(maxsize=4096)
+def currency_of(unit: str) -> str:
+    """The currency of a unit, per share included; empty where it is not money."""
+    return currency(unit.partition("/")[0]) or ""
+
+
+def _fits(key: _Key, basis: StatementBasis) -> bool:
+    concept, unit, _ = key
+    return standard(concept) in ("", basis.standard) and currency_of(unit) in ("", basis.money)
+
+
+def _views(end: int, reported: Iterable[ReportedFigure]) -> list[PeriodView]:
+    events: defaultdict[int, list[_Event]] = defaultdict(list)
+    for one in reported:
+        for day, document, fact in _changes(one):
+            events[max(day, end)].append((day, document, (one.concept, one.unit, one.start), fact))
+    views: list[PeriodView] = []
+    facts: dict[_Key, Fact] = {}
+    filings: dict[str, set[_Key]] = {}
+    with_assets: dict[str, None] = {}
+    """The filings that reported assets, the latest last."""
+    basis = StatementBasis("", "")
+    for day in sorted(events):
+        changed, touched = False, set[str]()
+        for _, document, key, fact in sorted(events[day], key=itemgetter(0, 1)):
+            before = facts.get(key)
+            if before is not fact:
+                changed = True
+                if before is not None:
+                    for filing in filings.values():
+                        filing.discard(key)
+            if fact is None:
+                facts.pop(key, None)
+                continue
+            facts[key] = fact
+            filings.setdefault(document, set()).add(key)
+            touched.add(document)
+            if key[0] in _ASSETS:
+                with_assets.pop(document, None)
+                with_assets[document] = None
+        basis = _basis(facts, [filings[document] for document in with_assets])
+        if changed or basis != views[-1].basis or _adds(filings, touched):
+            distinct = [set(filing) for filing in _distinct(filings.values())]
+            views.append(PeriodView(end, day, dict(facts), distinct, basis))
+    return views
+
+
+def _changes(one: ReportedFigure) -> Iterable[tuple[int, str, Fact | None]]:
+    """By day and document, what is known of a figure.
+
+    A figure counts from a report on whose day the period bore its name. A balance that was first reported
+    under another name counts from the report that repeats it under this one: the first balance sheet of a new
+    issuer is of a day that only the full year after it shows to be a year-end.
+    """
+    value: str | None = None
+    vintage, fact, named = 0, None, False
+    for report in in_order(one.reports):
+        if report.value != value:
+            value = report.value
+            vintage += 1
+            if fact is not None:
+                fact = None
+                yield report.available, report.document, None
+            named = report.available in one.named_on
+        elif not one.start:
+            named = report.available in one.named_on
+        if fact is None and value is not None and named:
+            fact = Fact(vintage, Decimal(value), report)
+        if fact is not None:
+            yield report.available, report.document, fact
+
+
+def _adds(filings: Mapping[str, set[_Key]], touched: Iterable[str]) -> bool:
+    """Whether one of these filings has figures together that no other filing has."""
+    return any(
+        not any(filings[document] <= filing for other, filing in filings.items() if other != document)
+        for document in touched
+    )
+
+
+def _distinct(filings: Iterable[set[_Key]]) -> list[set[_Key]]:
+    """Those that have something which no earlier one has."""
+    distinct: list[set[_Key]] = []
+    for filing in filings:
+        if filing and not any(filing <= earlier for earlier in distinct):
+            distinct.append(filing)
+    return distinct
+
+
+def _basis(facts: Mapping[_Key, Fact], with_assets: Sequence[set[_Key]]) -> StatementBasis:
+    """The standard and currency of the latest filing that reports assets.
+
+    Where it reports them in several, those that more of its figures of the period are in; where no filing
+    reports assets, those that most figures of the period are in; of equally many the first by name.
+    """
+    keys: Iterable[_Key] = facts
+    assets: list[_Key] = []
+    for filing in reversed(with_assets):
+        if assets := [key for key in filing if key[0] in _ASSETS]:
+            keys = filing
+            break
+    moneys = {currency_of(unit) for _, unit, _ in assets or keys} - {""}
+    counts = Counter(currency_of(unit) for _, unit, _ in keys)
+    money = min(moneys, key=lambda m: (-counts[m], m), default="")
+    standards = {standard(concept) for concept, unit, _ in assets if currency_of(unit) == money} - {""}
+    held = Counter(standard(concept) for concept, unit, _ in keys if currency_of(unit) == money)
+    if not standards:
+        held = Counter(standard(concept) for concept, unit, _ in facts if currency_of(unit) == money)
+        standards = held.keys() - {""}
+    return StatementBasis(min(standards, key=lambda s: (-held[s], s), default=""), money)
