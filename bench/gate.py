@@ -3,11 +3,14 @@
     python bench/gate.py [folder of labelled names]
 
 The folder holds `paraguay_suppliers_labelled.csv` and `probablepeople-labelled/`; without one, only the
-speed is measured, on the names of the tests. rigour and cleanco are compared where they are installed.
+speed is measured, on the names of the tests. Where `ocds/` stands beside it, what is cut from the free text
+of its releases is printed, and how much of what is planted there is found. rigour and cleanco are compared
+where they are installed.
 """
 
 import csv
 import importlib
+import json
 import re
 import sys
 import time
@@ -17,6 +20,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from sankofa.model.folding import composed
+from sankofa.model.ocds.fields import free_fields
+from sankofa.model.ocds.redaction import Secrets
 from sankofa.model.organisations import org_evidence
 
 OWN = Path(__file__).parent.parent / "tests" / "unit" / "model" / "organisation_names.toml"
@@ -26,6 +32,16 @@ CLEAR_FORM = re.compile(
     re.IGNORECASE,
 )
 ROUNDS = 5
+PLANTED = (
+    ("Contact person: Zqthemba Khoza; cell 0825551234", "Zqthemba"),
+    ("Enquiries: S. Zqzulu, Tel: 011 555 0000.", "Zqzulu"),
+    ("Evaluation by Dr A. Zqpillay", "Zqpillay"),
+    ("Veuillez contacter M. Zqkouassi Yao au 07 07 12 34 56", "Zqkouassi"),
+    ("Pessoa de contacto: João de Zqsouza, +258 84 300 1234", "Zqsouza"),
+    ("Wasiliana na Bw. Zqjuma Hamisi kwa simu 0712 345 678", "Zqjuma"),
+    ("call 0825551234", "0825551234"),
+    ("fax +234 803 123 4567", "803 123"),
+)
 
 
 class Labelled(NamedTuple):
@@ -88,6 +104,38 @@ def report(title: str, gate: Callable[[str], object], rows: list[Labelled]) -> N
             print(f"  {source:<22}{label:<20}{served:>6} of {len(names):>5}  {served / len(names):7.2%}")
 
 
+def free_texts(value: object, field: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, str) and (field in free_fields() or field.rpartition("_")[0] in free_fields()):
+        yield field, value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from free_texts(inner, field)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if "contact" not in key.lower():
+                yield from free_texts(inner, key)
+
+
+def report_free_text(folder: Path) -> None:
+    """Both sides: what is cut from real texts as they are, and from the same with a contact planted."""
+    found: set[tuple[str, str]] = set()
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            found.update(free_texts(json.loads(path.read_bytes())))
+        except ValueError:
+            continue
+    secrets, changed, missed = Secrets(), [], 0
+    for field, text in sorted(found):
+        address = field in ("streetAddress", "locality", "region")
+        cut = secrets.cut(text, address=address)
+        if cut != composed(text):
+            changed.append(f"  {field}: {' '.join(cut.split())[:150]}")
+        missed += sum(token in secrets.cut(f"{text[:200]}. {plant}") for plant, token in PLANTED)
+    print(f"\nfree text: {len(found):,} real texts, {len(changed)} changed:", *changed, sep="\n")
+    total = len(found) * len(PLANTED)
+    print(f"planted contacts: {total - missed:,} of {total:,} cut ({(total - missed) / max(total, 1):.2%})")
+
+
 def main() -> None:
     began = time.perf_counter()
     org_evidence("Sample (Pty) Ltd")
@@ -95,6 +143,7 @@ def main() -> None:
     if len(sys.argv) < 2:
         print(f"{rate(org_evidence, own_names()):,.0f} names/s on one core (half of them served)")
         return
+    report_free_text(Path(sys.argv[1]).parent / "ocds")
     rows = list(labelled(Path(sys.argv[1])))
     report("the gate", org_evidence, rows)
     for title, gate in peers():

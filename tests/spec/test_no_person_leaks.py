@@ -66,7 +66,7 @@ def world(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
     said = ""
     for path in files:
         done = desk.command("ingest", "portal-za", path)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == int(path.name == "broken.jsonl"), done.stderr  # no row of it is accepted
         said += done.stdout + done.stderr
     done = desk.command("publish")
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ _ISSUED: Final = re.compile(r"DC[0-9A-Fa-f]+\Z")
 _KINDS: Final = (
     ("lei", re.compile(r"[A-Z0-9]{18}[0-9]{2}")),
     ("isin", re.compile(r"[A-Z]{2}[A-Z0-9]{9}[0-9]")),
-    ("ticker", re.compile(r"[A-Z0-9]+:\S+")),
+    ("ticker", re.compile(r"\A[A-Z0-9]+:\S+")),
 )
 
 

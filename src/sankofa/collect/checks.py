@@ -16,7 +16,7 @@ import httpx
 from sankofa.collect.errors import ReplyRefused
 
 _HTML: Final = re.compile(
-    rb"\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+    rb"\s*+(?><!--.*?-->\s*+)*+<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 _LOGIN: Final = re.compile(r"/(login|log-in|signin|sign-in|sso|auth|account/login)\b", re.IGNORECASE)
 _DIGEST: Final = re.compile(r"(sha-256|sha-512|md5)=:?([A-Za-z0-9+/_-]+={0,2}):?", re.IGNORECASE)

@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 _NAME: Final = re.compile(r"(?:us-gaap|ifrs-full|dei|srt):[A-Z][A-Za-z0-9]*|[a-z][a-z0-9_]*")
-_TERM: Final = re.compile(r"\s*([+-]?)\s*([\w:-]+)")
+_TERM: Final = re.compile(r"\s*+([+-]?)\s*+([\w:-]+)")
 _FIELDS: Final = frozenset(
     ("take", "members", "of", "unless", "at_least", "confirm", "served", "since", "why")
 )
@@ -258,7 +258,7 @@ def _sum(text: str, where: str, also: str = "") -> Sum:
     terms: list[Term] = []
     rest = text.strip()
     while rest:
-        if also and (match := re.match(r"\s*([+-]?)\s*(\$)", rest)):
+        if also and (match := re.match(r"\s*+([+-]?)\s*+(\$)", rest)):
             pass
         elif not (match := _TERM.match(rest)):
             raise ValueError(f"{where}: cannot read {rest!r}")

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.model.folding import composed, fold_in_place
-from sankofa.model.ocds.redaction import CUT, Secrets, may_name_a_person
+from sankofa.model.ocds.contact_words import may_name_a_person
+from sankofa.model.ocds.redaction import CUT, Secrets
 
 NAME = "Thandiwe Mokoena-Dube"
 

@@ -47,7 +47,7 @@ NamedObject = tuple[dict[str, Json], str]
 class Walk:
     """What cleaning one release collects on the way."""
 
-    __slots__ = ("faults", "lists", "organisations", "personal", "unplaced")
+    __slots__ = ("faults", "lists", "organisations", "personal", "texts", "unplaced")
 
     def __init__(self) -> None:
         self.faults: list[tuple[str, str]] = []
@@ -55,6 +55,8 @@ class Walk:
         self.lists: list[list[Json]] = []
         self.personal: list[str] = []
         """Texts of fields about people: what they say must not be repeated elsewhere."""
+        self.texts: list[str] = []
+        """What may be free text: that of free fields, and whatever has blanks."""
         self.unplaced: list[str] = []
         """Names of parties where OCDS has none: people among them must not be named elsewhere either."""
 
@@ -71,6 +73,15 @@ def release_cleaner() -> Cleaner:
         for field, kind in fields.items():
             specs[name][field] = _cleaner(kind, specs)
     return _object(specs["Release"])
+
+
+@cache
+def free_fields() -> frozenset[str]:
+    """The names of the fields that hold free text."""
+    tables = tomllib.loads(files("sankofa.model.ocds").joinpath("fields.toml").read_text("utf-8"))
+    return frozenset(
+        name for fields in tables.values() for name, kind in fields.items() if kind in ("text", ["text"])
+    )
 
 
 def _cleaner(kind: str | list[str], specs: dict[str, dict[str, Cleaner]]) -> Cleaner:
@@ -91,8 +102,10 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
             cleaner = _gather if _PERSONAL.search(key) else _leave_out
             if cleaner is _leave_out and _OF_PARTIES.search(key):
                 cleaner = _gather_names
-        elif cleaner is _text or cleaner is _identifier:
+        elif cleaner is _text:
             cleaner = None
+        elif cleaner is _code:
+            cleaner = _identifier  # the same where it is a string, as nearly all are
         if len(learned) < _LEARNED:
             learned[key] = cleaner
         return cleaner
@@ -104,13 +117,17 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
             return None
         cleaned: dict[str, Json] = value.copy()
         before = len(faults)
+        texts = walk.texts
         for key, inner in value.items():
             try:
                 cleaner = learned[key]
             except KeyError:
                 cleaner = learn(key)
-            if cleaner is None:
-                if type(inner) is not str and inner is not None:
+            if cleaner is None or cleaner is _identifier:
+                if type(inner) is str:
+                    if cleaner is None or " " in inner:
+                        texts.append(inner)
+                elif inner is not None:
                     cleaned[key] = fields.get(key, _text)(inner, walk, key)
             elif cleaner is _leave_out:
                 del cleaned[key]
@@ -159,11 +176,15 @@ def _gather_names(value: Json, walk: Walk, name: str) -> Json:
 def _translates(fields: dict[str, Cleaner], key: str) -> bool:
     """Whether it is a text in another language, `title_fr`: kept like the field itself."""
     base, _, language = key.rpartition("_")
-    return fields.get(base) is _text and base not in _UNTRANSLATED and _LANGUAGE.match(language) is not None
+    return (
+        fields.get(base) in (_text, _code)
+        and base not in _UNTRANSLATED
+        and _LANGUAGE.match(language) is not None
+    )
 
 
 def _array(of: Cleaner, organisations: bool) -> Cleaner:
-    texts = of is _text
+    texts = of is _text or of is _code
 
     def clean(value: Json, walk: Walk, name: str) -> Json:
         if type(value) is not list:
@@ -172,6 +193,7 @@ def _array(of: Cleaner, organisations: bool) -> Cleaner:
                 return None
             value = [value] if value else []  # some portals write a list of one without its brackets
         if texts and _TEXTS.issuperset(map(type, value)):
+            walk.texts += value if of is _text else [text for text in value if " " in text]
             return value
         cleaned_items = []
         faults = walk.faults
@@ -210,6 +232,10 @@ def _text(value: Json, walk: Walk, name: str) -> Json:
         return str(value)
     walk.faults.append((name, "expected text"))
     return None
+
+
+def _code(value: Json, walk: Walk, name: str) -> Json:
+    return _text(value, walk, name)
 
 
 def _identifier(value: Json, walk: Walk, name: str) -> Json:
@@ -277,7 +303,10 @@ def _date(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _scalar(value: Json, walk: Walk, name: str) -> Json:
-    if type(value) is str or type(value) is bool:
+    if type(value) is str:
+        walk.texts.append(value)
+        return value
+    if type(value) is bool:
         return value
     return _number(value, walk, name)
 
@@ -290,8 +319,8 @@ def _numbers(value: Json, walk: Walk, name: str) -> Json:
 
 _SCALARS: Final[dict[str, Cleaner]] = {
     "text": _text,
-    "code": _text,
-    "url": _text,
+    "code": _code,
+    "url": _code,
     "id": _identifier,
     "date": _date,
     "number": _number,

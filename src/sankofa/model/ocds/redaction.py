@@ -1,10 +1,10 @@
-"""Free text that repeats what was withheld: the words go, the rest of the text stays (contract: GATE-4).
+"""Free text that repeats what was withheld, or names somebody: the words go, the rest stays (GATE-4, GATE-8).
 
-A name is recognised by its words in any order, at least two of them side by side, one of which may be an
-initial; by one word alone where the name has only one, where a title stands before it, or where it is
+A withheld name is recognised by its words in any order, at least two of them side by side, one of which may
+be an initial; by one word alone where the name has only one, where a title stands before it, or where it is
 written as a name is and is no ordinary word; an address only as it was written, and a number of nine digits
-or more however it is grouped, with its country code or without. Addresses of e-mail, and whoever is called Mr
-or Mrs or is to be written to (`c/o`), are cut whether anything was withheld or not.
+or more however it is grouped, with its country code or without. `contacts` finds the people whom a text
+names outright, `telephones` the numbers: they are cut whether anything was withheld or not.
 """
 
 import re
@@ -15,6 +15,9 @@ from typing import Any, Final
 
 from sankofa.model.countries import country_names
 from sankofa.model.folding import composed, fold_in_place
+from sankofa.model.ocds.contact_words import may_name_a_person
+from sankofa.model.ocds.contacts import persons
+from sankofa.model.ocds.fields import free_fields
 from sankofa.model.ocds.name_runs import LEAST_SINGLE, PARTICLES, TITLES, WORD, Name, Token, runs
 from sankofa.model.ocds.secret_index import LiteralIndex, NameIndex
 from sankofa.model.organisations.tables import tables
@@ -22,16 +25,9 @@ from sankofa.model.organisations.tables import tables
 CUT: Final = "[withheld]"
 
 _ADDRESS = re.compile(r"(?:https?:|ftp:|//|www\.)", re.IGNORECASE)
+_ADDRESS_FIELDS: Final = frozenset({"streetAddress", "locality", "region", "countryName"})
 _ENCODED = re.compile(r"%[0-9a-f]{2}|&(?:[a-z]{2,8}|#x?[0-9a-f]{1,6});")
 """What stands for a blank in addresses and in HTML: `%20`, `&nbsp;`."""
-_EMAIL = re.compile(r"[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+")
-_COURTESY = re.compile(
-    r"(?<!\w)(?:(?:M(?:rs?|s|iss|me|lle)\b\.?|M(?:RS?|S)\.)\s+|[cC]/[oO]\b[\s:.]*)"
-    r"(?=[^\W\d_])"
-)
-_NAME_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*\.?\s*")
-_MISTER = re.compile(r"M(?:rs?|s|iss|me|lle|RS?|S)[\s.\\]")
-_CARE_OF = re.compile(r"/[oO](?!\w)")
 _NUMBER = re.compile(r"[0-9](?:[\s().-]{0,3}[0-9]){8,}")
 _BETWEEN_DIGITS: Final = r"[\s().-]{0,3}"
 _OF_A_NUMBER: Final = 9
@@ -86,7 +82,7 @@ class Secrets:
             self.add(text)
 
     def spare(self, name: str) -> None:
-        """Do not cut single words of this organisation's name: it is served anyway."""
+        """Do not cut single words of this name, an organisation's or a place's: it is served anyway."""
         self._public.update(WORD.findall(fold_in_place(name)))
 
     def may_repeat(self, text: str) -> bool:
@@ -105,34 +101,41 @@ class Secrets:
 
     def repeats(self, text: str) -> bool:
         """Whether a text does repeat a secret."""
-        return (may_name_a_person(text) or self.may_repeat(text)) and any(
-            True for _ in self._spans(composed(text))
+        named = may_name_a_person(text)
+        return (named or self.may_repeat(text)) and any(
+            True for _ in self._spans(composed(text), named=named, numbers=False)
         )
 
-    def cut(self, text: str) -> str:
-        """The text with every secret in it replaced by `CUT`."""
-        likely = self._letters or may_name_a_person(text) or self.may_repeat(text)
+    def cut(self, text: str, *, numbers: bool = True, address: bool = False) -> str:
+        """The text with every secret in it, and everybody it names, replaced by `CUT`.
+
+        `numbers`: telephone numbers too, as in free text; a code or an identifier is none. `address`: streets
+        are called after people, title and all.
+        """
+        named = may_name_a_person(text)
+        likely = self._letters or named or self.may_repeat(text)
         text = composed(text)
         if not likely:
             return text
         parts: list[str] = []
         behind = 0
-        for start, end in self._spans(text):
+        for start, end in self._spans(text, named=named, numbers=numbers, address=address):
             parts += (text[behind:start], CUT)
             behind = end
         return "".join((*parts, text[behind:]))
 
-    def cut_all(self, value: Any, spared: Set[int]) -> Any:
+    def cut_all(self, value: Any, spared: Set[int], field: str = "") -> Any:
         """Cut every text in a JSON value; `spared` are the objects (by id) whose own name stays."""
         if type(value) is str:
-            redacted = self.cut(value)
+            free = " " in value or field in free_fields() or field.rpartition("_")[0] in free_fields()
+            redacted = self.cut(value, numbers=free, address=field in _ADDRESS_FIELDS)
             return None if redacted != value and _ADDRESS.match(value) else redacted
         if type(value) is list:
-            return [self.cut_all(inner, spared) for inner in value]
+            return [self.cut_all(inner, spared, field) for inner in value]
         if type(value) is dict:
             whole = id(value) in spared
             return {
-                key: inner if whole and key == "name" else self.cut_all(inner, spared)
+                key: inner if whole and key == "name" else self.cut_all(inner, spared, key)
                 for key, inner in value.items()
             }
         return value
@@ -142,9 +145,14 @@ class Secrets:
         """Whether there are so many that each text is looked up in an index of them."""
         return len(self._names) + len(self._literals) > _MANY
 
-    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        spans = [match.span() for match in _EMAIL.finditer(text)] if "@" in text else []
-        spans += self._addressed(text)
+    def _spans(
+        self, text: str, *, named: bool, numbers: bool, address: bool = False
+    ) -> Iterator[tuple[int, int]]:
+        spans = (
+            list(persons(text, _ordinary(), self._public, numbers=numbers, address=address)) if named else []
+        )
+        if not self:
+            return _joined(spans)
         folded = fold_in_place(text)
         for digits in self._numbers_in(folded):
             spans += (match.span() for match in _number(digits).finditer(folded))
@@ -191,23 +199,6 @@ class Secrets:
         candidates = (match.group() + match.group(1) for match in _GROUPED.finditer(folded))
         return {_NO_DIGIT.sub("", digits) for digits in candidates} & self._numbers
 
-    def _addressed(self, text: str) -> Iterator[tuple[int, int]]:
-        """The names after `Mr` or `c/o`: up to a word that is an ordinary one, or an organisation's."""
-        end = 0
-        for mark in _COURTESY.finditer(text):
-            if mark.end() < end:  # within the last one, and would end with it
-                continue
-            start = end = mark.end()
-            while word := _NAME_WORD.match(text, end):
-                plain = fold_in_place(word.group().rstrip(" .\t\n"))
-                if plain in _ordinary() or plain in self._public:
-                    break
-                if _is_small(text[end]) and plain not in PARTICLES:
-                    break
-                end = word.end()
-            if end > start:
-                yield start, start + len(text[start:end].rstrip())
-
     def _alone(self, text: str, tokens: list[Token], known: Set[str]) -> frozenset[str]:
         """The words of a name that identify it on their own in this text."""
         names = {
@@ -219,11 +210,6 @@ class Secrets:
             and _proper(text, span[0])
         }
         return frozenset(names - _ordinary())
-
-
-def may_name_a_person(text: str) -> bool:
-    """Whether a text may name a person, whatever was withheld: a quick test that never misses one."""
-    return "@" in text or bool(_MISTER.search(text) or _CARE_OF.search(text))
 
 
 def _proper(text: str, start: int) -> bool:

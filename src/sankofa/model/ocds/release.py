@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
 from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
-from sankofa.model.ocds.redaction import Secrets, may_name_a_person
+from sankofa.model.ocds.redaction import Secrets
 from sankofa.model.text import fit, one_line
 
 _LONGEST_ID = 400  # what every engine can hold in an index
@@ -86,10 +87,17 @@ def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> C
             secrets.add_contact(text)
     body = encode(release)
     category = portal_category if type(portal_category) is str else None
-    written = f"{body.decode()} {category or ''}"
-    if may_name_a_person(written) or (secrets and secrets.may_repeat(written)):
+    walk.texts.append(category or "")
+    if (
+        b"@" in body
+        or may_name_a_person("\n".join(walk.texts))
+        or (secrets and secrets.may_repeat(f"{body.decode()} {category or ''}"))
+    ):
         for party in parties.served:
             secrets.spare(party.organisation.name)
+        for organisation, _ in walk.organisations:  # only those that are served have an address left
+            for place in map((organisation.get("address") or {}).get, ("locality", "region", "countryName")):
+                secrets.spare(place or "")
         ocid, release_id = (
             f"{secrets.cut(name)}-{token(name)}" if secrets.repeats(name) else name
             for name in (ocid, release_id)

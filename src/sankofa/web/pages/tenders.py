@@ -17,7 +17,7 @@ _WALKED_AT_ONCE: Final = 200
 _MOST_CHANGES: Final = 40
 _LONGEST_HEADING: Final = 140
 _LONGEST_BELOW: Final = 220
-_WORDS: Final = re.compile(r"[^\W\d_]{3,}\s+[^\W\d_]{2,}")
+_WORDS: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{3,}+\s++[^\W\d_]{2}")
 """Two words in a row: a title without them is a reference number."""
 _COMPARED: Final = (
     "title",

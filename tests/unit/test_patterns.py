@@ -1,0 +1,73 @@
+"""Every regular expression of the package reads any text in linear time (contract: ING-14)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sankofa.model import registers
+from sankofa.model.ocds.redaction import _number
+from sankofa.model.ocds.telephones import _plans
+from sankofa.model.organisations.names import _spelling
+from sankofa.operations.keywords import whole_match
+from sankofa.sources import alfred
+from sankofa.web.view import _pattern
+from tests.patterns import Used, growth, patterns
+
+
+def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
+    """Patterns that functions make of their arguments."""
+    examples: dict[tuple[str, str], list[re.Pattern[Any]]] = {
+        ("ledger/generations.py", "columns_of"): [],  # of our own schema, never of outside text
+        ("model/ocds/redaction.py", "_number"): [_number("825551234")],
+        ("model/ocds/telephones.py", "_plans"): [
+            *_plans().by_code.values(),
+            _plans().national,
+            _plans().word_before,
+        ],
+        ("model/organisations/names.py", "_spelling"): [_spelling(("pty", "ltd")), _spelling(("s.a.",))],
+        ("model/organisations/reading.py", "parts"): [re.compile(r"(?<!\w)a/s(?!\w)")],
+        ("model/organisations/tables.py", "registers"): [],  # called with no argument: held like any other
+        ("model/registers.py", "_compiled"): [
+            pattern
+            for register in registers._registers().values()
+            for rules in (register.numbers, *register.under.values())
+            for pattern, _ in rules
+        ],
+        ("operations/keywords.py", "whole_match"): [whole_match("^[0-9a-f]{64}$")],
+        ("sources/alfred.py", "_family"): [re.compile(pattern) for _, pattern in alfred._FAMILIES],
+        ("web/view.py", "_pattern"): [_pattern("/docs/{name*}"), _pattern("/company/{service_id}/{page}")],
+    }
+    found = examples.get((file, function))
+    return None if found is None else iter(found)
+
+
+@pytest.mark.rule("ING-14")
+def test_the_work_of_every_pattern_grows_with_its_input_and_no_faster() -> None:
+    used = {(each.pattern, each.anywhere): each for each in patterns(built)}
+    assert len(used) > 100
+    slow = [
+        f"{each.where}: {each.pattern.pattern!r}: {how}" for each in used.values() if (how := growth(each))
+    ]
+    assert slow == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"[\w.]+@\w+",
+        r"\s*([+-]?)\s*x",
+        r"(a|a)*b",
+        r"(?:[A-Z ]{2,12} )*B",
+        rb"\s*(<!--.*?-->\s*)*<html",
+        r"(?:\w+\s?)+\Z",
+    ],
+)
+def test_a_pattern_that_backtracks_is_found(pattern: str | bytes) -> None:
+    assert growth(Used("here", re.compile(pattern), True))
+
+
+@pytest.mark.parametrize("pattern", [r"(?<!\w)\w++@", r"[a-z]{1,20}\Z", r"\d+", rb"(?<!a)a*+b"])
+def test_a_pattern_that_does_not_backtrack_is_not(pattern: str | bytes) -> None:
+    assert growth(Used("here", re.compile(pattern), True)) is None
