@@ -24,8 +24,8 @@ _MOST: Final = 5
 _LONGEST: Final = 64
 MacroCode = Literal["series", "indicator"]
 _OTHER_MODE: Final[dict[MacroCode, str]] = {
-    "series": "an annual indicator: pass `country` too for what was known on a day, or pass it as "
-    "`indicator`, without `as_of`, for today's table.",
+    "series": "an annual indicator: pass it as `indicator`, without `as_of`; or pass `country` too for what "
+    "was known on a day.",
     "indicator": "a series: pass it as `series`.",
 }
 """What a code is that is not of the kind of the parameter it was given as."""
