@@ -81,12 +81,14 @@ def _rates(said: Said) -> str:
 
 
 def _alfred(said: Said) -> str:
+    """The frequency is told from the dates, so some are always there."""
     end = "9999-12-31"
+    told = [("2025-01-15", f"2024-{month:02}-01", "1") for month in (9, 10, 11, 12)]
+    told += [(f"2025-0{5 + v}-01", f"2025-0{i + 1}-01", f"{i}.{v}") for i, v in said.items()]
     rows = [
-        {"realtime_start": f"2025-0{5 + v}-01", "realtime_end": end, "date": f"2025-0{i + 1}-01",
-         "value": f"{i}.{v}"}
-        for i, v in said.items()
-    ]  # fmt: skip
+        {"realtime_start": start, "realtime_end": end, "date": day, "value": value}
+        for start, day, value in told
+    ]
     whole = {"realtime_start": "1776-07-04", "realtime_end": end, "units": "lin", "output_type": 1}
     return json.dumps(whole | {"file_type": "json", "count": len(rows), "observations": rows})
 

@@ -1,6 +1,7 @@
 """Whatever is ingested and withdrawn, in whatever order: the edition is that of a HOME that never had it."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -84,6 +85,10 @@ class Desk:
         with self._clock():
             return publishing.publish_edition(self.settings)
 
+    def replay_differences(self) -> list[str]:
+        with self._clock():
+            return replaying.replay_vault(self.settings, None).differences
+
     def files(self) -> dict[int, tuple[str, str, str]]:
         """By number, the files that are valid: instant, name and digest."""
         with publishing.open_ledger(self.settings) as ledger:
@@ -93,7 +98,8 @@ class Desk:
 
     @contextmanager
     def _clock(self) -> Iterator[None]:
-        with mock.patch.object(publishing, "now", return_value=self.now):
+        home = {"SANKOFA_HOME": str(self.settings.home)}  # where inline reports look for taxonomies
+        with mock.patch.object(publishing, "now", return_value=self.now), mock.patch.dict(os.environ, home):
             yield
 
 
@@ -190,8 +196,7 @@ def check(adapter: str, history: list[Step]) -> None:
             fresh.now = at
             fresh.ingest(SOURCE, name, what)
         assert shown(desk.publish()) == shown(fresh.publish())
-        replayed = replaying.replay_vault(desk.settings, None)
-        assert not replayed.differences
+        assert not desk.replay_differences()
 
 
 @pytest.mark.rule("ING-9", "PUB-1")

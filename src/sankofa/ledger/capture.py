@@ -75,6 +75,10 @@ def holds_record(session: LedgerRows, subject: str) -> bool:
 class CleanedCopy(Protocol):
     """Writes down what is taken from a file, once nothing in it names a person."""
 
+    def fact(self, fact: Fact) -> None: ...
+
+    def link(self, link: IdentifierLink) -> None: ...
+
     def entity(self, record: EntityRecord, profile: bytes) -> None:
         """`profile` is that of the record as JSON."""
 
@@ -164,6 +168,8 @@ class Capture:
         if subject in self.persons:
             self.withhold()
             return
+        if self.cleaned_copy is not None:
+            self.cleaned_copy.fact(fact)
         self._facts.append(
             (
                 subject, concept, unit, end, start, available, document, value, confidence,
@@ -192,6 +198,8 @@ class Capture:
         if link.subject in self.persons or link.identifier in self.persons:
             self.withhold()
             return
+        if self.cleaned_copy is not None:
+            self.cleaned_copy.link(link)
         effective = self.observed_at
         row = (link.identifier, self.source_id, effective, link.subject, link.location, self.id)
         self._links.append(row)

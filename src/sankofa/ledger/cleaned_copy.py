@@ -1,7 +1,7 @@
 """What was taken from a file whose bytes are not kept: enough to take it again after a withdrawal.
 
-Everything in it has passed the gate: cleaned releases, records of organisations, keyed hashes of persons. One
-line of JSON for each; the last has the name of the file and what was counted.
+Everything in it has passed the gate: cleaned releases, records, facts and identifiers of organisations, keyed
+hashes of persons. One line of JSON for each; the last has the name of the file and what was counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,15 +14,17 @@ import msgspec
 
 from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.tenders import CleanedRelease, ReleaseIngester
-from sankofa.model.records import EntityRecord
+from sankofa.model.records import EntityRecord, Fact, IdentifierLink
 from sankofa.sources.base import Limits, adapters
 from sankofa.sources.registry import Source
 from sankofa.vault.objects import LineWriter
 from sankofa.vault.store import Vault
 
-_ENTITY, _PERSON, _RELEASE, _END = "e", "p", "r", "."
+_FACT, _LINK, _ENTITY, _PERSON, _RELEASE, _END = "f", "l", "e", "p", "r", "."
 _encode = msgspec.json.Encoder().encode
 _kind = msgspec.json.Decoder(tuple[str, msgspec.Raw]).decode
+_fact = msgspec.json.Decoder(Fact).decode
+_link = msgspec.json.Decoder(IdentifierLink).decode
 _entity = msgspec.json.Decoder(EntityRecord).decode
 _release = msgspec.json.Decoder(CleanedRelease).decode
 _text = msgspec.json.Decoder(str).decode
@@ -34,6 +36,12 @@ class CleanedCopyWriter:
 
     def __init__(self, writer: LineWriter) -> None:
         self._writer = writer
+
+    def fact(self, fact: Fact) -> None:
+        self._write(_FACT, fact)
+
+    def link(self, link: IdentifierLink) -> None:
+        self._write(_LINK, link)
 
     def entity(self, record: EntityRecord, profile: bytes) -> None:
         subject, effective, _, incidental = record
@@ -77,6 +85,10 @@ def take_again(capture: Capture, lines: Iterable[bytes], now: datetime, limits: 
         kind, content = _kind(line)
         if kind == _ENTITY:
             capture.entity(_entity(content))
+        elif kind == _FACT:
+            capture.fact(_fact(content))
+        elif kind == _LINK:
+            capture.link(_link(content))
         elif kind == _PERSON:
             capture.withhold_hashed(_text(content))
         elif kind == _RELEASE:

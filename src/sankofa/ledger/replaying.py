@@ -31,17 +31,17 @@ class VaultFiles:
         self._limits = limits
         self._held = vault.held()
         self._rows = {
-            event.sha256: event
+            (event.sha256, event.capture): event
             for event in vault.events()
             if isinstance(event, Received) and event.source == source.id and event.rows_sha256
         }
 
-    def holds(self, sha256: str) -> bool:
-        return sha256 in self._held or sha256 in self._rows
+    def holds(self, file: FileOfSource) -> bool:
+        return file.content_sha256 in self._held or (file.content_sha256, file.number) in self._rows
 
     def read(self, capture: Capture, file: FileOfSource) -> None:
         if file.content_sha256 not in self._held:
-            lines = self._vault.rows(self._rows[file.content_sha256])
+            lines = self._vault.rows(self._rows[file.content_sha256, file.number])
             take_again(capture, lines, datetime.fromisoformat(file.observed_at), self._limits)
             return
         take_file(self._vault, self._held[file.content_sha256], capture, self._source, self._limits, file)

@@ -48,7 +48,7 @@ class FileOfSource(NamedTuple):
 class ReadsAgain(Protocol):
     """Where the bytes of a source's files are held."""
 
-    def holds(self, sha256: str) -> bool: ...
+    def holds(self, file: FileOfSource) -> bool: ...
 
     def read(self, capture: Capture, file: FileOfSource) -> None:
         """Take everything that the file says, as on the day it was observed."""
@@ -162,7 +162,7 @@ class _Again:
         # An unchanged file gave no row, so nothing depends on it.
         first = min((file.number for file in chosen if file.counts), default=None)
         later = [file for file in numbers if first is not None and file.number > first]
-        read = [f for f in later if bytes_of is not None and bytes_of.holds(f.content_sha256)]
+        read = [f for f in later if bytes_of is not None and bytes_of.holds(f)]
         missing = {*later}.difference(read)
         self._copy({file: n for file, n in numbers.items() if file in missing or file not in later})
         for file in read:

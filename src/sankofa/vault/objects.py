@@ -68,9 +68,12 @@ class Objects:
     def path(self, sha256: str, *, encrypted: bool) -> Path:
         return self._folder / sha256[:2] / f"{sha256}.{'enc' if encrypted else 'zst'}"
 
-    def rows_path(self, sha256: str, source_id: str) -> Path:
-        """What was taken from a file of a source after the gate, where the file itself is not kept."""
-        return self._folder / sha256[:2] / f"{sha256}.{source_id}.rows"
+    def rows_path(self, sha256: str, source_id: str, number: int) -> Path:
+        """What was taken from a file of a source after the gate, where the file itself is not kept.
+
+        `number` is its number in the ledger: the same bytes under another name give other rows.
+        """
+        return self._folder / sha256[:2] / f"{sha256}.{source_id}.{number}.rows"
 
     def rows_draft(self) -> Path:
         """A file of its own to write rows to, to be given to `put_rows` or removed."""
@@ -78,9 +81,9 @@ class Objects:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder / f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}"
 
-    def put_rows(self, draft: Path, sha256: str, source_id: str) -> str:
+    def put_rows(self, draft: Path, sha256: str, source_id: str, number: int) -> str:
         """Keep what was written to a draft; its SHA-256 as it is stored."""
-        target = self.rows_path(sha256, source_id)
+        target = self.rows_path(sha256, source_id, number)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             with draft.open("rb") as stream:

@@ -100,7 +100,7 @@ class Vault:
             else:
                 changes = {"kept": "hash", "file": ""}
                 if rows is not None:
-                    stored = self._objects.put_rows(rows, received.sha256, received.source)
+                    stored = self._objects.put_rows(rows, received.sha256, received.source, received.capture)
                     changes["rows_sha256"] = stored
             self._journal.append(msgspec.structs.replace(received, **changes))
 
@@ -140,7 +140,7 @@ class Vault:
 
     def rows(self, received: Received) -> Iterator[bytes]:
         """The lines that were kept in the place of a file. Raises ObjectDamaged."""
-        path = self._objects.rows_path(received.sha256, received.source)
+        path = self._objects.rows_path(received.sha256, received.source, received.capture)
         try:
             if self._objects.stored_digest(path) != received.rows_sha256:
                 raise ObjectDamaged("has other rows than were kept")
@@ -194,18 +194,19 @@ class Vault:
         dropped = {event.sha256 for event in events if isinstance(event, Dropped)}
         checked: dict[tuple[str, str], int] = {}
         unreadable = 0
-        # The rows of a file that came again are those of the last time.
-        rows = {(e.sha256, e.source): e for e in events if isinstance(e, Received) and e.rows_sha256}
         for event in events:
             if not isinstance(event, Received) or event.sha256 in dropped:
                 continue
-            kind = event.kept if event.kept != "hash" else event.rows_sha256 and f"rows of {event.source}"
+            kind = (
+                event.kept
+                if event.kept != "hash"
+                else event.rows_sha256 and f"rows {event.capture} of {event.source}"
+            )
             if not kind or (event.sha256, kind) in checked:
                 continue
             try:
                 if event.kept == "hash":
-                    lines = self.rows(rows[event.sha256, event.source])
-                    checked[event.sha256, kind] = sum(len(line) + 1 for line in lines)
+                    checked[event.sha256, kind] = sum(len(line) + 1 for line in self.rows(event))
                     continue
                 readable = event.kept == "bytes" or self._objects.has_key
                 unreadable += not readable
