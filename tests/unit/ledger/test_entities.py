@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date
-from itertools import permutations
+from itertools import count, permutations
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,8 @@ LEI = "lei:999900SAMPLEZA000189"
 OTHER_LEI = "lei:999900SAMPLENG000126"
 NUMBER = "registry:ZA-CIPC:1994/001"
 TICKER = "ticker:JSE:TST"
+
+_DIGESTS = count()
 
 
 @pytest.fixture
@@ -35,8 +37,9 @@ def figure(subject: str) -> Fact:
 
 
 def take(desk: Desk, *records: EntityRecord | Fact, source: str = "s") -> None:
+    """Each time another file."""
     ledger = desk.ledger()
-    with ledger.capture(source, "synthetic", "file", "0") as capture:
+    with ledger.capture(source, "synthetic", "file", str(next(_DIGESTS))) as capture:
         for record in records:
             if isinstance(record, Fact):
                 capture.fact(record)
