@@ -48,6 +48,8 @@ Imeandaliwa na Mwl. {Neema Mushi}
 للاتصال: {أحمد محمد علي} هاتف {٠١٠١٢٣٤٥٦٧٨}
 يرجى الاتصال بالسيد {محمد الأمين} على الرقم {0912345678}
 السيدة {فاطمة الزهراء بن علي}
+Project manager - {Naledi Pandor}
+Contact Mr\u00a0{Zulu} on {082\u2013555\u20131234}, tel:\u00a0{011\u00a0555\u00a00000}
 Write to {somebody.else@example.org} or {a.b (at) c.co.za}
 """
 

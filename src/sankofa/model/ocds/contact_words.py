@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
@@ -11,11 +12,11 @@ from sankofa.model.organisations.tables import tables
 
 WORD = re.compile(r"(?<!\w)[^\W\d_]/[^\W\d_](?!\w)|[^\W\d_\u00aa\u00ba]+(?:['\u2019\u02bc-][^\W\d_]+)*+|\d+")
 _ARABIC_PREFIXES: Final = ("", "\u0628", "\u0648", "\u0641")
-_BYTES: Final = bytes(
-    ord("0") if chr(code).isdigit() and code < 128 else code if code > 127 or chr(code).isalpha() else 32
-    for code in range(256)
-)
+_WORDS: Final = bytes(code | 32 if chr(code).isalpha() else 32 for code in range(128)) + bytes([32]) * 128
+_DIGITS: Final = bytes(48 if 48 <= code < 58 else 32 for code in range(256))
+_BETWEEN_DIGITS: Final = bytes(code for code in range(256) if not (code < 128 and chr(code).isalnum()))
 _DIGITS_IN_A_ROW: Final = b"0" * 6
+_LETTERS = re.compile(r"[^\W\d_]+")
 _OTHER_DIGITS = re.compile("[\u0660-\u0669\u06f0-\u06f9]")
 
 
@@ -30,7 +31,8 @@ class Vocabulary(NamedTuple):
     plain: frozenset[str]
     joiners: frozenset[str]
     of_streets: frozenset[str]
-    hints: frozenset[bytes]
+    hints: frozenset[str | bytes]
+    """The longest word of each phrase, as text and as bytes."""
     names: frozenset[str]
 
 
@@ -48,7 +50,6 @@ def vocabulary() -> Vocabulary:
     by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for phrase in sorted(phrases, key=len, reverse=True):
         by_first.setdefault(phrase[0], []).append((phrase, phrases[phrase]))
-    rarest = (max(re.split(r"['/-]", " ".join(phrase).replace(" ", "-")), key=len) for phrase in phrases)
     return Vocabulary(
         by_first,
         frozenset(_phrases(table["dotted_titles"])),
@@ -59,13 +60,18 @@ def vocabulary() -> Vocabulary:
         _folded(table["plain"]),
         _folded(table["joiners"]),
         _folded(table["of_streets"]),
-        frozenset(word.encode() for word in rarest),
+        _hints(phrases),
         tables().names,
     )
 
 
 def _folded(text: str) -> frozenset[str]:
     return frozenset(fold_in_place(text).split())
+
+
+def _hints(phrases: Iterable[tuple[str, ...]]) -> frozenset[str | bytes]:
+    longest = {max(_LETTERS.findall(" ".join(phrase)), key=len) for phrase in phrases}
+    return frozenset([*longest, *(word.encode() for word in longest)])
 
 
 def _phrases(text: str) -> list[tuple[str, ...]]:
@@ -87,14 +93,15 @@ def has_address(text: str) -> bool:
 
 
 def has_hint(text: str) -> bool:
-    """Whether a text has a title or a word of a phrase before which or after which people are named."""
-    folded = text if text.isascii() else fold_in_place(text)
-    spaced = folded.encode().lower().translate(_BYTES)
-    return not vocabulary().hints.isdisjoint(spaced.split())
+    """Whether a text has a title, or a word of a phrase after which people are named."""
+    words: Iterable[str | bytes] = (
+        text.encode().translate(_WORDS).split() if text.isascii() else _LETTERS.findall(fold_in_place(text))
+    )
+    return not vocabulary().hints.isdisjoint(words)
 
 
 def has_digits(text: str) -> bool:
     """Whether a text has as many digits in a row, whatever parts them, as the shortest telephone number."""
     if not text.isascii() and _OTHER_DIGITS.search(text):
         return True
-    return _DIGITS_IN_A_ROW in text.encode().translate(_BYTES).replace(b" ", b"")
+    return _DIGITS_IN_A_ROW in text.encode().translate(_DIGITS, _BETWEEN_DIGITS)

@@ -212,6 +212,13 @@ class Secrets:
         return frozenset(names - _ordinary())
 
 
+def names_somebody(text: str) -> bool:
+    """Whether a text names a person outright, whatever was withheld."""
+    return may_name_a_person(text) and any(
+        True for _ in persons(composed(text), _ordinary(), frozenset(), numbers=True)
+    )
+
+
 def _proper(text: str, start: int) -> bool:
     """Whether a word is written as a name is; in a text without capitals every word may be one."""
     return not _is_small(text[start]) or (" " in text and text.islower())

@@ -13,7 +13,7 @@ import msgspec
 from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
 from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
-from sankofa.model.ocds.redaction import Secrets
+from sankofa.model.ocds.redaction import Secrets, names_somebody
 from sankofa.model.text import fit, one_line
 
 _LONGEST_ID = 400  # what every engine can hold in an index
@@ -90,7 +90,7 @@ def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> C
     walk.texts.append(category or "")
     if (
         b"@" in body
-        or may_name_a_person("\n".join(walk.texts))
+        or (may_name_a_person("\n".join(walk.texts)) and any(map(names_somebody, walk.texts)))
         or (secrets and secrets.may_repeat(f"{body.decode()} {category or ''}"))
     ):
         for party in parties.served:
