@@ -127,8 +127,10 @@ def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
     assert current(node) == editions[0]
     sign_again(home / "editions", home, current=editions[1], editions=older.editions)
     target = home / "editions" / editions[1] / file
-    if target.is_dir():
-        target = max(target.iterdir(), key=lambda path: path.stat().st_size)
+    if target.is_dir():  # the largest file that the node does not have yet
+        had = {path.read_bytes() for path in (home / "editions" / editions[0] / file).iterdir()}
+        new = [path for path in target.iterdir() if path.read_bytes() not in had]
+        target = max(new, key=lambda path: path.stat().st_size)
     content = target.read_bytes()
     target.chmod(0o600)
     for damaged in (content[: len(content) // 2], content[:-1] + bytes([content[-1] ^ 1])):
