@@ -98,7 +98,9 @@ def releases_in(path: Path) -> set[Triple] | None:
             return None
     elif not isinstance(value, list):
         return None
-    return {key for release in unpacked(value) if (key := triple(release))}
+    rows = list(unpacked(value))
+    usable = {key for release in rows if (key := triple(release))}
+    return usable if usable or not rows else None  # a file without one accepted row is refused
 
 
 def documents(text: str) -> Any:
@@ -190,7 +192,7 @@ def test_rejects_name_a_file_that_was_read_a_place_and_a_reason(real: Real) -> N
     names = {Path(path).name for taken in real.taken.values() for path in taken.releases}
     assert real.rejects
     for row in real.rejects:
-        assert set(row) == {"file", "position", "reason"}
+        assert set(row) == {"file", "position", "reason", "count"}
         assert Path(row["file"]).name in names or "[withheld]" in row["file"]
         assert row["position"]
         assert row["reason"]
