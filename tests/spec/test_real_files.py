@@ -111,6 +111,7 @@ def served(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Liv
     """From links to the files of the edition, which nobody writes to."""
     home = tmp_path_factory.mktemp("served") / "home"
     shutil.copytree(real.home / "editions", home / "editions", copy_function=os.link)
+    os.link(real.home / "edition-key", home / "edition-key")
     with LiveServer(home) as server:
         yield server
 
