@@ -96,8 +96,8 @@ def test_few_issuers_among_many_organisations_are_ranked(starter_server: LiveSer
     ranked = rows(starter_server, "/v1/screen?metric=net_margin&as_of=2021-06-30&limit=3")
     assert [(row["rank"], row["value"], row["legal_name"]) for row in ranked] == [
         (1, 0.3758748256, "B2Gold Corp."),
-        (2, 0.2525649487, "CALEDONIA MINING CORPORATION PLC"),
-        (3, 0.2403722671, "Sibanye Stillwater Limited"),
+        (2, 0.2617111005, "RANDGOLD RESOURCES LTD"),
+        (3, 0.2525649487, "CALEDONIA MINING CORPORATION PLC"),
     ]
 
 

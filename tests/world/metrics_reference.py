@@ -8,7 +8,7 @@ in the same vintages, by the same routes, the day shows the value.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -288,9 +288,23 @@ def _forms(slug: str) -> list[tuple[set[str], Callable[[Table], tuple[Fraction, 
 def used_concepts() -> frozenset[str]:
     """Every name that takes part in anything the two files say."""
     names = set(said()["items"])
-    for text in re.findall(r'"([^"]*)"', repr(said()).replace("'", '"')):
+    for text in _texts(said()):
         names.update(name.lstrip("-") for name in re.findall(r"[\w-]+:\w+", text))
     return frozenset(names)
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Every text in the files, names included, without what only explains."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for name, inner in data.items():
+            yield name
+            if name != "why":
+                yield from _texts(inner)
+    elif isinstance(data, list):
+        for inner in data:
+            yield from _texts(inner)
 
 
 @cache

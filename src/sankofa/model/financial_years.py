@@ -81,11 +81,6 @@ class KnownYears:
         """The years that were known on a day."""
         return self._years[: bisect_right(self._days, day)]
 
-    @property
-    def first(self) -> list[Year]:
-        """The years that became known on the first day any did."""
-        return self.known_by(self._days[0]) if self._days else []
-
 
 class FullYears(KnownYears):
     """Full years, without trailing twelve months that end on another day than the financial year.
@@ -97,6 +92,7 @@ class FullYears(KnownYears):
     a stray year, of a fraction of the figures of another one within a year or a few days of it, is none.
 
     A year known only by rounded dates is left out where an exact year-end is close to it: they are one year.
+    Rounding is a fault of the source and not what the filing says, so here the exact date may come later.
     """
 
     def __init__(self, durations: Sequence[tuple[YearEvidence, int]]) -> None:

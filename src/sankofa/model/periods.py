@@ -2,9 +2,9 @@
 
 A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year comes
 from the full-year durations it reported (`model.financial_years`). A period has one name in every answer: the
-one that the years evidenced on the day of its first figure give it. So a past view stays reproducible. Only a
-period older than all such evidence borrows the first that came later. Twelve months are a full year only
-where they end on an evidenced year-end.
+one that the years evidenced on the day of its first figure give it. So a past view stays reproducible. A
+period that nothing public by then tells the year of is `other`. Twelve months are a full year only where they
+end on an evidenced year-end.
 """
 
 import calendar
@@ -69,16 +69,20 @@ class IssuerYears:
                 self._lasting[e.end].append(e)
         rows = sorted(durations, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
         years = FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
-        # Where no full year is reported: what the template itself declares, and last the half-years
-        # and nine months, which begin with the year.
+        # Where no full year is reported: what the template itself declares, then the half-years and nine
+        # months, which begin with the year, and last the quarters that begin after a balance sheet.
         declared = [
             (e.known, None, max(1, round(e.end - _HINT_QUARTERS[e.declared] * QUARTER)))
             for e in rows
             if e.declared in _HINT_QUARTERS
         ]
         begun = [e for e in rows if e.start and months_of(e.start, e.end) in (6, 9)]
-        cumulative = [(e.known, None, max(1, eve)) for e, eve in _year_ends_before(begun, years)]
-        self._evidence = (years, KnownYears(declared), KnownYears(cumulative))
+        opened = [e for e in rows if e.start and self._opens_with_a_balance_sheet(e)]
+        cumulative, compared = (
+            KnownYears((e.known, None, max(1, eve)) for e, eve in _year_ends_before(kind, years))
+            for kind in (begun, opened)
+        )
+        self._evidence = (years, KnownYears(declared), cumulative, compared)
         ends = {int(end % YEAR) for kind in self._evidence for end in kind.ends}
         reach = range(-_INSTANT_TOLERANCE - 2, _INSTANT_TOLERANCE + 3)  # two more, for what the year rounds
         near = {int((end + step) % YEAR) for end in ends for step in reach}
@@ -108,17 +112,12 @@ class IssuerYears:
             period = self._periods[key] = self._name(*key)
         return period
 
-    def evidenced_by(self, day: int) -> bool:
-        """Whether anything public by a day tells when a year of the issuer ends."""
-        return any(kind.known_by(day) for kind in self._evidence)
-
     def _year_ends_known_on(self, known: int) -> "_YearEnds":
-        """The year-ends by the best evidence known on a day; by the first to come where there was none."""
+        """The year-ends by the best evidence known on a day."""
         year_ends = self._known.get(known)
         if year_ends is None:
-            best = [years for kind in self._evidence if (years := kind.known_by(known))]
-            best = best or [kind.first for kind in self._evidence if kind.first]
-            year_ends = self._known[known] = _YearEnds(best[0] if best else [])
+            best = (years for kind in self._evidence if (years := kind.known_by(known)))
+            year_ends = self._known[known] = _YearEnds(next(best, []))
         return year_ends
 
     def _name(self, start: int | None, end: int, known: int, rounded: bool) -> Period:
@@ -169,6 +168,16 @@ class IssuerYears:
         if ends:
             return ends.get(day, 0) * DWARFED > max(ends.values())
         return year_ends.quarters_from_a_year_end(day)
+
+    def _opens_with_a_balance_sheet(self, quarter: YearEvidence) -> bool:
+        """Whether the report of a quarter compares with the balance sheet of the day before it.
+
+        A quarterly report does so with that of the last year-end, and with no other.
+        """
+        start, end = quarter.start or 0, quarter.end
+        eve = self._instants.get(start - 1, ())
+        same_report = [e for e in eve if e.known == quarter.known and e.facts >= _BALANCE_SHEET]
+        return months_of(start, end) == 3 and bool(same_report)
 
     def _figures(self, day: int, known: int) -> int:
         """The most figures for an instant that any one day brought, counting only days up to `known`."""

@@ -296,8 +296,24 @@ def test_what_the_template_declares_to_be_trailing_tells_no_year() -> None:
             told("2021-08-01", "2021-01-01", "2021-06-30", 1),
         ]
     )
-    assert named(issuer, "2020-04-01", "2021-03-31", "2021-05-01") == ("TTM", 2021)
+    assert named(issuer, "2020-04-01", "2021-03-31", "2021-05-01") == ("TTM", None)
     assert named(issuer, "", "2020-12-31", "2021-08-01") == ("FY", 2020)
+
+
+def test_no_later_filing_names_a_period() -> None:
+    quarter = told("2010-11-02", "2010-07-01", "2010-09-30", 30)
+    annual = told("2011-08-22", "2010-06-27", "2011-06-25", 80)
+    for evidence in ([quarter], [quarter, annual]):
+        assert named(IssuerYears(evidence), "2010-07-01", "2010-09-30", "2010-11-02") == ("other", None)
+
+
+def test_a_quarter_that_opens_with_a_balance_sheet_is_the_first_of_its_year() -> None:
+    ends = ("2010-06-30", "2010-09-30")
+    balances = [YearEvidence(on("2010-11-02"), None, on(end), facts=30) for end in ends]
+    issuer = IssuerYears([*balances, told("2010-11-02", "2010-07-01", "2010-09-30", 35)])
+    assert named(issuer, "2010-07-01", "2010-09-30", "2010-11-02") == ("Q1", 2011)
+    assert named(issuer, "", "2010-09-30", "2010-11-02") == ("Q1", 2011)
+    assert named(issuer, "", "2010-06-30", "2010-11-02") == ("FY", 2010)
 
 
 def test_a_rounded_year_is_none_beside_a_real_one() -> None:
@@ -306,7 +322,7 @@ def test_a_rounded_year_is_none_beside_a_real_one() -> None:
     for evidence in ([rounded, real], [real, rounded]):
         issuer = IssuerYears(evidence)
         assert issuer.name(real.start, real.end, real.known) == ("FY", 2009)
-        assert issuer.name(rounded.start, rounded.end, rounded.known, rounded=True) == ("TTM", 2009)
+        assert issuer.name(rounded.start, rounded.end, rounded.known, rounded=True).period_type == "TTM"
         assert issuer.name(None, rounded.end, real.known, rounded=True) == ("other", 2009)
     alone = IssuerYears([rounded])
     assert alone.name(rounded.start, rounded.end, rounded.known, rounded=True) == ("FY", 2009)

@@ -31,12 +31,7 @@ class YearEnds:
         if days is None:
             possible = start is not None or self.names.can_end_a_year(end)
             reported = self._reported.get(period, ()) if possible else ()
-            names = self.names
-            days = {
-                known
-                for known in reported
-                if names.evidenced_by(known) and names.name_by(start, end, known).period_type == "FY"
-            }
+            days = {known for known in reported if self.names.name_by(start, end, known).period_type == "FY"}
             self._full[period] = days
         return days
 
