@@ -192,9 +192,9 @@ def test_rejects_name_a_file_that_was_read_a_place_and_a_reason(real: Real) -> N
     names = {Path(path).name for taken in real.taken.values() for path in taken.releases}
     assert real.rejects
     for row in real.rejects:
-        assert set(row) == {"file", "position", "reason", "count"}
+        assert row.keys() - {"count"} == {"file", "position", "reason"}
         assert Path(row["file"]).name in names or "[withheld]" in row["file"]
-        assert row["position"]
+        assert row["position"] or row["count"] > 0  # after 1,000 lines of a file each reason is only counted
         assert row["reason"]
 
 

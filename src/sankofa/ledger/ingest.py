@@ -132,7 +132,7 @@ def ingest(
         summary.counts.add(counts)
         if not counts.read and source.adapter not in _MAY_BE_EMPTY:
             summary.empty.append(path.name)
-        elif counts.read and not counts.accepted:
+        elif counts.rejected and counts.accepted == counts.skipped:
             summary.failures.append(f"{path.name}: not one of its {counts.read} rows was accepted")
     summary.rejects = rejects.close()
     return summary
