@@ -76,13 +76,17 @@ def test_a_missing_column_is_named_as_missing_and_a_workbook_as_what_it_is(
     assert refused.returncode == 1
     assert "the required column value is missing" in refused.stderr
     assert "'amount'" in refused.stderr
-    book = tmp_path / "figures.xlsx"
+    old = tmp_path / "figures.xls"
+    old.write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512))
+    refused = run(source, "ingest", "own", old)
+    assert refused.returncode == 1
+    assert "figures.xls: an Excel workbook of the old form (xls), or one with a password" in refused.stderr
+    book = tmp_path / "figures.ods"
     with zipfile.ZipFile(book, "w") as archive:
-        archive.writestr("[Content_Types].xml", "<Types/>")
-        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("content.xml", "<content/>")
     refused = run(source, "ingest", "own", book)
     assert refused.returncode == 1
-    assert "figures.xlsx: an Excel workbook (xlsx)" in refused.stderr
+    assert "figures.ods: an OpenDocument file (ods): save the sheet as CSV" in refused.stderr
 
 
 @pytest.mark.rule("ING-11")

@@ -19,12 +19,14 @@ from sankofa.settings import Settings
 
 _ZIP_START = b"PK\x03\x04"
 _BUFFER = 1 << 18
+_XLSX = "xl/workbook.xml"
 _WORKBOOKS = {
-    "xl/workbook.xml": "an Excel workbook (xlsx)",
+    _XLSX: "an Excel workbook (xlsx)",
     "xl/workbook.bin": "an Excel workbook (xlsb)",
     "content.xml": "an OpenDocument file (ods)",
 }
 """By a member that only such a file has."""
+_OLD_WORKBOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = 0x1  # of a member's flags
 
 
@@ -61,16 +63,18 @@ class InputFile:
         Hidden members, as the ones a Mac adds, are passed over, as they are in a folder. Raises FormatError
         where a zip has none and one is `expected`.
         """
+        if workbook := self._workbook():
+            advice = ": save the sheet as CSV (UTF-8) and ingest that" if ".csv" in endings else ""
+            raise FormatError(f"{self.name}: {workbook}{advice}")
         if self.is_zip:
             any_document = False
             with zipfile.ZipFile(self.path) as archive:
-                self._refuse_workbook(archive)
                 for member in archive.infolist():
                     hidden = any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
                     named = member.filename.lower().endswith(endings or ("",))
                     if named and not hidden and not member.is_dir():
                         any_document = True
-                        with self._opened(archive, member) as stream:
+                        with self.opened(archive, member) as stream:
                             yield member.filename, BoundedStream(stream, self)
             if expected and not any_document:
                 raise FormatError(f"{self.name}: {expected}")
@@ -88,17 +92,25 @@ class InputFile:
             members = [m for m in archive.infolist() if m.filename.rsplit("/", 1)[-1].lower() == name]
             if len(members) != 1:
                 raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(members)}")
-            with self._opened(archive, members[0]) as stream:
+            with self.opened(archive, members[0]) as stream:
                 yield BoundedStream(stream, self)
 
-    def _refuse_workbook(self, archive: zipfile.ZipFile) -> None:
-        """Raises FormatError for a spreadsheet, which is a zip of other things than its rows."""
-        names = set(archive.namelist())
-        for member, kind in _WORKBOOKS.items():
-            if member in names:
-                raise FormatError(f"{self.name}: {kind}: save the sheet as CSV (UTF-8) and ingest that")
+    @property
+    def is_xlsx(self) -> bool:
+        return self._workbook() == _WORKBOOKS[_XLSX]
 
-    def _opened(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+    def _workbook(self) -> str:
+        """Which kind of spreadsheet it is; empty for any other file."""
+        if not self.is_zip:
+            with self.path.open("rb") as stream:
+                old = stream.read(len(_OLD_WORKBOOK)) == _OLD_WORKBOOK
+            return "an Excel workbook of the old form (xls), or one with a password" if old else ""
+        with zipfile.ZipFile(self.path) as archive:
+            names = set(archive.namelist())
+        return next((kind for member, kind in _WORKBOOKS.items() if member in names), "")
+
+    def opened(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+        """A member as a stream without limits. Raises FormatError."""
         if member.flag_bits & _ENCRYPTED:
             raise FormatError(f"{self.name}: {member.filename} is encrypted")
         return archive.open(member)

@@ -1,7 +1,7 @@
-"""Our own CSV templates, which people fill in: how all of them are read."""
+"""Our own CSV templates, which people fill in, as CSV or as a workbook: how all of them are read."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -13,6 +13,7 @@ from sankofa.model.organisations import names_a_person, org_evidence
 from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
 from sankofa.model.text import fit, harmless, one_line
 from sankofa.sources.base import InputFile
+from sankofa.sources.workbooks import Cells, best_sheet
 
 
 class Template(NamedTuple):
@@ -23,56 +24,70 @@ class Template(NamedTuple):
     optional: tuple[str, ...] = ()
 
     def read(self, file: InputFile, record: Callable[[dict[str, str], str], Record]) -> Iterator[Record]:
-        """What `record` makes of each row and its location; a row it raises ValueError for is rejected.
-
-        Separated by comma, semicolon or tab, UTF-8. A row is one line: a quote left open costs its own
-        row, never the rest of the file.
-        """
+        """What `record` makes of each row and its location; a row it raises ValueError for is rejected."""
         issuers = Issuers()
         names_issuers = set(ISSUER_COLUMNS) <= set(self.optional)
-        for name, stream in file.documents(".csv", expected="expected a .csv in the archive"):
-            prefix = f"{name} " if file.is_zip else ""
-            separator, columns = self._header(f"{file.name}: {prefix}".rstrip(), stream.readline())
-            for line_number, line in enumerate(stream, 2):
-                location = f"{prefix}row {line_number}"
-                row: dict[str, str] | None = None
+        for prefix, columns, rows in self._tables(file):
+            for number, cells in rows:
+                location = f"{prefix}row {number}"
+                row: dict[str, str] = {}
                 try:
-                    row = _fields(line, separator, columns)
-                    if not row:
+                    if isinstance(cells, ValueError):
+                        raise cells
+                    row = {column: text for column, text in zip(columns, cells, strict=True) if column}
+                    if not any(cells):
                         continue
                     result = record(row, location)
                     withheld = names_issuers and not issuers.add(row)
                 except ValueError as failure:
                     column = str(failure).partition(":")[0].partition(" ")[0]
-                    yield Rejected(location, str(failure), harmless((row or {}).get(column, "")))
+                    yield Rejected(location, str(failure), harmless(row.get(column, "")))
                     continue
                 yield result
                 if withheld:
                     yield Withheld(location)
         yield from issuers.records(file.name)
 
-    def _header(self, title: str, line: bytes) -> tuple[str, list[str]]:
-        """The separator and the columns. Raises FormatError naming the column at fault."""
-        try:
-            text = line.decode("utf-8-sig").strip()
-        except UnicodeDecodeError:
-            raise FormatError(f"{title} expected the {self.name} template in UTF-8") from None
-        separator = max(",;\t", key=text.count)
-        columns = [snake_case(name.strip().strip('"')) for name in text.split(separator)]
+    def _tables(self, file: InputFile) -> Iterator[tuple[str, list[str], Iterator[tuple[int, Cells]]]]:
+        """What precedes the location of a row, the columns, and the rows, of each table in a file.
+
+        A table is a CSV file in UTF-8, separated by comma, semicolon or tab, with the header in its first
+        line; or the sheet of an xlsx workbook that has the header.
+        """
+        if file.is_xlsx:
+            sheet = best_sheet(file, lambda cells: len({*map(snake_case, cells)} & {*self.required}))
+            title = f"{file.name}: sheet {sheet.number}:"
+            yield f"sheet {sheet.number} ", self._columns(title, sheet.header, unnamed=True), sheet.rows
+            return
+        for name, stream in file.documents(".csv", expected="expected a .csv in the archive"):
+            prefix = f"{name} " if file.is_zip else ""
+            title = f"{file.name}: {prefix}".rstrip()
+            try:
+                text = stream.readline().decode("utf-8-sig").strip()
+            except UnicodeDecodeError:
+                raise FormatError(f"{title} expected the {self.name} template in UTF-8") from None
+            separator = max(",;\t", key=text.count)
+            columns = self._columns(title, [name.strip().strip('"') for name in text.split(separator)])
+            yield prefix, columns, _lines(stream, separator, len(columns))
+
+    def _columns(self, title: str, names: list[str], *, unnamed: bool = False) -> list[str]:
+        """The columns by the names in a header, which may leave some `unnamed`. Raises FormatError."""
+        columns = [snake_case(name) for name in names]
         if not set(columns) & set(self.required):
             expected = f"the {self.name} template, with columns {', '.join(self.required)}"
             raise FormatError(f"{title} expected {expected}")
-        unknown = [column for column in columns if column not in self.required + self.optional]
+        named = [column for column in columns if column or not unnamed]
+        unknown = [column for column in named if column not in self.required + self.optional]
         for column in self.required:
             if column not in columns:
                 beside = f" (unknown column {unknown[0][:40]!r})" if unknown else ""
                 raise FormatError(f"{title} the required column {column} is missing{beside}")
-        for column in columns:
+        for column in named:
             if column in unknown:
                 raise FormatError(f"{title} unknown column {column[:40]!r}")
-            if columns.count(column) > 1:
+            if named.count(column) > 1:
                 raise FormatError(f"{title} column {column} is given twice")
-        return separator, columns
+        return columns
 
 
 ISSUER_COLUMNS: Final = ("legal_name", "country")
@@ -152,8 +167,17 @@ def subject(entity: str, column: str = "entity") -> str:
     return str(identifier)
 
 
-def _fields(line: bytes, separator: str, columns: list[str]) -> dict[str, str] | None:
-    """The row by column, None where it is blank. Raises ValueError."""
+def _lines(stream: Iterable[bytes], separator: str, width: int) -> Iterator[tuple[int, Cells]]:
+    """The rows below a header. A row is one line: a quote left open costs its own row, never the rest."""
+    for number, line in enumerate(stream, 2):
+        try:
+            yield number, _fields(line, separator, width)
+        except ValueError as failure:
+            yield number, failure
+
+
+def _fields(line: bytes, separator: str, width: int) -> list[str]:
+    """The cells of a line, none where it is blank. Raises ValueError."""
     try:
         text = line.decode().rstrip("\r\n")
     except UnicodeDecodeError:
@@ -161,11 +185,11 @@ def _fields(line: bytes, separator: str, columns: list[str]) -> dict[str, str] |
     if "\0" in text:
         raise ValueError("a NUL byte")
     if not text.strip(separator + " "):
-        return None
+        return [""] * width
     try:
         row = next(csv.reader([text], delimiter=separator, strict=True))
     except (csv.Error, StopIteration):
         raise ValueError("a quote is left open, or stands where none may be") from None
-    if len(row) != len(columns):
-        raise ValueError(f"{len(row)} fields where the header has {len(columns)}")
-    return dict(zip(columns, map(str.strip, row), strict=True))
+    if len(row) != width:
+        raise ValueError(f"{len(row)} fields where the header has {width}")
+    return [cell.strip() for cell in row]
