@@ -194,9 +194,7 @@ def test_rejects_name_a_file_that_was_read_a_place_and_a_reason(real: Real) -> N
     for row in real.rejects:
         assert row.keys() - {"count"} == {"file", "position", "reason"}
         assert Path(row["file"]).name in names or "[withheld]" in row["file"]
-        assert (
-            row["position"] or int(row["count"]) > 0
-        )  # after 1,000 lines, reasons are counted
+        assert row["position"] or int(row["count"]) > 0  # after 1,000 lines, reasons are counted
         assert row["reason"]
 
 
