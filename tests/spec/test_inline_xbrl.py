@@ -11,7 +11,7 @@ import pytest
 
 from tests.spec import inline_report
 from tests.spec.inline_report import BODY, LEI, report, report_package, taxonomy
-from tests.spec.market import Asked, Desk
+from tests.spec.market import Asked, Desk, counts
 from tests.spec.register import COLUMNS, record
 
 pytest.importorskip("arelle", reason="inline XBRL is an extra, which is not installed here")
@@ -190,9 +190,11 @@ def test_whose_figures_they_are_is_told_by_lei_sec_or_south_african_number_alone
         ("http://example.org/own", "42", 0),
     ):
         package = report_package(report(scheme=scheme, identifier=number))
-        counted = desk.ingest("reports", f"{number.replace('/', '-')}.zip", package)
+        done = desk.command("ingest", "reports", desk.write(f"{number.replace('/', '-')}.zip", package))
+        counted = counts(done.stdout)
         assert counted["appended"] == appended, scheme
         assert bool(counted["rejected"]) is (not appended)
+        assert done.returncode == (0 if appended else 1)
     assert {row["reason"] for row in desk.rejects()} == {
         "identifier: of no scheme known here (LEI, SEC CIK, CIPC)"
     }

@@ -72,9 +72,9 @@ SHOWN = {
         "spec/test_starter_world.py",
         "test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage",
     ),
-    "the README": (
+    "the tutorial": (
         "unit/test_docs.py",
-        "test_the_readme_shows_the_answers_that_its_commands_give",
+        "test_a_page_shows_the_answers_that_its_commands_give",
     ),
     "real tenders": (
         "spec/test_real_tenders.py",

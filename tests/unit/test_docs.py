@@ -169,15 +169,15 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(path: Path):
         assert not anchor or anchor in anchors(linked), target
 
 
-def test_every_tool_is_named_in_the_contract_and_each_extension_in_the_readme():
+def test_every_tool_is_named_in_the_contract_and_each_extension_in_the_tutorial():
     (rule,) = [
         line for line in (DOCS / "contract.md").read_text().splitlines() if line.startswith("| MCP-1 |")
     ]
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    tutorial = (DOCS / "tutorial.md").read_text(encoding="utf-8")
     core = {"search_entities", "get_entity", "get_fundamentals", "search_tenders", "get_macro"}
     core |= {"get_resolved_parties", "get_quality_metrics"}
     assert set(re.findall(r"[a-z]+_[a-z_]+", rule)) == tools().keys()
-    assert [name for name in tools().keys() - core if f"`{name}`" not in readme] == []
+    assert [name for name in tools().keys() - core if f"`{name}`" not in tutorial] == []
 
 
 def test_every_make_target_named_in_the_documentation_exists():
@@ -217,21 +217,31 @@ def test_every_setting_named_in_the_documentation_exists():
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="the tour asks with curl")
-@pytest.mark.parametrize(("mark", "world"), deep_after(1, [("tour", "sample"), ("start", "starter")]))
-def test_the_readme_shows_the_answers_that_its_commands_give(
-    mark: str, world: str, tmp_path: Path, request: pytest.FixtureRequest
+@pytest.mark.parametrize(
+    ("path", "mark", "world"),
+    deep_after(
+        1,
+        [
+            ("docs/tutorial.md", "tour", "sample"),
+            ("docs/tutorial.md", "start", "starter"),
+            ("README.md", "start", "starter"),
+        ],
+    ),
+)
+def test_a_page_shows_the_answers_that_its_commands_give(
+    path: str, mark: str, world: str, tmp_path: Path, request: pytest.FixtureRequest
 ):
     published: Path = request.getfixturevalue(f"{world}_home")
     fresh = shutil.ignore_patterns("keys*", "usage*")  # left by others who served it
     home = Path(shutil.copytree(published, tmp_path / "home", ignore=fresh))
     with LiveServer(home) as server:
-        steps = list(steps_shown(mark, server.url))
+        steps = list(steps_shown(REPOSITORY / path, mark, server.url))
         script = "\n".join(f"{text}\necho; echo '--- end {n}'" for n, (text, _) in enumerate(steps))
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             ["bash", "-c", script],
             cwd=tmp_path,
-            env={**os.environ, "SANKOFA_HOME": str(home), "PATH": path},
+            env={**os.environ, "SANKOFA_HOME": str(home), "PATH": programs},
             check=False,
             capture_output=True,
             text=True,
@@ -245,9 +255,9 @@ def test_the_readme_shows_the_answers_that_its_commands_give(
         assert doctest.OutputChecker().check_output(want, got, flags), f"{got}\n{done.stderr}"
 
 
-def steps_shown(mark: str, url: str) -> Iterator[tuple[str, str]]:
+def steps_shown(path: Path, mark: str, url: str) -> Iterator[tuple[str, str]]:
     """Each step so marked, and the output shown after it."""
-    shown = blocks(REPOSITORY / "README.md")
+    shown = blocks(path)
     for step, output in pairwise(shown):
         if step.mark != mark:
             continue

@@ -36,9 +36,9 @@ def test_every_page_is_in_the_index_of_the_documentation():
     assert missing == []
 
 
-def test_every_folder_is_in_the_readme_and_every_one_named_there_is_there():
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8").partition("## Where things are\n")[2]
-    listed = set(re.findall(r"^\| (`.+`) \|", readme, re.MULTILINE))
+def test_every_folder_is_in_the_architecture_and_every_one_named_there_is_there():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8").partition("## Folders\n")[2]
+    listed = set(re.findall(r"^\| (`.+`) \|", text.partition("\n## ")[0], re.MULTILINE))
     named = {name for cell in listed for name in re.findall(r"`([a-z/]+)/`", cell)}
     package = REPOSITORY / "src" / "sankofa"
     layers = {path.parent.name for path in package.glob("[a-z]*/*") if path.suffix in (".py", ".toml")}

@@ -29,7 +29,7 @@ from sankofa.model.identifiers import cik, service_id
 from sankofa.model.metric_states import State
 from sankofa.model.routes import table
 from tests.real_inputs import companyfacts_of, statements_of
-from tests.torture import ALL_ROUNDS
+from tests.torture import ALL_ROUNDS, FULL
 from tests.world.desk import Desk
 from tests.world.metrics_reference import ITEMS
 from tests.world.metrics_reference import Issuer as Replay
@@ -279,14 +279,18 @@ class Truncated:
 
 @pytest.mark.rule("MET-2", "MET-8")
 def test_every_filing_day_serves_what_only_the_filings_of_that_day_give(world: BuildContext) -> None:
-    """Value, inputs, routes and reason equal those of a ledger that holds nothing filed later."""
+    """Value, inputs, routes and reason equal those of a ledger that holds nothing filed later.
+
+    `make torture` looks at every filing day (101,780 views), a run of all rounds at every sixth (22,624).
+    """
     compared: Counter[str] = Counter()
     for entity in world.entities:
         issuer = Issuer(entity, world.ledger, world.captures)
         held = {subject: world.ledger.facts(subject) for subject in entity.subjects}
         found = derive(issuer.years)
         filed = sorted({day for facts in held.values() for day in facts.available_at if day})
-        for day in filed if ALL_ROUNDS else filed[:: max(1, len(filed) // 6)]:
+        step = 1 if FULL else 6 if ALL_ROUNDS else max(1, len(filed) // 6)
+        for day in filed[::step]:
             ledger = cast(FactReader, Truncated(held, day))
             then = latest_year(Issuer(entity, ledger, world.captures).years)
             for number, history in enumerate(found.histories):
@@ -310,5 +314,5 @@ def test_every_filing_day_serves_what_only_the_filings_of_that_day_give(world: B
                     assert all(one.same_as(other) for one, other in pairs), where
                 elif stretch.state not in (State.COMPLETED_AFTER_AS_OF, State.REVISED_AFTER_AS_OF):
                     assert stretch.state is computed.state, where
-    assert compared["STANDS"] > 10_000
+    assert compared["STANDS"] > 2_000
     assert all(compared[state.name] for state in State if state is not State.NOT_PUBLISHED)
