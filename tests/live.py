@@ -110,6 +110,11 @@ class LiveServer:
         self._log.close()
         self._process = None
 
+    def wait(self, seconds: float) -> None:
+        """Until it has ended. Raises subprocess.TimeoutExpired."""
+        assert self._process is not None
+        self._process.wait(seconds)
+
     def client(self) -> httpx.Client:
         """One with connections of its own."""
         return httpx.Client(

@@ -9,6 +9,7 @@ import click
 
 from sankofa import __version__, settings
 from sankofa.cli.descriptors import raise_descriptor_limit
+from sankofa.cli.stopping import end_soon_after_signals
 from sankofa.model.errors import OperatorError, StoreUnavailable
 
 _COMMANDS = {
@@ -84,7 +85,10 @@ class _Commands(click.Group):
                 if "--json" in given:
                     click.echo("[]")
                 return None
-            return super().invoke(ctx)
+            if words[:1] == ("serve",):  # its supervisor forks, and may have no thread
+                return super().invoke(ctx)
+            with end_soon_after_signals():
+                return super().invoke(ctx)
         except StoreUnavailable as failure:
             raise click.ClickException(failure.logged) from failure
         except OperatorError as failure:

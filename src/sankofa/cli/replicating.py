@@ -12,7 +12,7 @@ from sankofa.cli.clock import now
 from sankofa.cli.logs import configure
 from sankofa.cli.memory import keep_freed_memory, return_freed_memory
 from sankofa.cli.progress import progress_bar
-from sankofa.cli.stopping import stop_on_signals
+from sankofa.cli.stopping import end_soon_after_signals, stop_on_signals
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
 from sankofa.engines.private_files import locked, make_private_folder
@@ -105,5 +105,8 @@ def follow_beside() -> None:
     """Follow in a process of its own beside the workers, until it is told to stop."""
     settings = environment.load()
     configure(settings)
-    with suppress(OperatorError):  # another follows into this HOME: its state is read
+    with (
+        end_soon_after_signals(),
+        suppress(OperatorError),
+    ):  # another follows into this HOME: its state is read
         follow_editions(settings, once=False)

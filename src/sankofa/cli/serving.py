@@ -16,6 +16,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from sankofa.cli.connections import ConnectionLimits
+from sankofa.cli.stopping import STOP_SECONDS
 from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.replication.stores import open_store
@@ -91,7 +92,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         log_level=LogLevels.warning if settings.log_level != "debug" else LogLevels.debug,
         websockets=False,
         respawn_failed_workers=True,
-        workers_kill_timeout=5,
+        workers_kill_timeout=STOP_SECONDS,
     )
     # A worker told to stop while it starts would otherwise run the handler it inherits, and go on for ever.
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))

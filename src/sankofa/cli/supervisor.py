@@ -31,7 +31,7 @@ from granian.server.mp import MPServer
 
 from sankofa.cli.application import Duty, application
 from sankofa.cli.connections import ConnectionLimits, shed_connections
-from sankofa.cli.stopping import SignalSafeEvent
+from sankofa.cli.stopping import STOP_SECONDS, SignalSafeEvent
 from sankofa.rest.app import Application
 
 _log = logging.getLogger("sankofa.serving")
@@ -77,6 +77,17 @@ class Companion:
             self._process = multiprocessing.Process(target=self._target, daemon=True)
             self._process.start()
         return [] if self._process is None else [self._process.sentinel]
+
+    def terminate(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+
+    def end(self, deadline: float) -> None:
+        """Wait for its end until then; kill it where it goes on."""
+        if self._process is not None:
+            self._process.join(max(0.0, deadline - time.monotonic()))
+            self._process.kill()
+            self._process.join()
 
 
 class Supervisor(MPServer):
@@ -145,6 +156,15 @@ class Supervisor(MPServer):
         worker._watch = lambda: None  # type: ignore[method-assign]  # granian's is a thread
         self._sso: Any = None  # else granian would close it as the one socket of all
         return worker
+
+    def _stop_workers(self) -> None:
+        """The companions too, at the same time. At its exit, Python would wait for them without an end."""
+        deadline = time.monotonic() + STOP_SECONDS
+        for companion in self._companions:
+            companion.terminate()
+        super()._stop_workers()  # type: ignore[no-untyped-call]
+        for companion in self._companions:
+            companion.end(deadline)
 
     def _watch(self) -> list[int]:
         """Look after every process; the descriptors that tell when one ends."""

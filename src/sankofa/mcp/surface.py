@@ -9,8 +9,10 @@ See contract: MCP-2, MCP-3, MCP-4.
 import asyncio
 import logging
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -81,13 +83,16 @@ class McpSurface:
             yield
         finally:
             stopped.set()
-            await serving
+            if not self._protocol.done():  # still loading: nobody waits for it any more
+                serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
 
     async def _run_protocol(self, stopped: asyncio.Event, loaded: Callable[[], object]) -> None:
         """Load the SDK and run its tasks: all in one task, as they require."""
         while not stopped.is_set():
             try:
-                protocol = await asyncio.to_thread(self._load_protocol)
+                protocol = await self._loading()
             except Exception:  # no file descriptor free, for example
                 _log.exception("the MCP SDK cannot be loaded; trying again in %.0f s", _RETRY_SECONDS)
                 self._resolve(None)
@@ -103,6 +108,20 @@ class McpSurface:
         if self._protocol is None or self._protocol.done():  # by a failure
             self._protocol = asyncio.get_running_loop().create_future()
         self._protocol.set_result(protocol)
+
+    async def _loading(self) -> "Protocol":
+        """In a thread that does not outlive a worker: one that is told to stop never waits for it."""
+        loaded: Future[Protocol] = Future()
+        loaded.set_running_or_notify_cancel()
+
+        def load() -> None:
+            try:
+                loaded.set_result(self._load_protocol())
+            except Exception as failure:
+                loaded.set_exception(failure)
+
+        threading.Thread(target=load, name="mcp-sdk", daemon=True).start()
+        return await asyncio.wrap_future(loaded)
 
     def _load_protocol(self) -> "Protocol":
         usual = sys.getswitchinterval()

@@ -1,0 +1,373 @@
+"""SIGTERM and SIGINT end every command, whatever a peer does: frozen servers, sockets that never answer.
+
+The promise is five seconds. A test gives three times as long, for a machine that does other work, and expects
+that the process ended by itself, that no process or lock is left, and that the next command finds everything.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+import sankofa
+from tests.depth import deep_after
+from tests.faults.conftest import Serve
+from tests.live import COMMAND, COMMANDS, LiveServer, _environment, run
+from tests.patience import until
+from tests.services import PostgresServer, RedisServer, missing
+
+BOUND = 15
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+FILING = sorted((Path(sankofa.__file__).parent / "sample" / "filings").glob("*.csv"))[0]
+
+
+def words(command: str, folder: Path) -> list[str]:
+    """A command line; FILE is a new file, FILING one to be ingested."""
+    named = {"FILE": str(folder / "file"), "FILING": str(FILING)}
+    return [named.get(word, word) for word in command.split()]
+
+
+class Ended(NamedTuple):
+    code: int
+    printed: str
+
+
+def told_to_stop(
+    home: Path,
+    arguments: list[str],
+    number: signal.Signals,
+    waits: Callable[[int], object],
+    *,
+    may_give_up: bool = False,
+    **settings: str,
+) -> Ended:
+    """Starts a command, signals it once it waits, and tells how it ended.
+
+    `may_give_up`: it may have ended by itself before the signal came.
+    """
+    with tempfile.TemporaryFile() as out:
+        running = COMMANDS.start(arguments, _environment(home, settings), out, out)
+        try:
+            until(lambda: running.poll() is not None or waits(running.pid))
+            time.sleep(0.2)  # on its way into the wait
+            out.seek(0)
+            assert may_give_up or running.poll() is None, out.read().decode()
+            if running.poll() is None:
+                os.kill(running.pid, number)
+            code = running.wait(BOUND)
+            assert not _alive(running.pid), "no process of it is left"
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            raise
+        out.seek(0)
+        return Ended(code, out.read().decode())
+
+
+def _alive(session: int) -> list[psutil.Process]:
+    """Of the command's session, which a process leaves only on purpose; those that are ending may take a
+    moment."""
+
+    def members() -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    with suppress(AssertionError):
+        until(lambda: not members(), seconds=2)
+    return members()
+
+
+def connected_to(port: int) -> Callable[[int], bool]:
+    """Whether a process, or one that it started, has a connection there."""
+
+    def look(pid: int) -> bool:
+        with suppress(psutil.NoSuchProcess):
+            parent = psutil.Process(pid)
+            for process in (parent, *parent.children(recursive=True)):
+                for link in process.net_connections("tcp"):
+                    if link.status == psutil.CONN_ESTABLISHED and link.raddr.port == port:
+                        return True
+        return False
+
+    return look
+
+
+@contextmanager
+def silent() -> Iterator[int]:
+    """The port of a server that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    "command",
+    deep_after(
+        3,
+        [
+            "keys list",
+            "status",
+            "keys create --tier sample",
+            "doctor",
+            "keys usage",
+            "keys revoke nobody",
+            "domains list",
+            "backup FILE",
+        ],
+    ),
+)
+def test_a_command_that_waits_for_a_frozen_redis_ends(
+    home: Path, tmp_path: Path, redis_server: RedisServer, command: str, number: signal.Signals
+) -> None:
+    stores = {"keystore": redis_server.url, "usagestore": redis_server.url}
+    redis_server.freeze()
+    waits = connected_to(redis_server.port)
+    told_to_stop(home, words(command, tmp_path), number, waits, may_give_up=True, **stores)
+    assert not (tmp_path / "file").exists()
+    redis_server.thaw()
+    assert run(home, "keys", "create", "--tier", "sample", **stores).returncode == 0
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    "command",
+    deep_after(
+        3,
+        [
+            "publish",
+            "ingest sample-filings FILING",
+            "status",
+            "doctor",
+            "collect",
+            "ledger verify",
+            "ledger captures",
+            "withdraw sample-filings --reason test",
+            "editions",
+            "push FILE",
+            "show Anybody",
+            "vault replay",
+            "backup FILE",
+            "upgrade-check",
+            "sample",
+        ],
+    ),
+)
+def test_a_command_that_waits_for_a_frozen_postgresql_ends(
+    home: Path,
+    tmp_path: Path,
+    postgres_server: PostgresServer,
+    postgres_url: str,
+    command: str,
+    number: signal.Signals,
+) -> None:
+    postgres_server.freeze()
+    waits = connected_to(postgres_server.port)
+    told_to_stop(home, words(command, tmp_path), number, waits, datastore=postgres_url)
+    postgres_server.thaw()
+    assert run(home, "ingest", "sample-filings", FILING, datastore=postgres_url).returncode == 0
+    assert run(home, "ledger", "verify", datastore=postgres_url).returncode == 0
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
+@pytest.mark.parametrize("command", ["publish", "ingest"])
+def test_a_command_whose_postgresql_freezes_under_it_ends_and_loses_nothing(
+    home: Path,
+    tmp_path: Path,
+    postgres_server: PostgresServer,
+    postgres_url: str,
+    command: str,
+    number: signal.Signals,
+) -> None:
+    files = sorted(FILING.parent.glob("*.csv"))
+    assert run(home, "ingest", "sample-filings", files[0], datastore=postgres_url).returncode == 0
+    connected = connected_to(postgres_server.port)
+
+    def frozen(pid: int) -> bool:
+        if not connected(pid):
+            return False
+        time.sleep(0.15)  # in the middle of its work
+        postgres_server.freeze()
+        return True
+
+    arguments = ["publish"] if command == "publish" else ["ingest", "sample-filings", *map(str, files[1:])]
+    told_to_stop(home, arguments, number, frozen, datastore=postgres_url)
+    postgres_server.thaw()
+    assert run(home, "ingest", "sample-filings", *files, datastore=postgres_url).returncode == 0
+    assert run(home, "ledger", "verify", datastore=postgres_url).returncode == 0
+    published = run(home, "publish", datastore=postgres_url)
+    assert published.returncode == 0, published.stderr
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
+@pytest.mark.parametrize("scheme", deep_after(2, ["s3", "http", "https"]))
+def test_following_and_pushing_end_where_the_store_never_answers(
+    home: Path, tmp_path: Path, scheme: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with silent() as port:
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        address = "s3://editions/africa" if scheme == "s3" else f"{scheme}://127.0.0.1:{port}/editions"
+        node = tmp_path / "node"
+        for arguments in (["follow"], ["follow", "--once"]):
+            told_to_stop(node, arguments, number, connected_to(port), editions=address)
+        if scheme == "s3":
+            told_to_stop(home, ["push", address], number, connected_to(port))
+    assert run(home, "push", str(tmp_path / "store")).returncode == 0
+    pulled = run(node, "follow", "--once", editions=str(tmp_path / "store"))
+    assert pulled.returncode == 0, pulled.stderr
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(
+    home: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    pipe = tmp_path / "filing.csv"
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+
+    def is_open(pid: int) -> bool:
+        with suppress(psutil.NoSuchProcess):
+            return any(
+                os.path.realpath(link) == str(pipe.resolve()) for link in Path(f"/proc/{pid}/fd").iterdir()
+            )
+        return False
+
+    told_to_stop(home, ["ingest", "sample-filings", str(pipe)], number, is_open)
+    os.close(writer)
+    assert run(home, "ingest", "sample-filings", FILING).returncode == 0
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_restoring_into_a_frozen_postgresql_ends(
+    home: Path, tmp_path: Path, postgres_server: PostgresServer, postgres_url: str, number: signal.Signals
+) -> None:
+    backup = tmp_path / "backup"
+    assert run(home, "backup", str(backup)).returncode == 0
+    postgres_server.freeze()
+    waits = connected_to(postgres_server.port)
+    told_to_stop(tmp_path / "new", ["restore", str(backup)], number, waits, datastore=postgres_url)
+    postgres_server.thaw()
+    restored = run(tmp_path / "new", "restore", str(backup), datastore=postgres_url)
+    assert restored.returncode == 0, restored.stderr
+
+
+def ended(server: LiveServer, number: signal.Signals) -> float:
+    """The seconds that a server took to end by itself."""
+    began = time.monotonic()
+    os.kill(server.pid, number)
+    server.wait(BOUND)
+    took = time.monotonic() - began
+    assert not _alive(server.pid)
+    return took
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_server_ends_whatever_its_clients_do(serve: Serve, key: str, number: signal.Signals) -> None:
+    server = serve(workers=2)
+    requests = (
+        b"",
+        b"GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+        b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n{",
+        b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 500,
+    )
+    clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(5 * len(requests))]
+    for at, client in enumerate(clients):
+        client.sendall(requests[at % len(requests)])
+    time.sleep(0.5)
+    ended(server, number)
+    for client in clients:
+        client.close()
+    again = serve()
+    assert again.get("/v1/screen?metric=net_margin", key).status_code == 200
+
+
+@pytest.mark.rule("CLI-11")
+def test_a_server_that_has_just_begun_ends_at_once(serve: Serve) -> None:
+    """It waited for what is loaded beside its first answers, and was killed after five seconds."""
+    server = serve()
+    assert ended(server, signal.SIGTERM) < 4
+    assert "refused to gracefully stop" not in server.log
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
+def test_a_server_whose_stores_froze_ends(
+    home: Path,
+    postgres_server: PostgresServer,
+    postgres_url: str,
+    redis_server: RedisServer,
+    number: signal.Signals,
+) -> None:
+    assert run(home, "ingest", "sample-filings", FILING, datastore=postgres_url).returncode == 0
+    assert run(home, "publish", datastore=postgres_url).returncode == 0
+    redis = redis_server.url
+    with LiveServer(home, keystore=redis, usagestore=redis, datastore=postgres_url) as server:
+        redis_server.freeze()
+        postgres_server.freeze()
+        waiting = socket.create_connection(("127.0.0.1", server.port))
+        waiting.sendall(b"GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.5)
+        ended(server, number)
+        waiting.close()
+
+
+@pytest.mark.rule("CLI-11")
+@pytest.mark.parametrize("scheme", ["http", "s3"])
+def test_a_server_that_follows_a_store_that_never_answers_ends(
+    home: Path, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with silent() as port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        address = "s3://editions/africa" if scheme == "s3" else f"http://127.0.0.1:{port}/editions"
+        with LiveServer(home, editions=address) as server:
+            until(lambda: connected_to(port)(server.pid))
+            ended(server, signal.SIGTERM)
+
+
+@pytest.mark.rule("CLI-11")
+def test_the_first_process_of_a_container_hears_sigterm(home: Path, postgres_server: PostgresServer) -> None:
+    """The kernel keeps signals from it that it does not handle."""
+    if shutil.which("unshare") is None:
+        missing("unshare, to be the first process")
+    namespace = ["unshare", "-rpf", "--kill-child", "--mount-proc"]
+    if subprocess.run([*namespace, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine gives no process namespace")
+    postgres_server.freeze()
+    environment = _environment(home, {"datastore": postgres_server.url})
+    with subprocess.Popen([*namespace, COMMAND, "publish"], env=environment) as outside:
+        try:
+            until(lambda: connected_to(postgres_server.port)(outside.pid))
+            (first,) = psutil.Process(outside.pid).children()
+            first.send_signal(signal.SIGTERM)
+            assert outside.wait(BOUND) != 0
+        finally:
+            outside.kill()
