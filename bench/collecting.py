@@ -23,7 +23,7 @@ import httpx
 from bench.ingest import cost
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.collect.fetch import Fetcher
-from sankofa.collect.network import HostRates, open_client
+from sankofa.collect.network import HostRates, Patience, open_client
 from sankofa.collect.plan import walks
 from sankofa.collect.walk import discard
 from sankofa.settings import Settings
@@ -87,8 +87,9 @@ def fetch(folder: Path, documents: int, address: str) -> None:
     collect = Collect(urls, rate=1e9, allow_private=True)
     stop = threading.Event()
     folder.mkdir(parents=True)
-    with open_client(allow_private=True) as client:
-        fetcher = Fetcher(client, HostRates(stop), collect, folder, stop, "", 3)
+    patience = Patience(collect, stop.is_set)
+    with open_client(collect, patience) as client:
+        fetcher = Fetcher(client, HostRates(stop), collect, folder, patience, "", 3)
 
         def run() -> None:
             from datetime import UTC, datetime

@@ -1,6 +1,7 @@
 """A publisher on a local port that replays what it is given, and misbehaves on purpose."""
 
 import gzip
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +37,7 @@ Fault = Callable[["_Handler", Document], bool]
 class Publisher:
     """`with Publisher() as publisher: publisher.put("/a.json", b"{}")`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.documents: dict[str, Document] = {}
         self.faults: dict[str, list[Fault]] = {}
         """By path, what goes wrong with the next requests, one after another."""
@@ -47,7 +48,11 @@ class Publisher:
             owner = publisher
 
         self._server = _Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.port = self._server.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            self.url = f"https://localhost:{self.port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> "Publisher":
@@ -166,6 +171,26 @@ def slow(seconds: float) -> Fault:
     def fault(handler: _Handler, document: Document) -> bool:
         time.sleep(seconds)
         return False
+
+    return fault
+
+
+def drips(seconds: float = 0.1, *, head: bool = False, chunked: bool = False) -> Fault:
+    """A byte at a time: of the header fields without an end, or of the document."""
+
+    def fault(handler: _Handler, document: Document) -> bool:
+        etag = '"' + sha256(document.content).hexdigest()[:16] + '"'
+        if head:
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        elif chunked:
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        else:
+            handler.begin(200, len(document.content), {"ETag": etag, "Accept-Ranges": "bytes"})
+        for byte in document.content:
+            handler.wfile.write(b"1\r\n%c\r\n" % byte if chunked else b"x" if head else bytes([byte]))
+            time.sleep(seconds)
+        handler.close_connection = True
+        return True
 
     return fault
 

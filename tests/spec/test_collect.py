@@ -386,6 +386,8 @@ def test_watching_fetches_when_due_alone_and_ends_cleanly(home: Home) -> None:
     with subprocess.Popen([COMMAND, "collect", "--watch", "--publish"], env=environment) as watching:
         try:
             _until(lambda: len(server.asked) >= 2)
+            server.fail("/NY.GDP.MKTP.CD.csv", faults.slow(5))
+            _until(lambda: not server.faults["/NY.GDP.MKTP.CD.csv"])
             other = home.collect("bank")
             assert (other.returncode, "another `sankofa collect`" in other.stderr) == (1, True)
         finally:

@@ -1,9 +1,11 @@
 """What `sankofa collect` does: one run, or one after another on the schedule of the registry."""
 
+import math
 import threading
+import time
 import tomllib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +18,6 @@ from sankofa.collect.fetch import Fetched
 from sankofa.collect.plan import walks
 from sankofa.collect.run import Collector, SourceOutcome, scheduled
 from sankofa.edition.build.publish import without_cycle_collection
-from sankofa.engines.private_files import locked
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, SourceError
 from sankofa.replication.stores import open_store
@@ -26,6 +27,8 @@ from sankofa.sources.registry import Source, load_sources
 
 _RETRY: Final = timedelta(minutes=15)
 """After which a source that failed is tried again, where it is not due earlier."""
+_TOGETHER_SECONDS: Final = 60
+"""Sources that end within so long are published together; a slower one does not keep them."""
 _DAY: Final = timedelta(days=1)
 
 
@@ -54,24 +57,42 @@ def collect_once(settings: Settings, names: Sequence[str], *, publish: bool, acc
 
     Told to stop, it finishes the file that is being ingested and begins nothing else.
     """
-    with _one_at_a_time(settings), stop_on_signals() as stop:
-        collector = Collector(settings, now, stop)
+    with stop_on_signals() as stop, closing(Collector(settings, now, stop)) as collector:
         chosen, fresh = _chosen(settings, collector, names)
-        return _run(settings, collector, chosen, fresh, publish=publish, accept_shrunk=accept_shrunk)
+        begun = [collector.begin(source, accept_shrunk=accept_shrunk) for source in chosen]
+        outcomes = [outcome for outcome in begun if outcome is not None]
+        manifest = None
+        while True:
+            ended, published = _gather(settings, collector, stop, publish=publish)
+            outcomes += ended
+            manifest = published or manifest
+            if not collector.under_way:
+                break
+    order = [source.id for source in chosen]
+    outcomes.sort(key=lambda outcome: order.index(outcome.source))
+    return Run(outcomes + [SourceOutcome(source.id, "fresh") for source in fresh], manifest)
 
 
 def watch(settings: Settings, *, publish: bool, report: Callable[[Run], None]) -> None:
     """Fetch each source when it is due, until SIGTERM or SIGINT."""
-    with _one_at_a_time(settings), stop_on_signals() as stop:
-        collector = Collector(settings, now, stop)
+    with stop_on_signals() as stop, closing(Collector(settings, now, stop)) as collector:
         tried: dict[str, datetime] = {}
+        refused: list[SourceOutcome] = []
+
+        def begin_due() -> None:
+            for source in _scheduled(settings):
+                if source.id not in collector.under_way and _is_due(collector, source, tried, now()):
+                    tried[source.id] = now()
+                    refused.extend(filter(None, [collector.begin(source)]))
+
         if not _scheduled(settings):
             report(Run([], None))
         while not stop.is_set():
-            due = [source for source in _scheduled(settings) if _is_due(collector, source, tried, now())]
-            if due:
-                tried |= dict.fromkeys((source.id for source in due), now())
-                report(_run(settings, collector, due, [], publish=publish, accept_shrunk=False))
+            begin_due()
+            if collector.under_way or refused:
+                ended, manifest = _gather(settings, collector, stop, publish=publish, begin_due=begin_due)
+                report(Run(refused + ended, manifest))
+                refused.clear()
             stop.wait(1)
 
 
@@ -92,15 +113,19 @@ def plan(settings: Settings, names: Sequence[str]) -> list[Planned]:
     return planned
 
 
-def _run(
+def _gather(
     settings: Settings,
     collector: Collector,
-    chosen: list[Source],
-    fresh: list[Source],
+    stop: threading.Event,
     *,
     publish: bool,
-    accept_shrunk: bool,
-) -> Run:
+    begin_due: Callable[[], None] = lambda: None,
+) -> tuple[list[SourceOutcome], dict[str, Any] | None]:
+    """Ingest what comes until nothing is under way, or what ended has waited long enough for the rest.
+
+    Returns what ended, and what was published of it.
+    """
+    outcomes: list[SourceOutcome] = []
     with (
         open_ledger(settings) as ledger,
         without_cycle_collection(),
@@ -126,13 +151,22 @@ def _run(
                 exchange=fetched.exchange,
             )
 
-        outcomes = collector.run(chosen, take, accept_shrunk=accept_shrunk, started=started)
-    outcomes += [SourceOutcome(source.id, "fresh") for source in fresh]
+        until = math.inf
+        looked = time.monotonic()
+        while collector.under_way and time.monotonic() < until and not stop.is_set():
+            if (outcome := collector.take(take, started)) is not None:
+                outcomes.append(outcome)
+                until = min(until, time.monotonic() + _TOGETHER_SECONDS)
+            if time.monotonic() > looked + 1:
+                begin_due()
+                looked = time.monotonic()
+    if stop.is_set():
+        return outcomes + collector.close(), None  # the next run publishes what this one ingested
     news = any(outcome.counts.appended for outcome in outcomes)
     if not publish or not (news or _holds_more_than_published(settings, newest)):
-        return Run(outcomes, None)
+        return outcomes, None
     manifest = publish_edition(settings)
-    return Run(outcomes, None if manifest.get("unchanged") and not news else manifest)
+    return outcomes, None if manifest.get("unchanged") and not news else manifest
 
 
 def _holds_more_than_published(settings: Settings, newest: datetime | None) -> bool:
@@ -190,10 +224,3 @@ def _is_due(collector: Collector, source: Source, tried: dict[str, datetime], at
     last = tried.get(source.id)
     interval = source.collect.interval if source.collect is not None else _RETRY
     return last is None or last + min(interval, _RETRY) <= at
-
-
-def _one_at_a_time(settings: Settings) -> AbstractContextManager[None]:
-    """Raises OperatorError where another process collects into this HOME."""
-    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    refusal = "another `sankofa collect` is running on this HOME"
-    return locked(settings.home / ".collect.lock", refusal=refusal)

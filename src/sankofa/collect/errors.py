@@ -3,7 +3,8 @@
 OperatorError
 └─ CollectFailed      a source could not be fetched; what was there stays
    ├─ ReplyRefused         a reply is not what it claims to be
-   └─ Stopped         the operator ended the run
+   ├─ DeadlinePassed       a document took too long
+   └─ Stopped              the operator ended the run
 """
 
 from sankofa.model.errors import OperatorError
@@ -15,6 +16,10 @@ class CollectFailed(OperatorError):
 
 class ReplyRefused(CollectFailed):
     """A reply is not what it claims to be."""
+
+
+class DeadlinePassed(CollectFailed):
+    """A document took longer than its source allows; what came of it stays, to go on with."""
 
 
 class Stopped(CollectFailed):

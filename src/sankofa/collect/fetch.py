@@ -12,15 +12,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
 from pathlib import Path
-from threading import Event
 from typing import Final, NamedTuple
 
 import httpx
 
 from sankofa import __version__
 from sankofa.collect import checks, partials
-from sankofa.collect.errors import CollectFailed, ReplyRefused, Stopped
-from sankofa.collect.network import HostRates, refuse_private_behind_proxy
+from sankofa.collect.errors import CollectFailed, DeadlinePassed, ReplyRefused
+from sankofa.collect.network import HostRates, Patience, refuse_unsafe_behind_proxy
 from sankofa.collect.plan import PlannedRequest, hide, without_credentials
 from sankofa.collect.state import LastReply
 from sankofa.engines.private_files import open_private
@@ -75,7 +74,7 @@ class Fetcher:
         rates: HostRates,
         collect: Collect,
         folder: Path,
-        stop: Event,
+        patience: Patience,
         contact: str,
         attempts: int,
         *,
@@ -85,7 +84,7 @@ class Fetcher:
         self._rates = rates
         self._collect = collect
         self._folder = folder
-        self._stop = stop
+        self._patience = patience
         self._attempts = attempts
         self._accept_shrunk = accept_shrunk or collect.may_shrink
         who = f" ({contact})" if contact else ""
@@ -103,6 +102,7 @@ class Fetcher:
         """The reply; None where it is as it was, or missing where it may be. Raises CollectFailed."""
         partial = self._folder / hashlib.sha256(call.key.encode()).hexdigest()[:24]
         why = ""
+        self._patience.begin_document()
         for attempt in range(self._attempts):
             try:
                 return self._attempt(call, before if conditional else None, before, partial)
@@ -112,6 +112,8 @@ class Fetcher:
                     raise CollectFailed(f"{call.public_url}: {why}; come again in {cut.wait:.0f} s") from None
                 if attempt + 1 < self._attempts:
                     self._pause(call, attempt, cut.wait)
+            except DeadlinePassed as failure:
+                raise DeadlinePassed(f"{call.public_url}: {failure}") from None
             except ReplyRefused as failure:
                 partials.remove(partial)
                 raise ReplyRefused(f"{call.public_url}: {hide(str(failure), call.hidden)}") from None
@@ -127,6 +129,7 @@ class Fetcher:
     def _attempt(
         self, call: PlannedRequest, conditional: LastReply | None, before: LastReply | None, partial: Path
     ) -> Fetched | None:
+        self._patience.look()
         headers = self._headers | call.headers
         size, known = partials.progress(partial)
         if size and known is None:
@@ -140,8 +143,8 @@ class Fetcher:
                 headers["If-Modified-Since"] = conditional.last_modified
         try:
             return self._follow(call, headers, before, partial)
-        except httpx.TimeoutException:
-            raise _Cut("no answer in time") from None
+        except httpx.TimeoutException as failure:
+            raise _Cut(str(failure) or "no answer in time") from None
         except (httpx.TransportError, httpx.StreamError) as failure:
             raise _Cut(f"the connection failed: {failure}") from None
         except (httpx.InvalidURL, httpx.DecodingError) as failure:
@@ -159,6 +162,7 @@ class Fetcher:
                 raise ReplyRefused(f"redirects in a circle at {url.host}{url.path}")
             seen.append(url)
             self._rates.wait(url.host, self._collect.rate)
+            self._patience.begin_request()
             own = {name: text for name, text in headers.items() if self._headers.get(name) != text}
             with self._client.stream(method, url, headers=own, content=body or None) as reply:
                 target = reply.headers.get("location")
@@ -176,11 +180,10 @@ class Fetcher:
         raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
 
     def _refuse_unsafe(self, url: httpx.URL) -> None:
-        if self._collect.allow_private:
-            return
-        if url.scheme != "https":
+        allow_private = self._collect.allow_private
+        if url.scheme != "https" and not allow_private:
             raise ReplyRefused(f"redirected to plain {url.scheme} ({url.host})")
-        refuse_private_behind_proxy(url.host)
+        refuse_unsafe_behind_proxy(url.host, allow_private=allow_private)
 
     def _received(
         self,
@@ -279,8 +282,6 @@ class Fetcher:
             open(partial, "ab" if resumed else "wb", opener=open_private) as stream,
         ):
             for piece in reply.iter_raw():
-                if self._stop.is_set():
-                    raise Stopped("stopped")
                 stream.write(piece)
                 came += len(piece)
                 if came + size > most:

@@ -1,49 +1,151 @@
-"""Connections: only to addresses of the public internet, unless the operator says otherwise.
+"""Connections to publishers: where they may lead, and how long they may take.
 
-A name is resolved once, every address that it has is looked at, and the connection is made to the very
-address that was looked at: a name that changes its mind in between leads nowhere. Behind a proxy it is the
-proxy that resolves names, and that decides what it reaches.
+A name is resolved once for each connection, every address that it has is checked, and the connection is made
+to the very address that was checked: a name that changes its mind in between leads nowhere. Every redirect
+goes through the same door. Behind a proxy it is the proxy that resolves names, and decides what it reaches.
 """
 
 import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from ssl import SSLContext
 from typing import Any, Final
 from urllib.request import getproxies
 
 import httpcore
 import httpx
 
-from sankofa.collect.errors import ReplyRefused, Stopped
+from sankofa.collect.errors import DeadlinePassed, ReplyRefused, Stopped
+from sankofa.sources.collecting import Collect
 
 _TIMEOUT: Final = httpx.Timeout(60, connect=15)
+_LOOK_SECONDS: Final = 0.25
+"""How often a wait for a publisher looks whether to go on."""
+_RATE_SECONDS: Final = 60
+"""Over how long the rate of a transfer is measured."""
+_METADATA: Final = frozenset(
+    ipaddress.ip_address(text)
+    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
+)
+"""Where clouds tell their machines credentials, besides link-local addresses."""
+_NAT64: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def refuse_private(host: str, address: str) -> None:
-    """Raises ReplyRefused where an address is not of the public internet."""
-    number = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(number, "ipv4_mapped", None) or getattr(number, "sixtofour", None)
-    for one in filter(None, (number, mapped)):
-        if not one.is_global or one.is_multicast or one.is_reserved:
+def refuse_unsafe(host: str, address: str, *, allow_private: bool) -> None:
+    """Raises ReplyRefused where an address is not one to fetch from.
+
+    Those of the machine's own link and of its cloud are never, those of a private network where they may be.
+    """
+    for one in _meant_by(ipaddress.ip_address(address.partition("%")[0])):
+        if not allow_private and (not one.is_global or one.is_reserved):
             raise ReplyRefused(f"{host} leads to {address}, which is not an address of the public internet")
+        if one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA:
+            raise ReplyRefused(f"{host} leads to {address}, which is never fetched from")
 
 
-def refuse_private_behind_proxy(host: str) -> None:
+def _meant_by(address: _Address) -> Iterator[_Address]:
+    """The address, and the IPv4 address inside it that a gateway or this machine would connect to."""
+    yield address
+    if isinstance(address, ipaddress.IPv6Address):
+        yield from filter(None, (address.ipv4_mapped, address.sixtofour, *(address.teredo or ())))
+        if any(address in network for network in _NAT64) or 1 < int(address) < 1 << 32:
+            yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def refuse_unsafe_behind_proxy(host: str, *, allow_private: bool) -> None:
     """As far as it can be told here: a proxy resolves names by itself, maybe to something else."""
     if getproxies():
         with suppress(OSError):
             for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
-                refuse_private(host, str(entry[4][0]))
+                refuse_unsafe(host, str(entry[4][0]), allow_private=allow_private)
 
 
-class GuardedBackend(httpcore.NetworkBackend):
-    """Connects to what was checked, and nothing else."""
+class Patience:
+    """How long a document may take, and how slowly it may come. Every wait for its publisher looks here."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, collect: Collect, stopped: Callable[[], bool], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._collect = collect
+        self._stopped = stopped
+        self._clock = clock
+        self._until = 0.0
+        self._since = 0.0
+        self._bytes = 0
+
+    def begin_document(self) -> None:
+        self._until = self._clock() + self._collect.longest.total_seconds()
+
+    def begin_request(self) -> None:
+        """The rate is measured from the first byte on: until then a publisher may think."""
+        self._since = 0.0
+
+    def look(self, came: int = 0) -> None:
+        """Count bytes that came. Raises Stopped or DeadlinePassed; httpcore.ReadTimeout if they are few."""
+        now = self._clock()
+        if self._stopped():
+            raise Stopped("stopped")
+        if now > self._until:
+            raise DeadlinePassed(f"not whole after {self._collect.deadline} (deadline)")
+        if came and not self._since:
+            self._since, self._bytes = now, 0
+        self._bytes += came
+        if self._since and (took := now - self._since) >= _RATE_SECONDS:
+            if self._bytes < self._collect.min_rate * took:
+                raise httpcore.ReadTimeout(
+                    f"{self._bytes:,} bytes came in {took:.0f} s, fewer than min_rate "
+                    f"({self._collect.min_rate:,} a second)"
+                )
+            self._since, self._bytes = now, 0
+
+
+class _PatientStream(httpcore.NetworkStream):
+    """A connection whose reader looks up from its wait."""
+
+    def __init__(self, inner: httpcore.NetworkStream, patience: Patience) -> None:
+        self._inner = inner
+        self._patience = patience
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        until = time.monotonic() + (timeout or _RATE_SECONDS)
+        while True:
+            self._patience.look()
+            try:
+                content = self._inner.read(max_bytes, _LOOK_SECONDS)
+            except httpcore.ReadTimeout:
+                if time.monotonic() >= until:
+                    raise httpcore.ReadTimeout("no answer in time") from None
+            else:
+                self._patience.look(len(content))
+                return content
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, timeout)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _PatientStream(self._inner.start_tls(ssl_context, server_hostname, timeout), self._patience)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Connects to what was checked, and nothing else; to a proxy, which the operator chose, as it is."""
+
+    def __init__(self, collect: Collect, patience: Patience, *, to_proxy: bool) -> None:
         self._own = httpcore.SyncBackend()
+        self._collect = collect
+        self._patience = patience
+        self._to_proxy = to_proxy
 
     def connect_tcp(
         self,
@@ -58,14 +160,17 @@ class GuardedBackend(httpcore.NetworkBackend):
         except OSError as failure:
             raise httpcore.ConnectError(f"{host}: {failure}") from failure
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in resolved))
-        for address in addresses:
-            refuse_private(host, address)
+        for address in () if self._to_proxy else addresses:
+            refuse_unsafe(host, address, allow_private=self._collect.allow_private)
         failed: Exception | None = None
         for address in addresses:
+            self._patience.look()
             try:
-                return self._own.connect_tcp(address, port, timeout, local_address, socket_options)
+                stream = self._own.connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as failure:
                 failed = failure
+            else:
+                return _PatientStream(stream, self._patience)
         raise failed or httpcore.ConnectError(f"{host}: has no address")
 
     def connect_unix_socket(
@@ -77,12 +182,6 @@ class GuardedBackend(httpcore.NetworkBackend):
         self._own.sleep(seconds)
 
 
-class _GuardedTransport(httpx.HTTPTransport):
-    def __init__(self) -> None:
-        super().__init__()
-        self._pool._network_backend = GuardedBackend()  # httpx has no parameter for this
-
-
 class _NoCookies(httpx.Cookies):
     """What a publisher wants remembered is not: a request is the same whatever was asked before it."""
 
@@ -90,30 +189,26 @@ class _NoCookies(httpx.Cookies):
         pass
 
 
-def open_client(*, allow_private: bool) -> httpx.Client:
+def open_client(collect: Collect, patience: Patience) -> httpx.Client:
     """A client that follows no redirect by itself, takes no cookie and asks through the usual proxies."""
-    if allow_private:
-        client = httpx.Client(follow_redirects=False, timeout=_TIMEOUT)
-    else:
-        client = httpx.Client(
-            transport=_GuardedTransport(), mounts=_proxies(), follow_redirects=False, timeout=_TIMEOUT
-        )
-    client._cookies = _NoCookies()  # httpx copies what it is given
-    return client
 
+    def transport(proxy: str | None = None) -> httpx.HTTPTransport:
+        opened = httpx.HTTPTransport(proxy=proxy)
+        backend = _Backend(collect, patience, to_proxy=proxy is not None)
+        opened._pool._network_backend = backend  # httpx has no parameter for this
+        return opened
 
-def _proxies() -> dict[str, httpx.BaseTransport]:
-    """Those of the environment, which httpx looks for only where it is given no transport."""
-    proxies = getproxies()
+    proxies = getproxies()  # httpx looks for them only where it is given no transport
     mounts: dict[str, httpx.BaseTransport] = {}
     for scheme in ("http", "https", "all"):
         if address := proxies.get(scheme):
-            url = address if "://" in address else f"http://{address}"
-            mounts[f"{scheme}://"] = httpx.HTTPTransport(proxy=url)
+            mounts[f"{scheme}://"] = transport(address if "://" in address else f"http://{address}")
     if mounts:
         for host in filter(None, (name.strip() for name in proxies.get("no", "").split(","))):
-            mounts["all://" if host == "*" else f"all://*{host.lstrip('*')}"] = _GuardedTransport()
-    return mounts
+            mounts["all://" if host == "*" else f"all://*{host.lstrip('*')}"] = transport()
+    client = httpx.Client(transport=transport(), mounts=mounts, follow_redirects=False, timeout=_TIMEOUT)
+    client._cookies = _NoCookies()  # httpx copies what it is given
+    return client
 
 
 class HostRates:

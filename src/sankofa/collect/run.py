@@ -1,17 +1,18 @@
-"""A run over several sources: fetched in parallel, ingested one after another in a stable order.
+"""Several sources at once: each is fetched by a thread of its own, and what is ready is ingested first.
 
-Each source has a thread of its own that fetches a little ahead. Rows come to the ledger in the order of the
-sources and of their documents, whoever was faster, so that a run that was cut and one that was not give the
-same ledger. Where a document fails, the rest of its source waits for the next run, and the others go on.
+The documents of a source are ingested in their order, so a run that was cut and one that was not give the
+same captures. Sources do not wait for each other: a slow publisher delays nobody. Where a document fails, the
+rest of its source waits for the next run, and the others go on.
 
-See docs/decisions/0044-collecting.md. See contract: COL-1, COL-2, COL-3.
+See docs/decisions/0044-collecting.md. See contract: COL-1, COL-2, COL-3, COL-4.
 """
 
 import queue
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,10 +20,11 @@ from typing import Final
 
 from sankofa.collect.errors import CollectFailed, Stopped
 from sankofa.collect.fetch import WHOLE, Fetched, Fetcher
-from sankofa.collect.network import HostRates, open_client
+from sankofa.collect.network import HostRates, Patience, open_client
 from sankofa.collect.plan import walks
 from sankofa.collect.state import StateFile
 from sankofa.collect.walk import discard, documents
+from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.ledger.capture import Counts
 from sankofa.ledger.ingest import Summary
 from sankofa.model.errors import OperatorError
@@ -32,7 +34,9 @@ from sankofa.sources.registry import Source
 
 _AHEAD: Final = 64
 """Documents of a source that wait to be ingested, at most."""
-_AT_ONCE: Final = 8
+_LOOK_SECONDS: Final = 0.2
+_END_SECONDS: Final = 1.0
+"""How long a thread that is told to stop is waited for. One that resolves a name hears nothing."""
 
 
 @dataclass
@@ -55,49 +59,46 @@ class SourceOutcome:
         return f"{self.source}: {self.status}: documents {self.documents}, bytes {self.bytes}, {counts}"
 
 
-class _Waiting:
-    """What a source's thread has fetched and nobody has ingested yet."""
-
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop = stop
-        self._closed = False
-        self.items: queue.Queue[Fetched | CollectFailed | Done | None] = queue.Queue(_AHEAD)
-
-    def put(self, item: "Fetched | CollectFailed | Done | None") -> None:
-        while not self._closed:
-            try:
-                self.items.put(item, timeout=0.2)
-            except queue.Full:
-                pass
-            else:
-                return
-            if self._stop.is_set():
-                break
-        if isinstance(item, Fetched):
-            discard([item])
-        raise Stopped("stopped")
-
-    def close(self) -> None:
-        """Nobody takes anything any more: the thread ends with the next document."""
-        self._closed = True
-        while True:
-            try:
-                item = self.items.get_nowait()
-            except queue.Empty:
-                return
-            if isinstance(item, Fetched):
-                discard([item])
-
-
-class Done:
+class _End:
     """The end of what a source has."""
+
+
+_Item = Fetched | CollectFailed | _End | None
+"""None: a document that is as it was."""
+
+
+class _SourceUnderWay:
+    """A source that is being fetched, and what came of it so far."""
+
+    def __init__(self, source: Source, state: StateFile, stop: threading.Event, locks: ExitStack) -> None:
+        self.source = source
+        self.state = state
+        self.outcome = SourceOutcome(source.id)
+        self.locks = locks
+        self.closed = False
+        self.thread: threading.Thread | None = None
+        self._stop = stop
+        self._free = threading.Semaphore(_AHEAD)
+
+    def await_room(self) -> None:
+        """In its thread: until there is room for one more document. Raises Stopped."""
+        while not self._free.acquire(timeout=_LOOK_SECONDS) and not self.is_stopped():
+            pass
+        if self.is_stopped():
+            raise Stopped("stopped")
+
+    def give_room(self) -> None:
+        self._free.release()
+
+    def is_stopped(self) -> bool:
+        return self.closed or self._stop.is_set()
 
 
 Ingest = Callable[[Source, Fetched], Summary]
 
 
 class Collector:
-    """Collects from sources, one run after another."""
+    """Collects from sources. Two processes may do so at a time, but not from the same source."""
 
     def __init__(self, settings: Settings, now: Callable[[], datetime], stop: threading.Event) -> None:
         self._settings = settings
@@ -105,6 +106,8 @@ class Collector:
         self._stop = stop
         self._rates = HostRates(stop)
         self._folder = settings.home / "collect"
+        self._ready: queue.SimpleQueue[tuple[_SourceUnderWay, _Item]] = queue.SimpleQueue()
+        self.under_way: dict[str, _SourceUnderWay] = {}
 
     def state(self, source: Source) -> StateFile:
         return StateFile(self._folder / "state", source.id)
@@ -114,128 +117,147 @@ class Collector:
         last = self.state(source).succeeded_at
         return None if last is None or source.collect is None else last + source.collect.interval
 
-    def run(
-        self,
-        sources: Iterable[Source],
-        ingest: Ingest,
-        *,
-        accept_shrunk: bool = False,
-        started: Callable[[str], None] = lambda name: None,
-    ) -> list[SourceOutcome]:
-        """Fetch and ingest. A source that fails does not keep the others."""
-        chosen = list(sources)
-        self._tidy(chosen)
-        waiting = {source.id: _Waiting(self._stop) for source in chosen}
-        outcomes = []
-        with ThreadPoolExecutor(min(_AT_ONCE, len(chosen) or 1), "collect") as threads:
-            for source in chosen:
-                threads.submit(self._fetch, source, waiting[source.id], accept_shrunk)
-            try:
-                for source in chosen:
-                    outcomes.append(self._take(source, waiting[source.id], ingest, started))
-            finally:
-                for one in waiting.values():
-                    one.close()
-        return outcomes
-
-    def _fetch(self, source: Source, waiting: _Waiting, accept_shrunk: bool) -> None:
-        """In a thread of its own."""
+    def begin(self, source: Source, *, accept_shrunk: bool = False) -> SourceOutcome | None:
+        """Begin to fetch a source; its outcome where that fails at once."""
+        folder = self._folder / "locks"
+        make_private_folder(folder)
+        locks = ExitStack()
         try:
-            try:
-                self._fetch_all(source, waiting, accept_shrunk)
-                waiting.put(Done())
-            except Stopped:
-                raise
-            except CollectFailed as failure:
-                waiting.put(failure)
-            except OperatorError as failure:
-                waiting.put(CollectFailed(str(failure)))
-            except Exception as failure:
-                waiting.put(CollectFailed(f"{type(failure).__name__}: {failure}"))
-        except Stopped:
-            pass
+            refusal = "another `sankofa collect` is fetching it"
+            locks.enter_context(locked(folder / source.id, refusal=refusal))
+        except OperatorError as failure:
+            return SourceOutcome(source.id, "failed", failure=str(failure))
+        self._tidy(source)
+        one = _SourceUnderWay(source, self.state(source), self._stop, locks)
+        one.thread = threading.Thread(target=self._fetch, args=(one, accept_shrunk), daemon=True)
+        one.thread.start()
+        self.under_way[source.id] = one
+        return None
 
-    def _fetch_all(self, source: Source, waiting: _Waiting, accept_shrunk: bool) -> None:
-        collect = source.collect
+    def take(
+        self, ingest: Ingest, started: Callable[[str], None] = lambda name: None
+    ) -> SourceOutcome | None:
+        """Ingest one document, of whichever source has one ready; the outcome of a source that ends with it.
+
+        Waits for a moment where none has.
+        """
+        try:
+            one, item = self._ready.get(timeout=_LOOK_SECONDS)
+        except queue.Empty:
+            return None
+        started(one.source.id)
+        try:
+            if isinstance(item, CollectFailed):
+                raise item
+            if isinstance(item, Fetched):
+                self._ingest(one, item, ingest)
+            if not isinstance(item, _End):
+                one.give_room()
+                return None
+            one.state.succeed(self._now())
+        except CollectFailed as failure:
+            one.outcome.status, one.outcome.failure = "failed", str(failure)
+        return self._end(one, time.monotonic() + _END_SECONDS)
+
+    def close(self) -> list[SourceOutcome]:
+        """End whatever is under way; its outcomes."""
+        left = list(self.under_way.values())
+        until = time.monotonic() + _END_SECONDS
+        for one in left:
+            one.closed = True
+            one.outcome.status = "stopped"
+        return [self._end(one, until) for one in left]
+
+    def _end(self, one: _SourceUnderWay, until: float) -> SourceOutcome:
+        one.closed = True
+        one.state.write()
+        del self.under_way[one.source.id]
+        if one.thread is not None:
+            one.thread.join(max(0.0, until - time.monotonic()))
+        self._discard_ready_of(one)
+        one.locks.close()
+        return one.outcome
+
+    def _discard_ready_of(self, ended: _SourceUnderWay) -> None:
+        for _ in range(self._ready.qsize()):
+            one, item = self._ready.get()
+            if one is not ended:
+                self._ready.put((one, item))
+            elif isinstance(item, Fetched):
+                discard([item])
+
+    def _fetch(self, one: _SourceUnderWay, accept_shrunk: bool) -> None:
+        """In a thread of its own."""
+        last: _Item = _End()
+        try:
+            self._fetch_all(one, accept_shrunk)
+        except Stopped:
+            return
+        except CollectFailed as failure:
+            last = failure
+        except OperatorError as failure:
+            last = CollectFailed(str(failure))
+        except Exception as failure:
+            last = CollectFailed(f"{type(failure).__name__}: {failure}")
+        self._ready.put((one, last))
+
+    def _fetch_all(self, one: _SourceUnderWay, accept_shrunk: bool) -> None:
+        collect = one.source.collect
         if collect is None:
             raise CollectFailed("its entry has no table collect")
-        source.refuse_unless_redistributable()
+        one.source.refuse_unless_redistributable()
         contact = self._settings.collect_contact
         if collect.needs_contact and not contact:
             raise CollectFailed("its publisher asks who is calling: set SANKOFA_COLLECT_CONTACT")
-        state = self.state(source)
-        folder = self._partials(source)
+        state = self.state(one.source)
+        folder = self._partials(one.source)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open_client(allow_private=collect.allow_private) as client:
+        patience = Patience(collect, one.is_stopped)
+        with open_client(collect, patience) as client:
             fetcher = Fetcher(
-                client, self._rates, collect, folder, self._stop, contact,
+                client, self._rates, collect, folder, patience, contact,
                 self._settings.collect_attempts, accept_shrunk=accept_shrunk,
             )  # fmt: skip
             for walk in walks(self._settings, collect, self._now(), state.succeeded_at):
                 for fetched in documents(fetcher, collect, walk, state):
-                    waiting.put(fetched)
+                    self._hand_over(one, fetched)
 
-    def _take(
-        self, source: Source, waiting: _Waiting, ingest: Ingest, started: Callable[[str], None]
-    ) -> SourceOutcome:
-        """Ingest what a source's thread fetched, as it comes."""
-        outcome = SourceOutcome(source.id)
-        state = self.state(source)
+    def _hand_over(self, one: _SourceUnderWay, fetched: Fetched | None) -> None:
         try:
-            while not isinstance(item := self._next(waiting), Done):
-                if isinstance(item, CollectFailed):
-                    raise item
-                started(source.id)
-                if item is not None:
-                    self._ingest(source, item, state, ingest, outcome)
+            one.await_room()
         except Stopped:
-            outcome.status = "stopped"
-        except CollectFailed as failure:
-            outcome.status, outcome.failure = "failed", str(failure)
-            waiting.close()
-        else:
-            state.succeed(self._now())
-        state.write()
-        return outcome
+            discard([fetched] if fetched is not None else [])
+            raise
+        self._ready.put((one, fetched))
 
-    def _next(self, waiting: _Waiting) -> "Fetched | CollectFailed | Done | None":
-        while True:
-            try:
-                return waiting.items.get(timeout=0.2)
-            except queue.Empty:
-                if self._stop.is_set():
-                    raise Stopped("stopped") from None
-
-    def _ingest(
-        self, source: Source, fetched: Fetched, state: StateFile, ingest: Ingest, outcome: SourceOutcome
-    ) -> None:
+    def _ingest(self, one: _SourceUnderWay, fetched: Fetched, ingest: Ingest) -> None:
         """What came before is not read again: it may have been withdrawn since."""
+        outcome = one.outcome
         try:
             outcome.documents += 1
             outcome.bytes += fetched.size
-            before = state.reply(fetched.call.key)
+            before = one.state.reply(fetched.call.key)
             if before is None or before.sha256 != fetched.sha256:
-                summary = ingest(source, fetched)
+                summary = ingest(one.source, fetched)
                 if summary.failures:
                     raise CollectFailed(f"{fetched.call.public_url}: {'; '.join(summary.failures)}")
                 outcome.counts.add(summary.counts)
                 outcome.notes += summary.notes
                 outcome.status = "fetched"
-            state.remember(fetched.call.key, fetched.as_remembered())
+            one.state.remember(fetched.call.key, fetched.as_remembered())
         finally:
             discard([fetched])
 
     def _partials(self, source: Source) -> Path:
         return self._folder / "partial" / source.id
 
-    def _tidy(self, sources: list[Source]) -> None:
-        """Remove what a killed run left: whole files, and everything of sources that name people."""
-        for source in sources:
-            folder = self._partials(source)
-            if adapters()[source.adapter].names_people:
-                shutil.rmtree(folder, ignore_errors=True)
-            for left in folder.glob(f"{WHOLE}*/"):
-                shutil.rmtree(left, ignore_errors=True)
+    def _tidy(self, source: Source) -> None:
+        """Remove what a killed run left: whole files, and everything of a source that names people."""
+        folder = self._partials(source)
+        if adapters()[source.adapter].names_people:
+            shutil.rmtree(folder, ignore_errors=True)
+        for left in folder.glob(f"{WHOLE}*/"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def scheduled(sources: dict[str, Source], own: Iterable[str], named: str) -> list[Source]:

@@ -29,8 +29,12 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_bytes: int = 2 << 30
     rate: float = 2.0
     """Requests a second to one host, at most."""
+    deadline: str = "6h"
+    """How long one document may take, attempts and pauses included."""
+    min_rate: int = 100
+    """Bytes a second of a transfer, at least, over a minute."""
     allow_private: bool = False
-    """Plain http and addresses of one's own network."""
+    """Plain http and addresses of one's own network; never link-local ones."""
     needs_contact: bool = False
     """Whether the publisher asks who is calling: SANKOFA_COLLECT_CONTACT."""
     countries: list[str] = []
@@ -66,14 +70,21 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def interval(self) -> timedelta:
         return period(self.every) or timedelta(days=1)
 
+    @property
+    def longest(self) -> timedelta:
+        return period(self.deadline) or timedelta(hours=6)
+
     def fault(self) -> str | None:
         """What is wrong with the table."""
         if not self.urls:
             return "urls is empty"
-        if period(self.every) is None:
-            return f"every {self.every!r}: expected a number and one of s, m, h, d, w, such as 6h or 1d"
+        for name in ("every", "deadline"):
+            if period(text := getattr(self, name)) is None:
+                return f"{name} {text!r}: expected a number and one of s, m, h, d, w, such as 6h or 1d"
         if not (self.max_bytes > 0 and self.rate > 0 and self.batch > 0 and self.most_pages > 0):
             return "max_bytes, rate, batch and most_pages must be above 0"
+        if self.min_rate < 0:
+            return "min_rate must not be below 0"
         texts = [*self.urls, *self.headers.values(), *self.job.values(), self.file]
         unknown = {name for text in texts for name in _VARIABLE.findall(text)} - set(VARIABLES)
         if unknown:

@@ -1,0 +1,137 @@
+"""Publishers that answer by the byte or never: they fail in time, delay nobody, and a stop is heard."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests import publisher as faults
+from tests.live import COMMAND
+from tests.patience import PATIENCE, until
+from tests.publisher import Publisher
+from tests.spec.test_collect import Home, table
+
+SLOW = "/NY.GDP.MKTP.CD.csv"
+QUICK = "/FP.CPI.TOTL.ZG.csv"
+FOR_EVER = table(*range(2000))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    with Publisher() as server:
+        server.put(SLOW, FOR_EVER)
+        server.put(QUICK, table(5))
+        yield Home(tmp_path, server)
+
+
+@contextmanager
+def collecting(home: Home, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A `sankofa collect` that is killed when the test is over."""
+    environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
+    with subprocess.Popen(
+        [COMMAND, "collect", *arguments], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTERM) -> str:
+    """What it printed; it has to end by itself. The promise is five seconds, of a machine that does no other
+    work."""
+    process.send_signal(number)
+    printed, _ = process.communicate(timeout=15)
+    return printed
+
+
+@pytest.mark.rule("COL-4")
+@pytest.mark.parametrize(
+    "fault",
+    [faults.drips(), faults.drips(head=True), faults.drips(chunked=True)],
+    ids=["body", "header fields", "chunks"],
+)
+def test_a_document_that_comes_by_the_byte_fails_at_its_deadline(home: Home, fault: faults.Fault) -> None:
+    home.source("slow", SLOW, deadline="2s")
+    home.publisher.fail(SLOW, fault)
+    began = time.monotonic()
+    done = home.collect("slow")
+    assert done.returncode == 1
+    assert f"Error: slow: {home.publisher.url}{SLOW}: not whole after 2s (deadline)" in done.stderr
+    assert time.monotonic() - began < PATIENCE
+    assert home.collect("slow").returncode == 0, "once it answers as it should"
+    assert [capture["source"] for capture in home.captures()] == ["slow"]
+
+
+@pytest.mark.rule("COL-4")
+def test_a_large_document_goes_on_after_its_deadline_where_it_stopped(home: Home) -> None:
+    content = table(*range(100), filler=60_000)
+    assert len(content) > 1 << 20
+    home.publisher.put(SLOW, content)
+    home.source("slow", SLOW, deadline="2s")
+    home.publisher.fail(SLOW, faults.drips())
+    assert "(deadline)" in home.collect("slow").stderr
+    assert home.collect("slow").returncode == 0
+    assert home.publisher.requests(SLOW)[-1].headers["range"].startswith("bytes=")
+
+
+@pytest.mark.rule("COL-4", "CLI-11")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_slow_publishers_delay_no_other_and_a_stop_is_heard(home: Home, number: signal.Signals) -> None:
+    for at in range(12):
+        home.publisher.put(f"/{at}{SLOW}", FOR_EVER)
+        home.publisher.fail(f"/{at}{SLOW}", faults.drips(head=at % 2 == 0))
+        home.source(f"a-slow-{at}", f"/{at}{SLOW}")
+    home.source("quick", QUICK)
+    with collecting(home) as process:
+        until(lambda: [capture["source"] for capture in home.captures()] == ["quick"])
+        assert process.poll() is None
+        printed = stop(process, number)
+    assert process.returncode == 1
+    assert "quick: fetched" in printed
+    assert printed.count(": stopped: ") == 12
+    assert home.collect("quick", "a-slow-0").returncode == 0, "no lock is left"
+    assert [capture["source"] for capture in home.captures()] == ["quick", "a-slow-0"]
+
+
+@pytest.mark.rule("COL-4")
+def test_a_second_collect_fetches_what_the_first_does_not(home: Home) -> None:
+    home.publisher.fail(SLOW, faults.drips())
+    home.source("a-slow", SLOW)
+    home.source("quick", QUICK, every="1s")
+    with collecting(home, "a-slow") as process:
+        until(lambda: home.publisher.asked)
+        done = home.collect()
+        assert done.returncode == 1
+        assert "Error: a-slow: another `sankofa collect` is fetching it" in done.stderr
+        assert "quick: fetched" in done.stdout
+        stop(process)
+
+
+@pytest.mark.rule("COL-4")
+def test_watching_goes_on_with_the_others_while_one_is_slow(home: Home) -> None:
+    home.publisher.fail(SLOW, faults.drips())
+    home.source("a-slow", SLOW)
+    home.source("quick", QUICK, every="1s")
+    with collecting(home, "--watch") as process:
+        until(lambda: len(home.publisher.requests(QUICK)) >= 3)
+        stop(process)
+    assert process.returncode == 0
+
+
+@pytest.mark.rule("COL-4", "CLI-11")
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_publisher_that_never_answers_keeps_nobody_from_stopping(home: Home, scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        home.source("silent", f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/a.csv")
+        with collecting(home) as process:
+            connection, _ = silent.accept()
+            with connection:
+                assert "silent: stopped" in stop(process)
