@@ -59,7 +59,7 @@ class AsyncClient(AsyncMethods):
         as_of: date | str | None = None,
         all: bool = True,
     ) -> "pandas.DataFrame":
-        """Every issuer known on a day, whoever stopped reporting since included, by service_id.
+        """Every issuer known on a day, by service_id, including those that stopped reporting since.
 
         With `all=False` one page of them.
         """

@@ -25,16 +25,15 @@ class Methods(Session):
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[rows.ChangeRow]:
-        """What an edition has that an earlier one had not, for those who keep a copy in step.
+        """Rows added, changed or removed since an earlier edition.
 
-        Every row that was added, changed or removed since the edition named by `since`, as (`dataset`,
-        `key`); everything, as added, where that is omitted. Apply each to the copy in the order given, then
-        remember `edition` for the next time. Rows are those in force: every vintage of a fact, the latest
-        of a macro value, current identifiers. Derived values are asked for, not followed. Ordered by
-        dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
-        short and still have a `next_cursor`. `edition` is that of the first page; where it is removed
-        meanwhile, the pages go on in the current one, and `since` with it is a 410: start again. Needs the
-        starter tier or above.
+        Use it to keep a copy up to date. Name the edition of your copy as `since`; without it every row is
+        listed as added. Apply the rows in the order given, by `dataset` and `key`, and keep `edition` for
+        the next time. The rows are every vintage of a fact, the latest vintage of a macro value, and
+        current identifiers. Derived values are not listed. Ordered by dataset and key, tenders by day,
+        newest first; then as served, removed rows last. A page may be short and still have a `next_cursor`.
+        `edition` is that of the first page; where it is removed meanwhile, the pages go on in the current
+        one, and `since` with it is a 410: start again. Needs the starter tier or above.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -65,7 +64,7 @@ class Methods(Session):
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[rows.CoverageRow]:
-        """What there is of each dataset, by country and source: how much, from when to when, how fresh.
+        """Coverage of each dataset by country and source: count, first and last date, freshness.
 
         Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku,
         country, source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what
@@ -104,13 +103,13 @@ class Methods(Session):
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[rows.CrossRateRow]:
-        """What one currency was worth in another, derived from two published daily rates against a third.
+        """Exchange rates derived from two published daily rates against a third currency.
 
-        Nobody published these: `method` is `derived`, and `inputs` name both rates with their vintages,
-        sources and licences. Both are of the same day and known on `as_of`; nothing is carried over from
-        another day. Exact arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then
-        date descending: through each third currency there is a value of its own. Two currencies without a
-        common third have no rows.
+        No source publishes these rates: `method` is `derived`, and `inputs` name both published rates with
+        their vintages, sources and licences. Both have the same date and were known on `as_of`. Exact
+        arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then date descending:
+        through each third currency there is a value of its own. Two currencies without a common third have
+        no rows.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -318,7 +317,7 @@ class Methods(Session):
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[rows.IssuerRow]:
-        """The universe as it was knowable on a day: every issuer with a figure that was public by then.
+        """The issuers known on a day: every issuer with a figure that was public by then.
 
         An issuer is in from the day its first figure was public and never leaves, whether it was delisted
         or stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates
@@ -491,8 +490,8 @@ class Methods(Session):
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
-        is a floor and no measurement, which is never a pass. Of age, rejects and restatements it is the
-        most they may be, of everything else the least.
+        is a floor and no measurement, which is never a pass. For age, rejects and restatements the floor is
+        a maximum; for every other measure it is a minimum.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -520,10 +519,9 @@ class Methods(Session):
     ) -> Answer[rows.ScreenRow]:
         """Issuers ranked on a metric.
 
-        Per issuer the latest full year published by `as_of` counts. Its value is there only if everything
-        it is computed from was available by then with the figures it holds today; a year that was revised
-        or completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is
-        the position by size over the whole result, ties by service_id, and not a rating.
+        Each issuer has the value of the latest full year published by `as_of`. A year whose figures were
+        restated or completed later is left out, not replaced, and `omitted` counts it. Rows are ordered by
+        `rank`, the position by size in the whole result, ties by service_id. It is not a rating.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -575,8 +573,8 @@ class Methods(Session):
     ) -> Answer[rows.SearchRow]:
         """Organisations, series and indicators by name or identifier.
 
-        Case, accents, legal forms, the order of words and small slips do not matter, and a word may be
-        begun only (from three letters on). An exact identifier comes first: LEI, ticker (`JSE:NPN` or
+        Case, accents, legal forms, word order and small typing errors do not matter. Words may be
+        incomplete, from three letters on. An exact identifier comes first: LEI, ticker (`JSE:NPN` or
         `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
         tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
         kenya`), an indicator is found where that country has it.
@@ -817,7 +815,7 @@ class Methods(Session):
     iter_signal = row_by_row(signal_pages)
 
     def get_sources(self, *, edition: str | None = None) -> Answer[rows.SourceRow]:
-        """Who publishes the data, under which licence, and whom to name.
+        """Publishers of the data, their licences and attributions.
 
         Every source that the edition has rows of, ordered by source_id. The first and last date are those
         of the data: period ends, releases, observations. `freshness_days` counts from the newest day of
@@ -1002,7 +1000,7 @@ class Methods(Session):
     iter_tenders = row_by_row(tenders_pages)
 
     def get_usage(self, *, edition: str | None = None) -> Answer[rows.UsageRow]:
-        """What the key has used of its limits, this request included.
+        """Usage and limits of the key, including this request.
 
         Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say
         when the next begins. A key that replaced another is counted together with it. The answer is never

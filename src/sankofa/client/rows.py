@@ -77,9 +77,9 @@ class Row(TypedDict):
     """What every row carries."""
 
     source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
+    """Source reference: `<source id>:<document>#<location>`."""
     license_class: str
-    """Licence class the source is held under."""
+    """Licence class of the source."""
     observed_at: Instant
     """When Sankofa captured it (RFC 3339, UTC)."""
 
@@ -92,9 +92,9 @@ class ChangeRow(Row):
     change: Literal["added", "changed", "removed"]
     """Removed: withheld now, or no longer served."""
     key: list[str]
-    """What tells the row apart from every other of its dataset."""
+    """Key of the row, unique in its dataset."""
     row: dict[str, Any] | None
-    """The row as its endpoint serves it; null where it was removed."""
+    """Row as its endpoint serves it; null where it was removed."""
 
 
 class CoverageRow(Row):
@@ -103,17 +103,17 @@ class CoverageRow(Row):
     sku: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
     """The dataset."""
     country: str | None
-    """ISO 3166-1 alpha-2 code; null where of none."""
+    """Country code, ISO 3166-1 alpha-2; null where it has none."""
     source_id: str
-    """See `/v1/sources`."""
+    """Source; see `/v1/sources`."""
     count: int
-    """How many there are."""
+    """Number of issuers, releases, series or indicators; see `unit_of_count`."""
     unit_of_count: Literal["issuers", "releases", "series", "indicators"]
     """Of what."""
     first_date: Day | None
-    """The earliest period_end, release date or observation."""
+    """Earliest period_end, release date or observation."""
     last_date: Day | None
-    """The latest of these."""
+    """Latest period_end, release date or observation."""
     freshness_days: int | None
     """Days from the newest evidenced publication to the last capture; null without evidence."""
 
@@ -124,17 +124,17 @@ class CrossRateInput(TypedDict):
     series: str
     """Series key, as `/v1/macro` serves it."""
     value: Number
-    """As published, every digit."""
+    """Value as published, with every digit."""
     unit: str | None
     """Unit as the source writes it."""
     available_at: Day
-    """The day this vintage became public."""
+    """Day on which this vintage became public."""
     vintage: int
-    """Which vintage of the value it is."""
+    """Number of this vintage."""
     source_ref: str
-    """Source reference: document plus location."""
+    """Source reference: `<source id>:<document>#<location>`."""
     license_class: str
-    """Licence class its source is held under."""
+    """Licence class of the source."""
     observed_at: Instant
     """When Sankofa captured it."""
 
@@ -145,25 +145,25 @@ class CrossRateRow(Row):
     `source_ref` is that of the first input, `license_class` the stricter, `observed_at` the later."""
 
     base: str
-    """ISO 4217 code: one unit of it is priced."""
+    """Currency that is priced, ISO 4217."""
     quote: str
-    """ISO 4217 code: the price is in units of it."""
+    """Currency of the price, ISO 4217."""
     via: str
-    """ISO 4217 code of the currency that both inputs are rates of."""
+    """Currency that both inputs are rates of, ISO 4217."""
     date: Day
-    """The day that both inputs are of."""
+    """Date of both inputs."""
     value: Number
-    """Quote units for one base unit, every digit: 10 significant, rounded half-even."""
+    """Quote units for one base unit, rounded half-even to 10 significant digits."""
     unit: str
-    """In words: `KES per NGN`."""
+    """Unit in words, e.g. `KES per NGN`."""
     available_at: Day
-    """The day on which the later of the inputs became public."""
+    """Day on which the later input became public."""
     method: Literal["derived"]
     """Never published, always derived."""
     methodology_ref: Literal["cross-rates-v1"]
     """Names the formula; see `/methodology/` and this name."""
     inputs: list[CrossRateInput]
-    """The rate of the base currency, then that of the quote currency."""
+    """Rate of the base currency, then rate of the quote currency."""
 
 
 class CrosswalkRow(Row):
@@ -176,14 +176,14 @@ class CrosswalkRow(Row):
     id_value: str
     """The identifier; a ticker is written EXCHANGE:TICKER."""
     scheme: str | None
-    """The register, exchange or aggregator that issued it."""
+    """Register, exchange or aggregator that issued the identifier."""
 
 
 class CrosswalkMatchRow(CrosswalkRow):
     """An organisation that an outside identifier leads to."""
 
     legal_name: str | None
-    """As registered; null where no source says."""
+    """Legal name as registered; null where unknown."""
 
 
 class Listing(TypedDict):
@@ -192,7 +192,7 @@ class Listing(TypedDict):
     exchange: str
     """Name of the exchange, e.g. JSE."""
     ticker: str
-    """Its symbol there."""
+    """Symbol on the exchange."""
 
 
 class EntityRow(Row):
@@ -201,50 +201,50 @@ class EntityRow(Row):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """As registered; null where no source says."""
+    """Legal name as registered; null where unknown."""
     other_names: list[str]
     """Former, trading and translated names."""
     jurisdiction: str | None
-    """ISO 3166-1 or 3166-2 code of its law."""
+    """Jurisdiction of incorporation, ISO 3166-1 or 3166-2 code."""
     country: str | None
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     status: str | None
-    """Of its registration, as published: ISSUED, LAPSED, MERGED."""
+    """Status of its LEI registration as published, e.g. ISSUED, LAPSED, MERGED."""
     category: str | None
-    """As the register has it: GENERAL, FUND, BRANCH."""
+    """Category in the LEI register, e.g. GENERAL, FUND, BRANCH."""
     legal_form: str | None
-    """ISO 20275 entity legal form code; in words where it has none."""
+    """Legal form: ISO 20275 code, or words where it has none."""
     lei: str | None
     """Legal Entity Identifier, where one exists."""
     listings: list[Listing]
-    """Where its shares are listed."""
+    """Exchanges and tickers of its shares."""
 
 
 class ExportRow(Row):
     """One published Parquet file."""
 
     name: str
-    """Of the file; a large table is several."""
+    """Name of the file; a large table has several."""
     sku: str | None
     """The dataset it is of; null where it is of all."""
     signal_key: str | None
-    """The signal panel it is; null where it is none."""
+    """Signal panel in the file; null for other tables."""
     access: Literal["open", "licensed"]
     """Open files need no key."""
     license: str
-    """SPDX id, or a reference of ours."""
+    """Licence of the file: SPDX id, or the service's own reference."""
     url: str
-    """Where it is fetched."""
+    """Web address of the file."""
     media_type: str
-    """application/vnd.apache.parquet."""
+    """Media type: application/vnd.apache.parquet."""
     size_bytes: int
-    """Of the file."""
+    """Size of the file in bytes."""
     sha256: str
-    """Of the file; its ETag too."""
+    """SHA-256 of the file, which is also its ETag."""
     row_count: int
-    """Rows in it."""
+    """Number of rows in the file."""
     columns: list[str]
-    """Names of its columns, in order."""
+    """Names of the columns, in order."""
     min_tier: str | None
     """The least tier of a key that may fetch it; null where none is needed."""
     updated_at: Instant
@@ -257,37 +257,37 @@ class FundamentalsRow(Row):
     service_id: str
     """Organisation identifier."""
     record_ref: str
-    """Identifies this vintage across editions."""
+    """Identifier of this vintage, the same in every edition."""
     line_item: str
     """Financial line item, e.g. revenue."""
     concept: str | None
     """The source's own concept, e.g. us-gaap:Revenues."""
     value_reported: Number | None
-    """As reported, every digit; null where withdrawn."""
+    """Figure as reported, with every digit; null where withdrawn."""
     currency_reported: str | None
-    """ISO 4217 code; null where the unit is not money."""
+    """Currency code, ISO 4217; null where the unit is not money."""
     unit: str | None
     """Unit as the source writes it."""
     period_start: Day | None
-    """Null for an instant."""
+    """First day of the period; null for an instant."""
     period_end: Day
-    """The last day of the period, or the day of an instant."""
+    """Last day of the period, or the day of an instant."""
     period_type: Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
     """Told from the dates; TTM are twelve months that end on no year-end of the issuer."""
     fiscal_year: int | None
-    """The year in which the financial year ends."""
+    """Year in which the financial year ends."""
     available_at: Day
-    """The day it became public."""
+    """Day on which the figure became public."""
     vintage: int
-    """1 is the figure as first reported."""
+    """Number of this vintage; 1 is the figure as first reported."""
     restated: bool
     """True where this figure replaced an earlier one."""
     superseded_at: Day | None
-    """The day a later figure replaced it, where knowable."""
+    """Day on which a later figure replaced it; null where none is known by `as_of`."""
     superseding_record_ref: str | None
-    """The vintage that replaced it, where knowable."""
+    """Vintage that replaced it; null where none is known by `as_of`."""
     extraction_confidence: Float | None
-    """Null where structured."""
+    """Confidence of the extraction, 0 to 1; null for structured data."""
     method: Literal["extracted", "structured", "structured-rounded"]
     """Extracted from a document, or published as data, maybe with rounded dates."""
 
@@ -298,44 +298,44 @@ class IssuerRow(Row):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """As registered; the current one."""
+    """Current legal name as registered."""
     country: str | None
-    """ISO 3166-1 alpha-2 code."""
+    """Country code, ISO 3166-1 alpha-2."""
     lei: str | None
     """Legal Entity Identifier."""
     listings: list[Listing]
-    """Where it is listed, as far as known today."""
+    """Exchanges and tickers known today."""
     first_available: Day
-    """The day the first of its figures known by then became public."""
+    """Day on which its first figure known by then became public."""
     last_available: Day
-    """The day the last of its figures known by then became public."""
+    """Day on which its last figure known by then became public."""
     fact_count: int
-    """Facts known by then: the rows of `/v1/fundamentals` for that day."""
+    """Number of facts known by then: the rows of `/v1/fundamentals` for that day."""
 
 
 class MacroAnnualRow(Row):
     """One annual indicator of one country in one year: the value of the table captured last."""
 
     country: str
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     country_iso3: str
-    """ISO 3166-1 alpha-3."""
+    """Country code, ISO 3166-1 alpha-3."""
     indicator: str
     """Indicator code, e.g. NY.GDP.MKTP.CD."""
     indicator_name: str | None
-    """In words; null where no table says."""
+    """Name of the indicator; null where unknown."""
     year: int
-    """The year it is of."""
+    """Year of the value."""
     value: Number | None
-    """Every digit; null where withdrawn."""
+    """Value with every digit; null where withdrawn."""
     unit: str | None
-    """By its metadata, else its name, else its code."""
+    """Unit, from the indicator's metadata, name or code."""
     note: str | None
     """Remarks of the publisher, e.g. modeled ILO estimate."""
     available_at: Annotated[None, "day"]
-    """Always null: no release date is evidenced."""
+    """Always null: annual indicators have no evidenced release date."""
     vintage: int
-    """Counts the captures that changed the value."""
+    """Number of captures that changed the value."""
 
 
 class MacroSeriesRow(Row):
@@ -348,36 +348,36 @@ class MacroSeriesRow(Row):
     frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None
-    """ISO 3166-1 alpha-2; null where it is of no one country."""
+    """Country code, ISO 3166-1 alpha-2; null for a series of several countries."""
     date: Day
-    """The day, or the period by the day its source dates it with."""
+    """Day of the value, or the date that the source gives the period."""
     value: Number | None
-    """Every digit; null where withdrawn."""
+    """Value with every digit; null where withdrawn."""
     unit: str | None
     """Unit as the source writes it, without its remarks."""
     note: str | None
     """Remarks of the publisher, e.g. period average."""
     available_at: Day
-    """The day this vintage became public."""
+    """Day on which this vintage became public."""
     vintage: int
-    """1 is the value as first released."""
+    """Number of this vintage; 1 is the value as first released."""
 
 
 class MetricInput(TypedDict):
     """One figure that a value is computed from, or that proves a part of it to be nothing."""
 
     line_item: str
-    """The line item of the formula that it is for."""
+    """Line item of the formula."""
     concept: str | None
-    """As the taxonomy names it; null where the source names none."""
+    """Concept of the taxonomy; null where the source names none."""
     period_end: Day
-    """Of the full year, or of the one before."""
+    """Last day of the full year, or of the year before."""
     value: Number
-    """As reported, every digit."""
+    """Figure as reported, with every digit."""
     vintage: int
-    """Which vintage of the fact it is: the latest."""
+    """Number of the vintage used, the latest."""
     source_ref: str
-    """Source reference: document plus location."""
+    """Source reference: `<source id>:<document>#<location>`."""
 
 
 class MetricsRow(Row):
@@ -386,25 +386,25 @@ class MetricsRow(Row):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """As registered; null where no source says."""
+    """Legal name as registered; null where unknown."""
     country: str | None
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     metric: str
-    """Slug of the metrics-v1 set."""
+    """Name of the metric."""
     value: Number
-    """Exact, rounded half-even to 10 significant digits."""
+    """Value, computed exactly and rounded half-even to 10 significant digits."""
     unit: Literal["days", "ratio"]
     """Of the value."""
     period_end: Day
-    """The last day of the full year."""
+    """Last day of the full year."""
     as_of: Day
-    """The day applied."""
+    """Day that the answer is as of."""
     available_at: Day
-    """The day the last of its inputs became public."""
+    """Day on which the last input became public."""
     methodology_ref: str
-    """Names the documented formula; the service explains it under /methodology/."""
+    """Name of the formula; /methodology/ explains it."""
     inputs: list[MetricInput]
-    """The figures it is computed from."""
+    """Figures that the value is computed from."""
 
 
 class QualityRow(Row):
@@ -413,11 +413,11 @@ class QualityRow(Row):
     sku: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
     """The dataset."""
     measure: str
-    """What is measured."""
+    """Name of the measure."""
     value: Number | None
-    """Null where it was not measured."""
+    """Measured value; null where not measured."""
     floor: Number | None
-    """The least it may be (of age, rejects and restatements: the most)."""
+    """Minimum, or for age, rejects and restatements the maximum."""
     status: str | None
     """Null where there is no floor; a floor not measured is never a pass."""
     measured_at: Instant
@@ -441,11 +441,11 @@ class SearchRow(Row):
     name: str | None
     """Legal name, or the series or indicator in words."""
     country: str | None
-    """ISO 3166-1 alpha-2 code; null where it is of several countries."""
+    """Country code, ISO 3166-1 alpha-2; null for several countries."""
     matched: str
-    """The name that the query met, or the identifier, as `lei:...` or `ticker:JSE:NPN`."""
+    """Name or identifier that matched the query, e.g. `lei:...` or `ticker:JSE:NPN`."""
     score: Float
-    """How well it matches; 1 is an exact identifier."""
+    """Quality of the match; 1 for an exact identifier."""
 
 
 class SeriesCatalogueRow(Row):
@@ -454,23 +454,23 @@ class SeriesCatalogueRow(Row):
     series: str
     """Series key, or indicator code."""
     name: str | None
-    """In words: the source's own, else put together from its key."""
+    """Name of the series; built from its key where the source gives none."""
     unit: str | None
-    """Of its newest value."""
+    """Unit of the newest value."""
     note: str | None
     """Remarks of the publisher on its newest value."""
     frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None
-    """ISO 3166-1 alpha-2 code; null where of none."""
+    """Country code, ISO 3166-1 alpha-2; null where it has none."""
     first_date: Day
-    """Of its oldest value; the last day of a year."""
+    """Date of the oldest value; the last day of a year for annual series."""
     last_date: Day
-    """Of its newest value; the last day of a year."""
+    """Date of the newest value; the last day of a year for annual series."""
     vintages: int
-    """Distinct days of release; 0 for annual indicators, which evidence none."""
+    """Number of release days; 0 for annual indicators, which have none."""
     source_id: str
-    """The source of its newest value; see `/v1/sources`."""
+    """Source of the newest value; see `/v1/sources`."""
 
 
 class SeriesReleaseRow(Row):
@@ -481,46 +481,46 @@ class SeriesReleaseRow(Row):
     frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None
-    """ISO 3166-1 alpha-2 code; null where of none."""
+    """Country code, ISO 3166-1 alpha-2; null where it has none."""
     release_date: Day
     """The `available_at` of the values."""
     added: int
-    """Values that had none before."""
+    """Number of values first released that day."""
     changed: int
-    """Values that replaced an earlier one, withdrawals among them."""
+    """Number of values that replaced or withdrew an earlier one."""
 
 
 class FactRow(Row):
     """The latest vintage of one value of any dataset, with who it is of and where it is from."""
 
     fact_id: str
-    """`<dataset>:<record_ref>:<measure>`: names this vintage, the same in every edition."""
+    """Identifier of this vintage, the same in every edition: `<dataset>:<record_ref>:<measure>`."""
     entity_id: str
-    """An organisation's service_id, or an ISO 3166-1 alpha-3 code."""
+    """Identifier: an organisation's service_id, or an ISO 3166-1 alpha-3 code."""
     entity_name: str | None
-    """Name of the organisation or country; under `as_of` too, the name it has today."""
+    """Today's name of the organisation or country, under `as_of` too."""
     country_iso3: str | None
     """ISO 3166-1 alpha-3 code of the entity's country."""
     dataset: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
     """SKU."""
     measure: str
-    """A line item, award_value, tender_value, an indicator code or the key of a series."""
+    """Measure: a line item, award_value, tender_value, indicator code or series key."""
     value: Number | None
-    """Every digit; null where withdrawn."""
+    """Value with every digit; null where withdrawn."""
     unit: str | None
     """Unit or currency as the source writes it."""
     period_end: Day
-    """Last day of the period; of an award its day, of a tender that of the release."""
+    """Last day of the period, day of the award, or release day of the tender."""
     period_type: str
-    """Of the report, the frequency of a series, `annual`, `award` or `tender`."""
+    """Kind of period, frequency of a series, `annual`, `award` or `tender`."""
     available_at: Day | None
-    """The day this value became public; null where none is evidenced (annual macro)."""
+    """Day on which this value became public; null where none is evidenced (annual macro)."""
     vintage: str
-    """1 is the value as first told."""
+    """Number of this vintage; 1 is the value as first published."""
     provenance_id: str
-    """Stands for the five fields of its provenance together."""
+    """Identifier of the five provenance fields together."""
     extraction_confidence: Float | None
-    """Null where structured."""
+    """Confidence of the extraction, 0 to 1; null for structured data."""
     method: Literal["extracted", "structured"]
     """Extracted from a document, or published as data."""
 
@@ -533,25 +533,25 @@ class ProcurementDemandRow(PanelRow):
     """One category of one country in one closed month."""
 
     country: str
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     category: str
-    """As published by the source portal."""
+    """Category as published by the source portal."""
     month: str
-    """YYYY-MM, of the release dates in UTC."""
+    """Month of the release dates in UTC, as YYYY-MM."""
     closed_at: Day
-    """The last day of the month."""
+    """Last day of the month."""
     tender_count: int
-    """Tenders of the category in the month."""
+    """Number of tenders of the category in the month."""
     category_share: Number
-    """Of all tenders of the country in the month, 0 to 1."""
+    """Share of the country's tenders of the month that are of the category, 0 to 1."""
     buyer_hhi: Number | None
     """Concentration of buyers, 0 to 1; null where a buyer is withheld or not named."""
     momentum_3m: Number | None
-    """Tenders of three months against the three before, less 1; null without them."""
+    """Tenders of three months divided by those of the three before, minus 1; null without them."""
     value_coverage: Number
     """Share of the tenders with a published amount, 0 to 1."""
     methodology_ref: Literal["signals-v1/procurement-demand"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class FundamentalsFactorsRow(PanelRow):
@@ -560,11 +560,11 @@ class FundamentalsFactorsRow(PanelRow):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """As registered; null where no source says."""
+    """Legal name as registered; null where unknown."""
     country: str | None
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     period_end: Day
-    """The last day of the full year."""
+    """Last day of the full year."""
     metric: Literal[
         "asset_turnover",
         "debt_to_equity",
@@ -580,11 +580,11 @@ class FundamentalsFactorsRow(PanelRow):
     ]
     """Slug of the metrics-v1 set."""
     value: Number
-    """Exact, rounded half-even to 10 significant digits."""
+    """Value, computed exactly and rounded half-even to 10 significant digits."""
     available_at: Day
-    """The day the last of its inputs became public."""
+    """Day on which the last input became public."""
     methodology_ref: Literal["signals-v1/fundamentals-factors"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class FundamentalsQualityRow(PanelRow):
@@ -593,11 +593,11 @@ class FundamentalsQualityRow(PanelRow):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """As registered; null where no source says."""
+    """Legal name as registered; null where unknown."""
     country: str | None
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     period_end: Day
-    """The last day of the full year."""
+    """Last day of the full year."""
     accruals_ratio: Number | None
     """(profit - operating cash flow) / average assets."""
     cash_conversion: Number | None
@@ -605,11 +605,11 @@ class FundamentalsQualityRow(PanelRow):
     margin_volatility: Number | None
     """Standard deviation of net margin; null with fewer than three."""
     margin_years: int
-    """Net margins of the last five years it rests on."""
+    """Number of net margins of the last five years used."""
     available_at: Day
-    """The day the last of its inputs became public."""
+    """Day on which the last input became public."""
     methodology_ref: Literal["signals-v1/fundamentals-quality"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class FundamentalsRevisionsRow(PanelRow):
@@ -618,13 +618,13 @@ class FundamentalsRevisionsRow(PanelRow):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """As registered; null where no source says."""
+    """Legal name as registered; null where unknown."""
     country: str | None
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     period_start: Day | None
-    """Null for an instant."""
+    """First day of the period; null for an instant."""
     period_end: Day
-    """The last day of the full year."""
+    """Last day of the full year."""
     line_item: str
     """Financial line item, e.g. revenue."""
     concept: str | None
@@ -632,21 +632,21 @@ class FundamentalsRevisionsRow(PanelRow):
     unit: str | None
     """Unit as the source writes it."""
     vintages: int
-    """How many figures were reported one after another."""
+    """Number of figures reported one after another."""
     first_value: Number
-    """As first reported, every digit."""
+    """Figure as first reported, with every digit."""
     latest_value: Number | None
-    """As it stands today, every digit; null where withdrawn."""
+    """Figure as reported last, with every digit; null where withdrawn."""
     revision_size: Number | None
     """(latest - first) / |first|; null where first is 0 or latest withdrawn."""
     direction: str | None
     """Of the latest against the first; null where withdrawn."""
     first_available_at: Day
-    """The day the first figure became public."""
+    """Day on which the first figure became public."""
     available_at: Day
-    """The day the latest figure became public."""
+    """Day on which the latest figure became public."""
     methodology_ref: Literal["signals-v1/fundamentals-revisions"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class IssuerPersistenceRow(PanelRow):
@@ -655,21 +655,21 @@ class IssuerPersistenceRow(PanelRow):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """As registered; null where no source says."""
+    """Legal name as registered; null where unknown."""
     country: str | None
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     period_end: Day
-    """The last day of the full year."""
+    """Last day of the full year."""
     years_held: int
     """Full years held without a gap up to this one."""
     profit_years: int | None
-    """In a row with a profit, this one included; 0 after a loss, null where not told."""
+    """Consecutive years with a profit, including this one; 0 after a loss, null where unknown."""
     revenue_growth_years: int | None
-    """In a row in which revenue grew, this one included; null where not told."""
+    """Consecutive years of revenue growth, including this one; null where unknown."""
     available_at: Day
-    """The day the last of its inputs became public."""
+    """Day on which the last input became public."""
     methodology_ref: Literal["signals-v1/issuer-persistence"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class MacroMomentumRow(PanelRow):
@@ -682,46 +682,46 @@ class MacroMomentumRow(PanelRow):
     frequency: Literal["monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None
-    """ISO 3166-1 alpha-2; null where it is of no one country."""
+    """Country code, ISO 3166-1 alpha-2; null for a series of several countries."""
     date: Day
-    """The period, by the day its source dates it with."""
+    """Date that the source gives the period."""
     known_at: Day
-    """The day it became known; nothing known later is used."""
+    """Day on which the value became known; nothing known later is used."""
     value: Number
-    """As known on that day, every digit."""
+    """Value as known on that day, with every digit."""
     unit: str | None
     """Unit as the source writes it."""
     momentum_1p: Number | None
-    """Against one period earlier, less 1; null where not computable."""
+    """Value divided by that of one period earlier, minus 1; null where unknown."""
     momentum_3p: Number | None
-    """Against three periods earlier, less 1; null where not computable."""
+    """Value divided by that of three periods earlier, minus 1; null where unknown."""
     methodology_ref: Literal["signals-v1/macro-momentum"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class PublicBuyerConcentrationRow(PanelRow):
     """The buyers of one country in one closed quarter."""
 
     country: str
-    """ISO 3166-1 alpha-2, of the tenders."""
+    """Country of the tenders, ISO 3166-1 alpha-2."""
     quarter: str
-    """YYYY-Qn, of the release dates in UTC."""
+    """Quarter of the release dates in UTC, as YYYY-Qn."""
     closed_at: Day
-    """The last day of the quarter."""
+    """Last day of the quarter."""
     tender_count: int
-    """Tenders with a release in the quarter."""
+    """Number of tenders with a release in the quarter."""
     attributed_share: Number
     """Share of the tenders whose buyer is named, 0 to 1."""
     buyer_count: int
-    """Buyers of the attributed tenders."""
+    """Number of buyers of the attributed tenders."""
     buyer_hhi: Number | None
     """Concentration of attributed tenders, 0 to 1; null without any."""
     top_buyer_share: Number | None
-    """Attributed tenders of whoever has most, 0 to 1."""
+    """Share of attributed tenders of the largest buyer, 0 to 1."""
     effective_buyers: Number | None
-    """As many equal buyers would be as concentrated: 1 / buyer_hhi."""
+    """Number of equal buyers with the same concentration: 1 / buyer_hhi."""
     methodology_ref: Literal["signals-v1/public-buyer-concentration"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class SupplierIssuerDemandRow(PanelRow):
@@ -730,96 +730,96 @@ class SupplierIssuerDemandRow(PanelRow):
     service_id: str
     """Organisation identifier of the issuer."""
     legal_name: str | None
-    """As registered; null where no source says."""
+    """Legal name as registered; null where unknown."""
     country: str | None
-    """ISO 3166-1 alpha-2, of the issuer."""
+    """Country of the issuer, ISO 3166-1 alpha-2."""
     tender_country: str
-    """ISO 3166-1 alpha-2, of the tenders."""
+    """Country of the tenders, ISO 3166-1 alpha-2."""
     quarter: str
-    """YYYY-Qn, of the release dates in UTC."""
+    """Quarter of the release dates in UTC, as YYYY-Qn."""
     closed_at: Day
-    """The last day of the quarter."""
+    """Last day of the quarter."""
     award_count: int
-    """Awards won in the quarter, in any currency."""
+    """Number of awards won in the quarter, in any currency."""
     buyer_count: int | None
-    """Buyers of these; null where one is withheld or not named."""
+    """Number of buyers of these awards; null where one is withheld or not named."""
     value_coverage: Number
-    """Share of these with a published amount that is the issuer's alone, 0 to 1."""
+    """Share of these awards with a published amount that is the issuer's alone, 0 to 1."""
     currency: str | None
-    """ISO 4217; null where there is no amount at all."""
+    """Currency code, ISO 4217; null where no amount is published."""
     award_value: Number | None
-    """Sum of the amounts in this currency, every digit."""
+    """Sum of the amounts in this currency, with every digit."""
     methodology_ref: Literal["signals-v1/supplier-issuer-demand"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class TenderAwardConcentrationRow(PanelRow):
     """The awards of one country in one closed quarter."""
 
     country: str
-    """ISO 3166-1 alpha-2, of the tenders."""
+    """Country of the tenders, ISO 3166-1 alpha-2."""
     quarter: str
-    """YYYY-Qn, of the release dates in UTC."""
+    """Quarter of the release dates in UTC, as YYYY-Qn."""
     closed_at: Day
-    """The last day of the quarter."""
+    """Last day of the quarter."""
     award_count: int
-    """Awards first released in the quarter."""
+    """Number of awards first released in the quarter."""
     attributed_share: Number
     """Share of the awards whose winners are all named, 0 to 1."""
     supplier_count: int
-    """Winners of the attributed awards."""
+    """Number of winners of the attributed awards."""
     supplier_hhi: Number | None
     """Concentration of attributed awards, 0 to 1; null without any."""
     top_supplier_share: Number | None
-    """Attributed awards won by whoever won most, 0 to 1."""
+    """Share of attributed awards of the largest winner, 0 to 1."""
     effective_suppliers: Number | None
-    """As many equal winners would be as concentrated: 1 / supplier_hhi."""
+    """Number of equal winners with the same concentration: 1 / supplier_hhi."""
     repeat_winner_share: Number | None
-    """Attributed awards of those who had won before, 0 to 1; null in the first quarter."""
+    """Share of attributed awards of earlier winners, 0 to 1; null in the first quarter."""
     methodology_ref: Literal["signals-v1/tender-award-concentration"]
-    """Names the documented method; the service explains it under /methodology/."""
+    """Name of the method; /methodology/ explains it."""
 
 
 class SourceRow(Row):
     """A source of the edition."""
 
     source_id: str
-    """What every `source_ref` of its rows begins with."""
+    """Identifier of the source; every `source_ref` of its rows begins with it."""
     title: str | None
-    """What is published."""
+    """Title of the published data."""
     publisher: str | None
-    """Who publishes it."""
+    """Name of the publisher."""
     url: str | None
-    """Where it is published."""
+    """Web address of the publication."""
     licence: str | None
     """SPDX id or name of its licence."""
     licence_url: str | None
-    """Where the licence can be read."""
+    """Web address of the licence."""
     attribution: str
-    """Who is to be named where its data is used."""
+    """Name that users of the data must give."""
     sku: str | None
     """The dataset it is of; null where it only says who is who."""
     countries: list[str]
-    """Alpha-2 codes of the countries its rows are of."""
+    """Country codes of its rows, ISO 3166-1 alpha-2."""
     row_count: int
-    """What is served of it, every vintage; of one that says who is who, its records."""
+    """Number of rows served, every vintage counted; records for a source of identifiers."""
     first_date: Day | None
-    """The earliest period_end, release date or observation."""
+    """Earliest period_end, release date or observation."""
     last_date: Day | None
-    """The latest of these."""
+    """Latest period_end, release date or observation."""
     captured_at: Instant
     """When it was captured last."""
     freshness_days: int | None
     """Days from the newest evidenced publication to the last capture; null without evidence."""
     rejected: int
-    """Records rejected when its files were read."""
+    """Number of records rejected when its files were read."""
 
 
 class StatementFigureRow(FundamentalsRow):
     """The figure of one line item for one period."""
 
     alternatives: int
-    """Figures of this line item and period in `/v1/fundamentals` that were not chosen."""
+    """Number of other figures of this line item and period in `/v1/fundamentals`."""
     sign_turned: bool
     """Whether the filing has this outflow as a negative figure and proves that the sign is wrong."""
 
@@ -830,20 +830,20 @@ class WideStatementRow(Row):
     line_item: str
     """Financial line item, e.g. revenue."""
     period_type: str
-    """Of every column."""
+    """Kind of period of every column, e.g. FY."""
     unit: str | None
     """Unit of every value of the row; null for a bare number."""
     cells: dict[str, Any]
-    """By period_end: concept, unit, available_at, vintage, alternatives and references."""
+    """For each period_end: concept, unit, available_at, vintage, alternatives, references."""
 
 
 class PartyIdentifier(TypedDict):
     """How a register names a party."""
 
     scheme: str
-    """The register, as an org-id.guide code where published so."""
+    """Register, as an org-id.guide code where published so."""
     id: str
-    """Its number there."""
+    """Number in the register."""
 
 
 class TenderPartyRow(Row):
@@ -852,86 +852,86 @@ class TenderPartyRow(Row):
     service_id: str | None
     """Organisation identifier; null when unresolved."""
     name: str
-    """As published."""
+    """Name as published."""
     role: str
-    """In the words of OCDS: buyer, supplier, tenderer."""
+    """Role in OCDS terms: buyer, supplier, tenderer."""
     country: str | None
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     identifier: PartyIdentifier | None
-    """Its first, as published."""
+    """First identifier as published."""
     org_evidence: str
-    """Why it is taken for an organisation, `kind: detail`."""
+    """Evidence that it is an organisation, as `kind: detail`."""
     match_method: str | None
     """How it was resolved; null when unresolved."""
     release_count: int
-    """Releases that name it in this role."""
+    """Number of releases that name it in this role."""
     first_seen: Day
-    """Day of the earliest of them."""
+    """Day of the earliest of these releases."""
     last_seen: Day
-    """Day of the latest of them."""
+    """Day of the latest of these releases."""
 
 
 class CompactTenderRow(Row):
     """One OCDS release, without the release itself."""
 
     buyer_service_id: str | None
-    """The buyer, where resolved."""
+    """Organisation identifier of the buyer, where resolved."""
     country: str
-    """ISO 3166-1 alpha-2."""
+    """Country code, ISO 3166-1 alpha-2."""
     ocid: str
     """Open Contracting process identifier."""
     release_id: str
-    """Of the release within its process."""
+    """Identifier of the release within its process."""
     release_date: Instant
     """An instant in UTC."""
     tag: list[str]
     """Release tags as published."""
     title: str | None
-    """Of the tender."""
+    """Title of the tender."""
     category: str | None
-    """As published by the source portal."""
+    """Category as published by the source portal."""
     procurement_method: str | None
-    """As published."""
+    """Procurement method as published."""
     status: str | None
-    """Of the tender, as published."""
+    """Status of the tender as published."""
     value_amount: Number | None
-    """The tender's own value, every digit; null where not published."""
+    """The tender's own value, with every digit; null where not published."""
     value_currency: str | None
-    """ISO 4217."""
+    """Currency code, ISO 4217."""
     buyer_name: str | None
-    """Null where not established to be an organisation."""
+    """Name of the buyer; null where it is not known to be an organisation."""
     award_count: int
-    """Awards in this release."""
+    """Number of awards in this release."""
     withheld_parties: int
-    """Parties not established to be organisations: never served."""
+    """Number of parties that are not known to be organisations; they are never served."""
 
 
 class TenderRow(CompactTenderRow):
     """One OCDS release."""
 
     release: dict[str, Any]
-    """The cleaned OCDS release: fields of the standard and its extensions; zero is null."""
+    """Cleaned OCDS release with the fields of the standard and its extensions; zero amounts are null."""
 
 
 class UsageRow(Row):
     """Where a key stands."""
 
     tier: str
-    """Of the key: sample, starter or professional."""
+    """Tier of the key: sample, starter or professional."""
     minute_limit: int
     """Requests per UTC minute."""
     minute_used: int
-    """Requests in this minute, this one included."""
+    """Requests in this minute, including this one."""
     minute_reset_at: Instant
     """When the next minute begins."""
     month_limit: int
     """Requests per UTC calendar month."""
     month_used: int
-    """Requests in this month, this one included."""
+    """Requests in this month, including this one."""
     month_reset_at: Instant
     """When the next month begins."""
     expires_at: str | None
-    """The last second in which the key is valid; null where it does not expire."""
+    """Last second in which the key is valid; null where it does not expire."""
 
 
 MacroRow = MacroAnnualRow | MacroSeriesRow

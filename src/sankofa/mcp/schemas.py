@@ -40,7 +40,7 @@ _IN_SHORT: Final = {
     "id_type": "Kind of identifier",
     "role": "Such as buyer or supplier",
     "exchange": "Such as JSE or XJSE",
-    "q": "Words of its key or name; each may be begun only",
+    "q": "Words of its key or name, complete or not",
     "shape": "wide: a row per line item, a column per period",
     "kind": "Only this statement",
     "ocid": "Only this contracting process",

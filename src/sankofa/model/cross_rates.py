@@ -17,12 +17,12 @@ class CrossRateInput(msgspec.Struct, frozen=True):
     """A published rate that a cross rate is computed from."""
 
     series: Annotated[str, doc("Series key, as `/v1/macro` serves it.")]
-    value: Annotated[Figure, doc("As published, every digit.")]
+    value: Annotated[Figure, doc("Value as published, with every digit.")]
     unit: Annotated[str | None, doc("Unit as the source writes it.")]
-    available_at: Annotated[_Day, doc("The day this vintage became public.")]
-    vintage: Annotated[int, doc("Which vintage of the value it is.", ge=1)]
-    source_ref: Annotated[str, doc("Source reference: document plus location.")]
-    license_class: Annotated[str, doc("Licence class its source is held under.")]
+    available_at: Annotated[_Day, doc("Day on which this vintage became public.")]
+    vintage: Annotated[int, doc("Number of this vintage.", ge=1)]
+    source_ref: Annotated[str, doc("Source reference: `<source id>:<document>#<location>`.")]
+    license_class: Annotated[str, doc("Licence class of the source.")]
     observed_at: Annotated[str, instant("When Sankofa captured it.")]
 
 
@@ -32,19 +32,19 @@ class CrossRateRow(Row, frozen=True, kw_only=True):
     `source_ref` is that of the first input, `license_class` the stricter, `observed_at` the later.
     """
 
-    base: Annotated[str, doc("ISO 4217 code: one unit of it is priced.")]
-    quote: Annotated[str, doc("ISO 4217 code: the price is in units of it.")]
-    via: Annotated[str, doc("ISO 4217 code of the currency that both inputs are rates of.")]
-    date: Annotated[_Day, doc("The day that both inputs are of.")]
+    base: Annotated[str, doc("Currency that is priced, ISO 4217.")]
+    quote: Annotated[str, doc("Currency of the price, ISO 4217.")]
+    via: Annotated[str, doc("Currency that both inputs are rates of, ISO 4217.")]
+    date: Annotated[_Day, doc("Date of both inputs.")]
     value: Annotated[
-        Figure, doc("Quote units for one base unit, every digit: 10 significant, rounded half-even.")
+        Figure, doc("Quote units for one base unit, rounded half-even to 10 significant digits.")
     ]
-    unit: Annotated[str, doc("In words: `KES per NGN`.")]
-    available_at: Annotated[_Day, doc("The day on which the later of the inputs became public.")]
+    unit: Annotated[str, doc("Unit in words, e.g. `KES per NGN`.")]
+    available_at: Annotated[_Day, doc("Day on which the later input became public.")]
     method: Annotated[str, one_of((DERIVED,), "Never published, always derived.")]
     methodology_ref: Annotated[
         str, one_of((METHODOLOGY,), "Names the formula; see `/methodology/` and this name.")
     ]
     inputs: Annotated[
-        list[CrossRateInput], doc("The rate of the base currency, then that of the quote currency.")
+        list[CrossRateInput], doc("Rate of the base currency, then rate of the quote currency.")
     ]

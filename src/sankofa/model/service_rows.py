@@ -17,9 +17,9 @@ class QualityRow(Row, frozen=True, kw_only=True):
     """One measure of a dataset's coverage or freshness."""
 
     sku: Annotated[str, one_of(SKUS, "The dataset.")]
-    measure: Annotated[str, doc("What is measured.")]
-    value: Annotated[Decimal | None, doc("Null where it was not measured.")]
-    floor: Annotated[Decimal | None, doc("The least it may be (of age, rejects and restatements: the most).")]
+    measure: Annotated[str, doc("Name of the measure.")]
+    value: Annotated[Decimal | None, doc("Measured value; null where not measured.")]
+    floor: Annotated[Decimal | None, doc("Minimum, or for age, rejects and restatements the maximum.")]
     status: Annotated[
         str | None,
         one_of(
@@ -33,17 +33,17 @@ class QualityRow(Row, frozen=True, kw_only=True):
 class ExportRow(Row, frozen=True, kw_only=True):
     """One published Parquet file."""
 
-    name: Annotated[str, doc("Of the file; a large table is several.")]
+    name: Annotated[str, doc("Name of the file; a large table has several.")]
     sku: Annotated[str | None, one_of((*SKUS, None), "The dataset it is of; null where it is of all.")]
-    signal_key: Annotated[str | None, doc("The signal panel it is; null where it is none.")]
+    signal_key: Annotated[str | None, doc("Signal panel in the file; null for other tables.")]
     access: Annotated[str, one_of(("open", "licensed"), "Open files need no key.")]
-    license: Annotated[str, doc("SPDX id, or a reference of ours.")]
-    url: Annotated[str, doc("Where it is fetched.", extra_json_schema={"format": "uri"})]
-    media_type: Annotated[str, doc("application/vnd.apache.parquet.")]
-    size_bytes: Annotated[int, doc("Of the file.", ge=0)]
-    sha256: Annotated[str, doc("Of the file; its ETag too.", pattern="^[0-9a-f]{64}$")]
-    row_count: Annotated[int, doc("Rows in it.", ge=0)]
-    columns: Annotated[list[str], doc("Names of its columns, in order.")]
+    license: Annotated[str, doc("Licence of the file: SPDX id, or the service's own reference.")]
+    url: Annotated[str, doc("Web address of the file.", extra_json_schema={"format": "uri"})]
+    media_type: Annotated[str, doc("Media type: application/vnd.apache.parquet.")]
+    size_bytes: Annotated[int, doc("Size of the file in bytes.", ge=0)]
+    sha256: Annotated[str, doc("SHA-256 of the file, which is also its ETag.", pattern="^[0-9a-f]{64}$")]
+    row_count: Annotated[int, doc("Number of rows in the file.", ge=0)]
+    columns: Annotated[list[str], doc("Names of the columns, in order.")]
     min_tier: Annotated[
         str | None,
         one_of(("starter", None), "The least tier of a key that may fetch it; null where none is needed."),
@@ -54,15 +54,15 @@ class ExportRow(Row, frozen=True, kw_only=True):
 class UsageRow(Row, frozen=True, kw_only=True):
     """Where a key stands."""
 
-    tier: Annotated[str, doc("Of the key: sample, starter or professional.")]
+    tier: Annotated[str, doc("Tier of the key: sample, starter or professional.")]
     minute_limit: Annotated[int, doc("Requests per UTC minute.", ge=0)]
-    minute_used: Annotated[int, doc("Requests in this minute, this one included.", ge=0)]
+    minute_used: Annotated[int, doc("Requests in this minute, including this one.", ge=0)]
     minute_reset_at: Annotated[str, instant("When the next minute begins.")]
     month_limit: Annotated[int, doc("Requests per UTC calendar month.", ge=0)]
-    month_used: Annotated[int, doc("Requests in this month, this one included.", ge=0)]
+    month_used: Annotated[int, doc("Requests in this month, including this one.", ge=0)]
     month_reset_at: Annotated[str, instant("When the next month begins.")]
     expires_at: Annotated[
-        str | None, doc("The last second in which the key is valid; null where it does not expire.")
+        str | None, doc("Last second in which the key is valid; null where it does not expire.")
     ]
 
 
@@ -73,11 +73,11 @@ class ChangeRow(Row, frozen=True, kw_only=True):
     change: Annotated[
         str, one_of(("added", "changed", "removed"), "Removed: withheld now, or no longer served.")
     ]
-    key: Annotated[list[str], doc("What tells the row apart from every other of its dataset.")]
+    key: Annotated[list[str], doc("Key of the row, unique in its dataset.")]
     row: Annotated[
         msgspec.Raw,
         doc(
-            "The row as its endpoint serves it; null where it was removed.",
+            "Row as its endpoint serves it; null where it was removed.",
             extra_json_schema={"type": ["object", "null"]},
         ),
     ]

@@ -47,12 +47,12 @@ async def get_changes(
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
-    """What an edition has that an earlier one had not, for those who keep a copy in step.
+    """Rows added, changed or removed since an earlier edition.
 
-    Every row that was added, changed or removed since the edition named by `since`, as (`dataset`, `key`);
-    everything, as added, where that is omitted. Apply each to the copy in the order given, then remember
-    `edition` for the next time. Rows are those in force: every vintage of a fact, the latest of a macro
-    value, current identifiers. Derived values are asked for, not followed.
+    Use it to keep a copy up to date. Name the edition of your copy as `since`; without it every row is listed
+    as added. Apply the rows in the order given, by `dataset` and `key`, and keep `edition` for the next time.
+    The rows are every vintage of a fact, the latest vintage of a macro value, and current identifiers.
+    Derived values are not listed.
     Ordered by dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
     short and still have a `next_cursor`. `edition` is that of the first page; where it is
     removed meanwhile, the pages go on in the current one, and `since` with it is a 410: start again.

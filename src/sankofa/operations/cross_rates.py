@@ -30,8 +30,8 @@ from sankofa.operations.parameters import (
 
 _FOR_AGENTS = AgentView(
     description="""\
-Daily exchange rates that nobody publishes, derived from two that are (`inputs`) against a third currency:
-quote units for one base unit, newest first. Published ones: get_macro.
+Daily exchange rates derived from two published rates (`inputs`) against a third currency: quote
+units for one base unit, newest first. Published ones: get_macro.
 Example: {"base":"NGN","quote":"KES","limit":5}""",
     narrow_by=("via", "from_date", "limit"),
 )
@@ -68,10 +68,10 @@ async def get_cross_rates(
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
-    """What one currency was worth in another, derived from two published daily rates against a third.
+    """Exchange rates derived from two published daily rates against a third currency.
 
-    Nobody published these: `method` is `derived`, and `inputs` name both rates with their vintages, sources
-    and licences. Both are of the same day and known on `as_of`; nothing is carried over from another day.
+    No source publishes these rates: `method` is `derived`, and `inputs` name both published rates with their
+    vintages, sources and licences. Both have the same date and were known on `as_of`.
     Exact arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then date descending:
     through each third currency there is a value of its own. Two currencies without a common third have no
     rows.

@@ -18,8 +18,8 @@ from sankofa.operations.parameters import (
 
 _FOR_AGENTS = AgentView(
     description="""\
-The companies that had a public figure by a day, whoever stopped reporting since included: the universe of a
-backtest. Next: get_statement, get_metrics.
+The companies that had a public figure by a day, including those that stopped reporting since: the universe
+of a backtest. Next: get_statement, get_metrics.
 Example: {"country":"ZA","as_of":"2023-06-30","limit":20}""",
     narrow_by=("country", "exchange", "limit"),
 )
@@ -43,7 +43,7 @@ async def list_issuers(
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
-    """The universe as it was knowable on a day: every issuer with a figure that was public by then.
+    """The issuers known on a day: every issuer with a figure that was public by then.
 
     An issuer is in from the day its first figure was public and never leaves, whether it was delisted or
     stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates and

@@ -141,10 +141,9 @@ async def get_screen(
 ) -> Answer:
     """Issuers ranked on a metric.
 
-    Per issuer the latest full year published by `as_of` counts. Its value is there only if everything it is
-    computed from was available by then with the figures it holds today; a year that was revised or
-    completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is the
-    position by size over the whole result, ties by service_id, and not a rating.
+    Each issuer has the value of the latest full year published by `as_of`. A year whose figures were restated
+    or completed later is left out, not replaced, and `omitted` counts it. Rows are ordered by `rank`, the
+    position by size in the whole result, ties by service_id. It is not a rating.
     """
     walk = first_page(call, "screen", metric, order, country, as_of=as_of)
     if cursor is not None:

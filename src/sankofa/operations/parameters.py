@@ -31,7 +31,7 @@ Vintages = Literal["latest", "as_reported", "all"]
 ServiceIdParameter = Annotated[
     str,
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),  # of the bundled sample world
-    "The identifier Sankofa issued for the organisation.",
+    "Organisation identifier issued by Sankofa.",
 ]
 AsOfParameter = Annotated[
     date | None,
@@ -48,31 +48,28 @@ VintagesParameter = Annotated[
 EditionParameter = Annotated[
     str | None,
     Text(EDITION_PATTERN),  # an example would be an edition that nobody keeps
-    "The edition that is to answer, as `edition` of an earlier answer names it; the current one where "
-    "omitted. One that is no longer kept, or withdrawn, is a 410; one that never was, a 404. The header "
-    "field `X-Edition` says the same.",
+    "Edition that answers, as `edition` of an earlier answer names it; the current one by default. A removed "
+    "or withdrawn edition gives 410, an unknown one 404. The header field `X-Edition` does the same.",
 ]
 FormatParameter = Annotated[
     str | None,
     Choice(("json", "csv", "arrow"), "json"),
-    "The form of the answer, for whoever cannot send `Accept`, which it takes precedence over.",
+    "Format of the answer; takes precedence over `Accept`.",
 ]
-SinceParameter = Annotated[
-    str | None, Text(EDITION_PATTERN), "The edition that the copy stands at; omit for everything there is."
-]
+SinceParameter = Annotated[str | None, Text(EDITION_PATTERN), "Edition of your copy; omit it for everything."]
 ChangedDatasetParameter = Annotated[
-    str | None, Choice(FOLLOWED, "fundamentals"), "Only the changes of this dataset; all where omitted."
+    str | None, Choice(FOLLOWED, "fundamentals"), "Dataset to list changes of; all by default."
 ]
-LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
+LimitParameter = Annotated[int | None, Whole(), "Maximum number of rows."]
 MOST_MATCHES = 20
-MatchLimitParameter = Annotated[int | None, Whole(10, MOST_MATCHES), "Most matches to return."]
+MatchLimitParameter = Annotated[int | None, Whole(10, MOST_MATCHES), "Maximum number of matches."]
 LimitOrAllParameter = Annotated[
-    int | None, Whole(), "Most rows to return; where omitted, all of them on a paid tier.", ALL_BY_DEFAULT
+    int | None, Whole(), "Maximum number of rows; all by default on a paid tier.", ALL_BY_DEFAULT
 ]
 LineItemsParameter = Annotated[
     tuple[str, ...] | None,
     Words(r"^[a-z0-9_]{1,120}$", "revenue", longest=120),
-    "Only these line items, of which one that the issuer does not report has no rows.",
+    "Line items to return; an item that the issuer does not report has no rows.",
 ]
 FundamentalsOrderParameter = Annotated[
     Literal["period", "statement"] | None,
@@ -96,7 +93,7 @@ MetricParameter = Annotated[
     str | None, Choice(slugs(), "revenue_growth"), _METRIC + " Omit for every metric."
 ]
 OrderParameter = Annotated[
-    Literal["asc", "desc"], Choice(("asc", "desc"), "desc"), "From the smallest, or from the largest."
+    Literal["asc", "desc"], Choice(("asc", "desc"), "desc"), "Order by value: ascending or descending."
 ]
 QueryParameter = Annotated[
     str,
@@ -106,13 +103,13 @@ QueryParameter = Annotated[
 SearchParameter = Annotated[
     str,
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "Kgalagadi Retail", longest=200),
-    "Words of a name, which may be begun only, or an identifier.",
+    "Words of a name, complete or not, or an identifier.",
 ]
-SearchTypeParameter = Annotated[str | None, Choice(SEARCH_TYPES), "Only what is of this type."]
+SearchTypeParameter = Annotated[str | None, Choice(SEARCH_TYPES), "Type of the results."]
 SeriesQueryParameter = Annotated[
     str | None,
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "CPI", longest=200),
-    "Words that its key or name must have, all of them; a word may be begun only.",
+    "Words that the key or name must have, complete or not.",
 ]
 SeriesKeyParameter = Annotated[
     str,
@@ -200,11 +197,9 @@ ToParameter = Annotated[
     "The latest: a date in series mode, a date or a year in annual mode.",
 ]
 BaseCurrencyParameter = Annotated[
-    str, Currency("GBP"), "The currency that is priced: ISO 4217 code, in any case."
+    str, Currency("GBP"), "Currency that is priced: ISO 4217 code, in any case."
 ]
-QuoteCurrencyParameter = Annotated[
-    str, Currency("ZAR"), "The currency that the price is in: ISO 4217 code, in any case."
-]
+QuoteCurrencyParameter = Annotated[str, Currency("ZAR"), "Currency of the price: ISO 4217 code, in any case."]
 ViaParameter = Annotated[
     str | None, Currency("EUR"), "Only through this third currency: ISO 4217 code, in any case."
 ]
@@ -221,11 +216,9 @@ CategoryParameter = Annotated[
     "Category as published by the source portal.",
 ]
 FromMonthParameter = Annotated[
-    date | None, Day(example="2023-01-01"), "The earliest month: the one that has this day."
+    date | None, Day(example="2023-01-01"), "First month, given by one of its days."
 ]
-ToMonthParameter = Annotated[
-    date | None, Day(example="2024-12-31"), "The latest month: the one that has this day."
-]
+ToMonthParameter = Annotated[date | None, Day(example="2024-12-31"), "Last month, given by one of its days."]
 SkuParameter = Annotated[
     str, Text(r"^[A-Za-z0-9-]+$", "AF-FUND"), "The dataset, in any case: AF-FUND, AF-TENDER or AF-MACRO."
 ]

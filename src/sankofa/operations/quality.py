@@ -31,8 +31,8 @@ async def get_quality_metrics(
     """Coverage and freshness of one dataset, ordered by measure.
 
     Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there is a
-    floor and no measurement, which is never a pass. Of age, rejects and restatements it is the most they may
-    be, of everything else the least.
+    floor and no measurement, which is never a pass. For age, rejects and
+    restatements the floor is a maximum; for every other measure it is a minimum.
     """
     walk = first_page(call, "quality", sku.upper())
     if cursor is not None:

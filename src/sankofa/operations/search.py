@@ -76,8 +76,8 @@ async def search(
 ) -> Answer:
     """Organisations, series and indicators by name or identifier.
 
-    Case, accents, legal forms, the order of words and small slips do not matter, and a word may be begun only
-    (from three letters on). An exact identifier comes first: LEI, ticker (`JSE:NPN` or `NPN`), series key,
+    Case, accents, legal forms, word order and small typing errors do not matter. Words may be incomplete,
+    from three letters on. An exact identifier comes first: LEI, ticker (`JSE:NPN` or `NPN`), series key,
     indicator code; ISIN, registry number, FIGI and aggregator id from the starter tier on. Ordered by score
     descending, then type and id. With `country`, or words that name one (`gdp kenya`), an indicator is found
     where that country has it.

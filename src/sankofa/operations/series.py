@@ -28,8 +28,8 @@ from sankofa.operations.parameters import (
 
 _FOR_AGENTS = AgentView(
     description="""\
-Which series and annual indicators there are, with unit, frequency and dates. Next: get_macro,
-as `series`, or as `indicator` where `vintages` is 0.
+Lists series and annual indicators with unit, frequency and dates. Next: get_macro with `series`, or with
+`indicator` where `vintages` is 0.
 Example: {"country":"ZA","q":"inflation"}""",
     narrow_by=("q", "country", "limit"),
 )

@@ -15,7 +15,7 @@ from sankofa.operations.parameters import (
 
 @operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True)
 async def get_sources(call: Call) -> Answer:
-    """Who publishes the data, under which licence, and whom to name.
+    """Publishers of the data, their licences and attributions.
 
     Every source that the edition has rows of, ordered by source_id. The first and last date are those of the
     data: period ends, releases, observations. `freshness_days` counts from the newest day of publication that
@@ -28,8 +28,8 @@ async def get_sources(call: Call) -> Answer:
 _ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
 _FOR_AGENTS = AgentView(
     description="""\
-What there is by dataset, country and source: how much, from when to when, how fresh. Call it first where you
-do not know what is covered.
+Coverage by dataset, country and source: count, first and last date, freshness. Call it first to see what
+the service has.
 Example: {"country":"NG"}""",
     narrow_by=("country", "sku"),
 )
@@ -51,7 +51,7 @@ async def get_coverage(
     limit: LimitOrAllParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
-    """What there is of each dataset, by country and source: how much, from when to when, how fresh.
+    """Coverage of each dataset by country and source: count, first and last date, freshness.
 
     Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku, country,
     source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what is covered.

@@ -13,7 +13,7 @@ from sankofa.operations.contract import Answer, Call, operation
 
 @operation("/v1/usage", row=UsageRow, errors=(401, 429, 503), extension=True, live=True)
 async def get_usage(call: Call) -> Answer:
-    """What the key has used of its limits, this request included.
+    """Usage and limits of the key, including this request.
 
     Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say when the
     next begins. A key that replaced another is counted together with it. The answer is never cached.

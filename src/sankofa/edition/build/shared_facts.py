@@ -33,9 +33,13 @@ def country(alpha2: str) -> FactEntity:
 class SharedProvenance(Row, frozen=True, kw_only=True):
     """Where facts are from, each place once."""
 
-    provenance_id: Annotated[str, doc("As facts have it.")]
-    extraction_confidence: Annotated[float | None, doc("Null where structured.")]
-    method: Annotated[str, doc("Extracted from a document, or published as data.")]
+    provenance_id: Annotated[str, doc("Identifier of the provenance, as on the facts.")]
+    extraction_confidence: Annotated[
+        float | None, doc("Confidence of the extraction, 0 to 1; null for structured data.")
+    ]
+    method: Annotated[
+        str, doc("How the value was obtained: extracted from a document, or published as data.")
+    ]
 
 
 class _Once(TableRows):

@@ -30,15 +30,15 @@ class FundamentalsFactorsRow(PanelRow, frozen=True, kw_only=True):
     """One factor of one issuer in one full year."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
-    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
-    period_end: Annotated[date, doc("The last day of the full year.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, doc("Last day of the full year.")]
     metric: Annotated[str, one_of(FACTORS, "Slug of the metrics-v1 set.")]
-    value: Annotated[Decimal, doc("Exact, rounded half-even to 10 significant digits.")]
-    available_at: Annotated[date, doc("The day the last of its inputs became public.")]
+    value: Annotated[Decimal, doc("Value, computed exactly and rounded half-even to 10 significant digits.")]
+    available_at: Annotated[date, doc("Day on which the last input became public.")]
     methodology_ref: Annotated[
         Literal["signals-v1/fundamentals-factors"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/fundamentals-factors"
 
 

@@ -25,19 +25,19 @@ class FundamentalsQualityRow(PanelRow, frozen=True, kw_only=True):
     """The quality of one issuer's earnings in one full year."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
-    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
-    period_end: Annotated[date, doc("The last day of the full year.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, doc("Last day of the full year.")]
     accruals_ratio: Annotated[Decimal | None, doc("(profit - operating cash flow) / average assets.")]
     cash_conversion: Annotated[Decimal | None, doc("Operating cash flow / EBITDA.")]
     margin_volatility: Annotated[
         Decimal | None, doc("Standard deviation of net margin; null with fewer than three.")
     ]
-    margin_years: Annotated[int, doc("Net margins of the last five years it rests on.", ge=0)]
-    available_at: Annotated[date, doc("The day the last of its inputs became public.")]
+    margin_years: Annotated[int, doc("Number of net margins of the last five years used.", ge=0)]
+    available_at: Annotated[date, doc("Day on which the last input became public.")]
     methodology_ref: Annotated[
         Literal["signals-v1/fundamentals-quality"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/fundamentals-quality"
 
 

@@ -23,16 +23,18 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     """A full-year figure that was revised: as first reported, and as it stands today."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
-    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
-    period_start: Annotated[date | None, doc("Null for an instant.")]
-    period_end: Annotated[date, doc("The last day of the full year.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
+    period_start: Annotated[date | None, doc("First day of the period; null for an instant.")]
+    period_end: Annotated[date, doc("Last day of the full year.")]
     line_item: Annotated[str, doc("Financial line item, e.g. revenue.")]
     concept: Annotated[str | None, doc("The source's own concept, e.g. us-gaap:Revenues.")]
     unit: Annotated[str | None, doc("Unit as the source writes it.")]
-    vintages: Annotated[int, doc("How many figures were reported one after another.", ge=2)]
-    first_value: Annotated[Figure, doc("As first reported, every digit.")]
-    latest_value: Annotated[Figure | None, doc("As it stands today, every digit; null where withdrawn.")]
+    vintages: Annotated[int, doc("Number of figures reported one after another.", ge=2)]
+    first_value: Annotated[Figure, doc("Figure as first reported, with every digit.")]
+    latest_value: Annotated[
+        Figure | None, doc("Figure as reported last, with every digit; null where withdrawn.")
+    ]
     revision_size: Annotated[
         Decimal | None, doc("(latest - first) / |first|; null where first is 0 or latest withdrawn.")
     ]
@@ -40,11 +42,11 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
         str | None,
         one_of(("up", "down", "none", None), "Of the latest against the first; null where withdrawn."),
     ]
-    first_available_at: Annotated[date, doc("The day the first figure became public.")]
-    available_at: Annotated[date, doc("The day the latest figure became public.")]
+    first_available_at: Annotated[date, doc("Day on which the first figure became public.")]
+    available_at: Annotated[date, doc("Day on which the latest figure became public.")]
     methodology_ref: Annotated[
         Literal["signals-v1/fundamentals-revisions"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/fundamentals-revisions"
 
 

@@ -17,20 +17,21 @@ class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
     """How steadily one issuer earned and grew up to one full year."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
-    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
-    period_end: Annotated[date, doc("The last day of the full year.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, doc("Last day of the full year.")]
     years_held: Annotated[int, doc("Full years held without a gap up to this one.", ge=1)]
     profit_years: Annotated[
-        int | None, doc("In a row with a profit, this one included; 0 after a loss, null where not told.")
+        int | None,
+        doc("Consecutive years with a profit, including this one; 0 after a loss, null where unknown."),
     ]
     revenue_growth_years: Annotated[
-        int | None, doc("In a row in which revenue grew, this one included; null where not told.")
+        int | None, doc("Consecutive years of revenue growth, including this one; null where unknown.")
     ]
-    available_at: Annotated[date, doc("The day the last of its inputs became public.")]
+    available_at: Annotated[date, doc("Day on which the last input became public.")]
     methodology_ref: Annotated[
         Literal["signals-v1/issuer-persistence"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/issuer-persistence"
 
 

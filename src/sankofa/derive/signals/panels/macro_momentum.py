@@ -32,20 +32,22 @@ class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
     series: Annotated[str, doc("Series key, e.g. CPI.ZA.")]
     series_type: Annotated[str, doc("Family, e.g. cpi or gdp.")]
     frequency: Annotated[str, one_of(_PERIODS, "How often it is observed.")]
-    country: Annotated[str | None, doc("ISO 3166-1 alpha-2; null where it is of no one country.")]
-    date: Annotated[_Day, doc("The period, by the day its source dates it with.")]
-    known_at: Annotated[_Day, doc("The day it became known; nothing known later is used.")]
-    value: Annotated[Figure, doc("As known on that day, every digit.")]
+    country: Annotated[
+        str | None, doc("Country code, ISO 3166-1 alpha-2; null for a series of several countries.")
+    ]
+    date: Annotated[_Day, doc("Date that the source gives the period.")]
+    known_at: Annotated[_Day, doc("Day on which the value became known; nothing known later is used.")]
+    value: Annotated[Figure, doc("Value as known on that day, with every digit.")]
     unit: Annotated[str | None, doc("Unit as the source writes it.")]
     momentum_1p: Annotated[
-        Decimal | None, doc("Against one period earlier, less 1; null where not computable.")
+        Decimal | None, doc("Value divided by that of one period earlier, minus 1; null where unknown.")
     ]
     momentum_3p: Annotated[
-        Decimal | None, doc("Against three periods earlier, less 1; null where not computable.")
+        Decimal | None, doc("Value divided by that of three periods earlier, minus 1; null where unknown.")
     ]
     methodology_ref: Annotated[
         Literal["signals-v1/macro-momentum"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/macro-momentum"
 
 

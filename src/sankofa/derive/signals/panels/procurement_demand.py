@@ -25,22 +25,27 @@ _HISTORY: Final = 2 * _SPAN
 class ProcurementDemandRow(PanelRow, frozen=True, kw_only=True):
     """One category of one country in one closed month."""
 
-    country: Annotated[str, doc("ISO 3166-1 alpha-2.")]
-    category: Annotated[str, doc("As published by the source portal.", min_length=1)]
-    month: Annotated[str, doc("YYYY-MM, of the release dates in UTC.", pattern="^[0-9]{4}-[0-9]{2}$")]
-    closed_at: Annotated[date, doc("The last day of the month.")]
-    tender_count: Annotated[int, doc("Tenders of the category in the month.", ge=1)]
-    category_share: Annotated[Decimal, doc("Of all tenders of the country in the month, 0 to 1.")]
+    country: Annotated[str, doc("Country code, ISO 3166-1 alpha-2.")]
+    category: Annotated[str, doc("Category as published by the source portal.", min_length=1)]
+    month: Annotated[
+        str, doc("Month of the release dates in UTC, as YYYY-MM.", pattern="^[0-9]{4}-[0-9]{2}$")
+    ]
+    closed_at: Annotated[date, doc("Last day of the month.")]
+    tender_count: Annotated[int, doc("Number of tenders of the category in the month.", ge=1)]
+    category_share: Annotated[
+        Decimal, doc("Share of the country's tenders of the month that are of the category, 0 to 1.")
+    ]
     buyer_hhi: Annotated[
         Decimal | None, doc("Concentration of buyers, 0 to 1; null where a buyer is withheld or not named.")
     ]
     momentum_3m: Annotated[
-        Decimal | None, doc("Tenders of three months against the three before, less 1; null without them.")
+        Decimal | None,
+        doc("Tenders of three months divided by those of the three before, minus 1; null without them."),
     ]
     value_coverage: Annotated[Decimal, doc("Share of the tenders with a published amount, 0 to 1.")]
     methodology_ref: Annotated[
         Literal["signals-v1/procurement-demand"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/procurement-demand"
 
 

@@ -17,22 +17,24 @@ from sankofa.model.field_docs import doc
 class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):
     """The buyers of one country in one closed quarter."""
 
-    country: Annotated[str, doc("ISO 3166-1 alpha-2, of the tenders.")]
-    quarter: Annotated[str, doc("YYYY-Qn, of the release dates in UTC.")]
-    closed_at: Annotated[date, doc("The last day of the quarter.")]
-    tender_count: Annotated[int, doc("Tenders with a release in the quarter.", ge=1)]
+    country: Annotated[str, doc("Country of the tenders, ISO 3166-1 alpha-2.")]
+    quarter: Annotated[str, doc("Quarter of the release dates in UTC, as YYYY-Qn.")]
+    closed_at: Annotated[date, doc("Last day of the quarter.")]
+    tender_count: Annotated[int, doc("Number of tenders with a release in the quarter.", ge=1)]
     attributed_share: Annotated[Decimal, doc("Share of the tenders whose buyer is named, 0 to 1.")]
-    buyer_count: Annotated[int, doc("Buyers of the attributed tenders.", ge=0)]
+    buyer_count: Annotated[int, doc("Number of buyers of the attributed tenders.", ge=0)]
     buyer_hhi: Annotated[
         Decimal | None, doc("Concentration of attributed tenders, 0 to 1; null without any.")
     ]
-    top_buyer_share: Annotated[Decimal | None, doc("Attributed tenders of whoever has most, 0 to 1.")]
+    top_buyer_share: Annotated[
+        Decimal | None, doc("Share of attributed tenders of the largest buyer, 0 to 1.")
+    ]
     effective_buyers: Annotated[
-        Decimal | None, doc("As many equal buyers would be as concentrated: 1 / buyer_hhi.")
+        Decimal | None, doc("Number of equal buyers with the same concentration: 1 / buyer_hhi.")
     ]
     methodology_ref: Annotated[
         Literal["signals-v1/public-buyer-concentration"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/public-buyer-concentration"
 
 

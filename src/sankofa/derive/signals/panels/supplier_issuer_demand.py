@@ -22,21 +22,23 @@ class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
     """The awards that one issuer won in one country in one closed quarter, by currency."""
 
     service_id: Annotated[str, doc("Organisation identifier of the issuer.")]
-    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
-    country: Annotated[str | None, doc("ISO 3166-1 alpha-2, of the issuer.")]
-    tender_country: Annotated[str, doc("ISO 3166-1 alpha-2, of the tenders.")]
-    quarter: Annotated[str, doc("YYYY-Qn, of the release dates in UTC.")]
-    closed_at: Annotated[date, doc("The last day of the quarter.")]
-    award_count: Annotated[int, doc("Awards won in the quarter, in any currency.", ge=1)]
-    buyer_count: Annotated[int | None, doc("Buyers of these; null where one is withheld or not named.")]
-    value_coverage: Annotated[
-        Decimal, doc("Share of these with a published amount that is the issuer's alone, 0 to 1.")
+    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    country: Annotated[str | None, doc("Country of the issuer, ISO 3166-1 alpha-2.")]
+    tender_country: Annotated[str, doc("Country of the tenders, ISO 3166-1 alpha-2.")]
+    quarter: Annotated[str, doc("Quarter of the release dates in UTC, as YYYY-Qn.")]
+    closed_at: Annotated[date, doc("Last day of the quarter.")]
+    award_count: Annotated[int, doc("Number of awards won in the quarter, in any currency.", ge=1)]
+    buyer_count: Annotated[
+        int | None, doc("Number of buyers of these awards; null where one is withheld or not named.")
     ]
-    currency: Annotated[str | None, doc("ISO 4217; null where there is no amount at all.")]
-    award_value: Annotated[Figure | None, doc("Sum of the amounts in this currency, every digit.")]
+    value_coverage: Annotated[
+        Decimal, doc("Share of these awards with a published amount that is the issuer's alone, 0 to 1.")
+    ]
+    currency: Annotated[str | None, doc("Currency code, ISO 4217; null where no amount is published.")]
+    award_value: Annotated[Figure | None, doc("Sum of the amounts in this currency, with every digit.")]
     methodology_ref: Annotated[
         Literal["signals-v1/supplier-issuer-demand"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/supplier-issuer-demand"
 
 

@@ -18,26 +18,28 @@ from sankofa.model.field_docs import doc
 class TenderAwardConcentrationRow(PanelRow, frozen=True, kw_only=True):
     """The awards of one country in one closed quarter."""
 
-    country: Annotated[str, doc("ISO 3166-1 alpha-2, of the tenders.")]
-    quarter: Annotated[str, doc("YYYY-Qn, of the release dates in UTC.")]
-    closed_at: Annotated[date, doc("The last day of the quarter.")]
-    award_count: Annotated[int, doc("Awards first released in the quarter.", ge=1)]
+    country: Annotated[str, doc("Country of the tenders, ISO 3166-1 alpha-2.")]
+    quarter: Annotated[str, doc("Quarter of the release dates in UTC, as YYYY-Qn.")]
+    closed_at: Annotated[date, doc("Last day of the quarter.")]
+    award_count: Annotated[int, doc("Number of awards first released in the quarter.", ge=1)]
     attributed_share: Annotated[Decimal, doc("Share of the awards whose winners are all named, 0 to 1.")]
-    supplier_count: Annotated[int, doc("Winners of the attributed awards.", ge=0)]
+    supplier_count: Annotated[int, doc("Number of winners of the attributed awards.", ge=0)]
     supplier_hhi: Annotated[
         Decimal | None, doc("Concentration of attributed awards, 0 to 1; null without any.")
     ]
-    top_supplier_share: Annotated[Decimal | None, doc("Attributed awards won by whoever won most, 0 to 1.")]
+    top_supplier_share: Annotated[
+        Decimal | None, doc("Share of attributed awards of the largest winner, 0 to 1.")
+    ]
     effective_suppliers: Annotated[
-        Decimal | None, doc("As many equal winners would be as concentrated: 1 / supplier_hhi.")
+        Decimal | None, doc("Number of equal winners with the same concentration: 1 / supplier_hhi.")
     ]
     repeat_winner_share: Annotated[
         Decimal | None,
-        doc("Attributed awards of those who had won before, 0 to 1; null in the first quarter."),
+        doc("Share of attributed awards of earlier winners, 0 to 1; null in the first quarter."),
     ]
     methodology_ref: Annotated[
         Literal["signals-v1/tender-award-concentration"],
-        doc("Names the documented method; the service explains it under /methodology/."),
+        doc("Name of the method; /methodology/ explains it."),
     ] = "signals-v1/tender-award-concentration"
 
 

@@ -59,7 +59,7 @@ class CrossRateVintageRow(CrossRateRow, frozen=True, kw_only=True):
     """A cross rate while both of its inputs stood."""
 
     superseded_at: Annotated[
-        date | None, doc("The day another vintage of an input became public; null for the latest.")
+        date | None, doc("Day on which another vintage of an input became public; null for the latest.")
     ]
 
 

@@ -111,9 +111,9 @@ def _first(values: "Iterator[T | None]") -> T | None:
 class SharedEntity(Row, frozen=True, kw_only=True):
     """Who facts are of: an organisation, or a country by its alpha-3 code."""
 
-    entity_id: Annotated[str, doc("A service_id, or an ISO 3166-1 alpha-3 code.")]
-    entity_type: Annotated[str, doc("`organisation` or `country`.")]
-    entity_name: Annotated[str | None, doc("Of the organisation or country.")]
+    entity_id: Annotated[str, doc("Identifier: a service_id, or an ISO 3166-1 alpha-3 code.")]
+    entity_type: Annotated[str, doc("Kind of entity: `organisation` or `country`.")]
+    entity_name: Annotated[str | None, doc("Name of the organisation or country.")]
     country_iso3: Annotated[str | None, doc("ISO 3166-1 alpha-3 code of its country.")]
 
 

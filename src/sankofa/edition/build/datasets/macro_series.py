@@ -182,7 +182,9 @@ def _observations(
 class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
     """One vintage of one value of a series."""
 
-    superseded_at: Annotated[date | None, doc("The day the next vintage became public; null for the latest.")]
+    superseded_at: Annotated[
+        date | None, doc("Day on which the next vintage became public; null for the latest.")
+    ]
 
 
 class _EveryVintage(TableRows):

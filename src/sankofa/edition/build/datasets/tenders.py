@@ -118,22 +118,28 @@ def _buyer(tender: Tender) -> str | None:
 class AwardRow(Row, frozen=True, kw_only=True):
     """One winner of one award as one release has it; an award of which none is named is one row without."""
 
-    country: Annotated[str, doc("ISO 3166-1 alpha-2.")]
+    country: Annotated[str, doc("Country code, ISO 3166-1 alpha-2.")]
     ocid: Annotated[str, doc("Open Contracting process identifier.")]
-    release_id: Annotated[str, doc("Of the release within its process.")]
+    release_id: Annotated[str, doc("Identifier of the release within its process.")]
     release_date: Annotated[str, instant("An instant in UTC.")]
-    award_id: Annotated[str, doc("As published; its place in the release where it has none.")]
-    award_date: Annotated[date | None, doc("The day of the award, where published.")]
-    status: Annotated[str | None, doc("As published.")]
-    value_amount: Annotated[Figure | None, doc("Of the whole award, every digit; null where not published.")]
-    value_currency: Annotated[str | None, doc("ISO 4217.")]
-    supplier_service_id: Annotated[str | None, doc("The winner, where resolved.")]
-    supplier_name: Annotated[str | None, doc("Null where no winner may be named.")]
-    supplier_country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
-    supplier_identifier: Annotated[PartyIdentifier | None, doc("Its first, as published.")]
-    supplier_count: Annotated[int, doc("Winners that are named: as many rows.", ge=0)]
+    award_id: Annotated[
+        str, doc("Identifier of the award as published; its position in the release where it has none.")
+    ]
+    award_date: Annotated[date | None, doc("Day of the award, where published.")]
+    status: Annotated[str | None, doc("Status of the award as published.")]
+    value_amount: Annotated[
+        Figure | None, doc("Value of the whole award, with every digit; null where not published.")
+    ]
+    value_currency: Annotated[str | None, doc("Currency code, ISO 4217.")]
+    supplier_service_id: Annotated[str | None, doc("Organisation identifier of the winner, where resolved.")]
+    supplier_name: Annotated[str | None, doc("Name of the winner; null where none may be named.")]
+    supplier_country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
+    supplier_identifier: Annotated[
+        PartyIdentifier | None, doc("First identifier of the winner, as published.")
+    ]
+    supplier_count: Annotated[int, doc("Number of named winners; the award has as many rows.", ge=0)]
     withheld_suppliers: Annotated[
-        int, doc("Winners not established to be organisations: never served.", ge=0)
+        int, doc("Number of winners that are not known to be organisations; they are never served.", ge=0)
     ]
 
 
