@@ -144,4 +144,7 @@ def test_a_missing_driver_is_said_in_words() -> None:
         "except Exception as error: print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "SettingsError redis:// needs a driver: install sankofa[redis]\n"
+    assert (
+        done.stdout
+        == "SettingsError redis:// needs a driver: make setup EXTRAS=1, or install sankofa[redis]\n"
+    )

@@ -10,6 +10,7 @@ import pytest
 from tests.edition_parts import part_of
 from tests.live import free_port, run
 from tests.signing import point_at
+from tests.spec.ingesting import GOOD, OWN_SOURCE, write
 
 
 @pytest.fixture
@@ -46,6 +47,20 @@ def test_looking_at_an_empty_home_creates_nothing(tmp_path: Path) -> None:
     home.mkdir(mode=0o700)
     assert findings(home)[0] == 0
     assert list(home.iterdir()) == []
+
+
+@pytest.mark.rule("ERR-9")
+def test_what_it_says_to_run_without_an_edition_can_be_run(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "sankofa publish" not in run(empty, "doctor").stdout, "there is nothing to publish"
+    assert run(empty, "publish").returncode == 1
+    (empty / "sources.toml").write_text(OWN_SOURCE.format(id="own", more="commercial_redistribution = true"))
+    assert run(empty, "ingest", "own", write(tmp_path / "a.csv", GOOD.format(1))).returncode == 0
+    told = run(empty, "doctor").stdout
+    assert "none is published; run: sankofa publish" in told
+    assert "sankofa starter" not in told
+    assert run(empty, "publish").returncode == 0
 
 
 def test_a_missing_gate_secret_beside_a_ledger_must_be_mended(home: Path) -> None:

@@ -1,5 +1,7 @@
 """Another identifier in the place of a service_id, and names that are not there: the problem says what is."""
 
+from urllib.parse import quote
+
 import pytest
 
 from tests.live import LiveServer
@@ -15,8 +17,17 @@ PATHS = {
     "/v1/entities/{}": 404,
     "/v1/crosswalk/{}": 404,
     "/v1/metrics/{}": 400,
+    "/v1/tender-parties?service_id={}": 400,
+    "/v1/shared/facts?entity_id={}": 400,
 }
 """Where an organisation is asked about, and the status of an id that is malformed (contract: PAR-8)."""
+UNKNOWN = {
+    "/v1/metrics/{}": 200,
+    "/v1/tender-parties?service_id={}": 200,
+    "/v1/shared/facts?entity_id={}": 400,
+}
+"""The status of a well-formed id that nobody has, where it is no 404."""
+NAME = "Thornveld Breweries (Pty) Ltd"
 
 
 @pytest.mark.rule("ERR-7", "PAR-8")
@@ -24,9 +35,10 @@ PATHS = {
 def test_a_ticker_or_lei_in_the_place_of_an_id_is_refused_with_the_service_id(
     live: LiveServer, sample: str, path: str
 ) -> None:
-    for text in ("JSE:THV", "xjse:thv", BREWER):
-        answer = live.get(path.format(text), sample)
-        assert (answer.status_code, answer.json()["parameter"]) == (400, "service_id")
+    parameter = "entity_id" if "entity_id" in path else "service_id"
+    for text in ("JSE:THV", "xjse:thv", BREWER, "THV", NAME, NAME.upper()):
+        answer = live.get(path.format(quote(text)), sample)
+        assert (answer.status_code, answer.json().get("parameter")) == (400, parameter), text
         assert sid(f"lei:{BREWER}") in answer.json()["detail"]
         assert answer.json()["error"] == answer.json()["detail"]
     assert live.get(path.format("JSE:NOBODY"), sample).status_code == PATHS[path]
@@ -39,14 +51,14 @@ def test_a_paid_identifier_is_named_to_paid_keys_alone(
 ) -> None:
     assert sid(f"lei:{BANK}") in live.get(path.format(HELD), paid).json()["detail"]
     refused = live.get(path.format(HELD), sample)
-    assert refused.status_code == (200 if path == "/v1/metrics/{}" else 404)
+    assert refused.status_code == UNKNOWN.get(path, 404)
     assert sid(f"lei:{BANK}") not in refused.text
 
 
 @pytest.mark.rule("ERR-7")
 def test_the_tools_say_the_same(live: LiveServer, sample: str, paid: str) -> None:
-    for tool in ("get_entity", "get_fundamentals", "get_statement", "get_metrics"):
-        for text in ("JSE:THV", BREWER):
+    for tool in ("get_entity", "get_fundamentals", "get_statement", "get_metrics", "get_resolved_parties"):
+        for text in ("JSE:THV", BREWER, "THV", NAME):
             problem = call_tool(live, sample, tool, {"service_id": text})
             assert (problem["status"], problem["parameter"]) == (400, "service_id")
             assert sid(f"lei:{BREWER}") in problem["detail"]
@@ -87,7 +99,7 @@ def test_a_code_of_the_other_mode_is_answered_with_the_parameter_it_belongs_to(
     server: LiveServer, sample_key: str
 ) -> None:
     for path, said in (
-        ("/v1/macro?series=fp.cpi.totl.zg", "or pass it as `indicator`"),
+        ("/v1/macro?series=fp.cpi.totl.zg", "an annual indicator: pass it as `indicator`"),
         ("/v1/macro?indicator=CPI.ZA", "series: pass it as `series`"),
     ):
         body = get(server, path, sample_key)
@@ -95,5 +107,8 @@ def test_a_code_of_the_other_mode_is_answered_with_the_parameter_it_belongs_to(
         assert said in body["hint"]
         assert "nearest" not in body
     assert said in call_tool(server, sample_key, "get_macro", {"indicator": "CPI.ZA"})["hint"]
+    early = get(server, "/v1/macro?series=FP.CPI.TOTL.ZG&country=ZA&as_of=1990-01-01", sample_key)
+    assert "nothing of ZA was known on that day" in early["hint"]
+    assert "pass `country`" not in early["hint"], "it was passed"
     assert "hint" not in get(server, "/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
     assert "hint" not in get(server, "/v1/macro?indicator=FP.CPI.TOTL.ZG&country=AQ", sample_key)

@@ -51,7 +51,7 @@ def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(
     done = run(home, "ingest", "sample-filings", bomb, ingest_file_bytes="2000000")
     assert done.returncode == 1
     assert "bomb" in done.stderr
-    assert "more than 2,000,000 bytes decompressed (INGEST_FILE_BYTES)" in done.stderr
+    assert "more than 2,000,000 bytes decompressed (SANKOFA_INGEST_FILE_BYTES)" in done.stderr
     assert "appended 0" in done.stdout
     assert run(home, "ingest", "sample-filings", bomb).returncode == 0
 
@@ -83,7 +83,7 @@ def test_an_endless_value_among_tenders_is_refused_by_name(
     file.write_bytes(gzip.compress(content, 1))
     done = run(home, "ingest", "sample-tenders-ke", file, ingest_line_bytes="1000000")
     assert done.returncode == 1
-    assert "(INGEST_LINE_BYTES)" in done.stderr
+    assert "(SANKOFA_INGEST_LINE_BYTES)" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_document_that_is_read_whole_has_a_limit(home: Path, tmp_path: Path) -
     file.write_bytes(gzip.compress(b'{"cik":1,"entityName":"' + b"x" * 3_000_000 + b'","facts":{}}'))
     done = run(home, "ingest", "sample-companyfacts", file, ingest_document_bytes="1000000")
     assert done.returncode == 1
-    assert "more than 1,000,000 bytes in one document (INGEST_DOCUMENT_BYTES)" in done.stderr
+    assert "more than 1,000,000 bytes in one document (SANKOFA_INGEST_DOCUMENT_BYTES)" in done.stderr
 
 
 def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(
@@ -133,7 +133,7 @@ def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(
     done = run(home, "ingest", "sample-tenders-ke", file)
     assert done.returncode == 0, done.stderr
     assert "appended 1" in done.stdout
-    assert rejects(home) == ["a text of more than 1,000,000 characters (INGEST_TEXT_LENGTH)"]
+    assert rejects(home) == ["a text of more than 1,000,000 characters (SANKOFA_INGEST_TEXT_LENGTH)"]
 
 
 def test_a_clock_far_ahead_of_every_witness_is_refused_unless_told(home: Path, tmp_path: Path) -> None:

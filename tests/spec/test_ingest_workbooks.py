@@ -240,5 +240,5 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused_before_it_is_read(
         done = run(source, "ingest", "own", path)
         assert done.returncode == 1
         assert f"{path.name}: more than 2,000,000 bytes" in done.stderr
-        assert "(INGEST_DOCUMENT_BYTES)" in done.stderr
+        assert "(SANKOFA_INGEST_DOCUMENT_BYTES)" in done.stderr
     assert counts(run(source, "ingest", "own", save(tmp_path / "good.xlsx", items(1))))["appended"] == 1

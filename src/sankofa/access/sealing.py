@@ -80,7 +80,7 @@ class SealedRecords:
         """What to raise for a record that cannot be used."""
         kind, _, rest = name.partition(":")
         shown = f"{kind} {rest[:12] if kind == 'key' else rest}"
-        message = f"the record of {shown} is damaged, or sealed with another KEYS_SECRET: it is refused"
+        message = f"the record of {shown} is damaged, or not sealed with SANKOFA_KEYS_SECRET: it is refused"
         if name not in self._refused:
             if len(self._refused) >= _MOST_REFUSED:
                 self._refused.clear()

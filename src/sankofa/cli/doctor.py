@@ -159,7 +159,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
         if not (settings.home / name).read_text(errors="replace").strip():
             yield Finding("secrets", "error", f"{name} is empty", "put it back from a backup")
     if not settings.keys_secret and settings.keystore.partition(":")[0] != "embedded":
-        message = "KEYS_SECRET is not set and the key store is shared"
+        message = "SANKOFA_KEYS_SECRET is not set and the key store is shared"
         remedy = "set it before the first key is issued: without it records are not proof against a hand"
         yield Finding("secrets", "warning", message, remedy)
     yield Finding("secrets", "ok", f"in HOME: {', '.join(present) or 'none yet'}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sankofa.cli.clock import now
-from sankofa.cli.findings import Finding
+from sankofa.cli.findings import Finding, to_have_an_edition
 from sankofa.cli.key_store import opened_keys
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, LedgerRows
@@ -29,7 +29,7 @@ def store_findings(settings: Settings) -> Iterator[Finding]:
     if settings.editions:
         yield _following(settings)
     elif settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():
-        yield Finding("ledger", "warning", "there is none yet", "try: sankofa starter")
+        yield Finding("ledger", "warning", "there is none yet", to_have_an_edition(settings))
     else:
         yield from _ledger(settings)
     yield from _editions(settings)
@@ -133,9 +133,8 @@ def _following(settings: Settings) -> Finding:
 
 
 def _editions(settings: Settings) -> Iterator[Finding]:
-    none_yet = Finding("editions", "warning", "none is published", "run: sankofa publish")
-    if settings.editions:
-        none_yet = Finding("editions", "warning", "none is pulled yet", "see `following`")
+    message = "none is pulled yet" if settings.editions else "none is published"
+    none_yet = Finding("editions", "warning", message, to_have_an_edition(settings))
     if settings.datastore == "sqlite:" and not (settings.home / "editions").exists():
         yield none_yet
         return

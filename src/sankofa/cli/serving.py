@@ -16,6 +16,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from sankofa.cli.connections import ConnectionLimits
+from sankofa.cli.findings import to_have_an_edition
 from sankofa.cli.stopping import STOP_SECONDS
 from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
@@ -47,9 +48,8 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         current = None
     else:
         if current is None and not settings.editions:
-            click.echo(
-                "Warning: no edition is published; serving 503 until one is (try: sankofa starter).", err=True
-            )
+            advice = to_have_an_edition(settings)
+            click.echo(f"Warning: no edition is published; serving 503 until one is ({advice}).", err=True)
     serving = f"edition {current}" if current else "no edition yet"
     click.echo(f"Sankofa at {address} (MCP at {address}/mcp), {serving}")
     if settings.sandbox_key:

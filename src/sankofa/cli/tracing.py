@@ -18,7 +18,9 @@ def tracer(endpoint: str) -> tuple[Callable[[Sequence[ObservedRequest]], None], 
         from opentelemetry.trace import SpanKind, Status, StatusCode
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
     except ImportError as missing:
-        raise SettingsError("SANKOFA_OTLP_ENDPOINT needs an exporter: install sankofa[tracing]") from missing
+        raise SettingsError(
+            "SANKOFA_OTLP_ENDPOINT needs an exporter: make setup EXTRAS=1, or install sankofa[tracing]"
+        ) from missing
     resource = Resource.create({"service.name": "sankofa", "service.version": __version__})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=5)))

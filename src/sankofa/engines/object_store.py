@@ -84,6 +84,8 @@ def open_destination(url: str) -> ObjectDestination:
         try:
             from sankofa.engines.object_cloud import CloudObjects
         except ImportError:
-            raise SettingsError(f"{address.scheme}:// needs the extra `objects` (obstore)") from None
+            raise SettingsError(
+                f"{address.scheme}:// needs a driver: make setup EXTRAS=1, or install sankofa[objects]"
+            ) from None
         return CloudObjects(url)
     raise SettingsError("expected a folder, file:///folder, s3://bucket/path, gs:// or az://")

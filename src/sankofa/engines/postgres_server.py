@@ -18,7 +18,7 @@ try:
     from psycopg.conninfo import conninfo_to_dict
 except ImportError as missing:
     raise SettingsError(
-        "SANKOFA_DATASTORE: postgresql:// needs a driver: install sankofa[postgres]"
+        "SANKOFA_DATASTORE: postgresql:// needs a driver: make setup EXTRAS=1, or install sankofa[postgres]"
     ) from missing
 
 __all__ = [

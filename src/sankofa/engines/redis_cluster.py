@@ -30,7 +30,7 @@ try:
     from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 except ImportError as missing:
     raise SettingsError(
-        "redis+sentinel:// and redis+cluster:// need a driver: install sankofa[redis]"
+        "redis+sentinel:// and redis+cluster:// need a driver: make setup EXTRAS=1, or install sankofa[redis]"
     ) from missing
 
 _CALL_SECONDS: Final = 0.85

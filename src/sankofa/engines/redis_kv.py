@@ -29,7 +29,9 @@ from sankofa.model.errors import SettingsError, StoreUnavailable
 try:
     import hiredis
 except ImportError as missing:
-    raise SettingsError("redis:// needs a driver: install sankofa[redis]") from missing
+    raise SettingsError(
+        "redis:// needs a driver: make setup EXTRAS=1, or install sankofa[redis]"
+    ) from missing
 
 _CALL_SECONDS = 0.8
 _WATCH_SECONDS = 0.05

@@ -12,7 +12,9 @@ try:
     from redis.backoff import NoBackoff
     from redis.exceptions import RedisError
 except ImportError as missing:
-    raise SettingsError("redis+sentinel:// needs a driver: install sankofa[redis]") from missing
+    raise SettingsError(
+        "redis+sentinel:// needs a driver: make setup EXTRAS=1, or install sankofa[redis]"
+    ) from missing
 
 _SENTINEL_SECONDS: Final = 0.25
 """Of one sentinel; then there is time for another."""

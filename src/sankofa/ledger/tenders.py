@@ -184,7 +184,7 @@ class ReleaseIngester:
 
 def too_long_text(most: int) -> str:
     """Why a row is rejected."""
-    return f"a text of more than {most:,} characters (INGEST_TEXT_LENGTH)"
+    return f"a text of more than {most:,} characters (SANKOFA_INGEST_TEXT_LENGTH)"
 
 
 def _longest_text(value: Any) -> int:

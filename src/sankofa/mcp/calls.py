@@ -8,7 +8,7 @@ from sankofa.mcp.tools import Arguments, tools
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.operations.answer_cache import CachedAnswer, may_be_kept
 from sankofa.operations.contract import Call
-from sankofa.operations.nearest import ID_PARAMETER, explained_id
+from sankofa.operations.nearest import explained_id
 from sankofa.operations.service import Service
 
 
@@ -40,8 +40,7 @@ class ToolCalls:
         try:
             read: dict[str, Any] = tool.read(arguments, today)
         except (InvalidParameter, NotFound) as problem:
-            given = arguments.get(ID_PARAMETER) if tool.takes_id else None
-            raise await explained_id(service, exchange.grant, problem, given) from None
+            raise await explained_id(service, exchange.grant, operation, problem, arguments) from None
         with tool.translated_names():
             operation.admit(exchange.grant, read)
         call = Call(

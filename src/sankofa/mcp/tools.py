@@ -8,7 +8,6 @@ from typing import Any, Final
 from sankofa.mcp.schemas import argument_schema
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.contract import Operation, Parameter, operations, printable
-from sankofa.operations.nearest import ID_PARAMETER
 from sankofa.operations.parameter_types import JsonSchema
 
 Arguments = Mapping[str, Any]
@@ -33,10 +32,7 @@ class Tool:
         names = operation.tool_names
         self._parameters = {names.get(name, name): p for name, p in operation.parameters.items()}
         self._types = {name: _json_type(p) for name, p in self._parameters.items()}
-        id_parameter = operation.parameters.get(ID_PARAMETER)
         self._translated = _TranslatedNames(operation)
-        self.takes_id = id_parameter is not None and id_parameter.in_path
-        """Whether it is asked about one organisation."""
 
     @property
     def title(self) -> str:

@@ -93,7 +93,7 @@ _FOR_AGENTS = AgentView(
 The organisation behind an outside identifier: lei or ticker (EXCHANGE:TICKER) on any tier; registry, isin,
 figi, aggregator from the starter tier on. Where several organisations have one number,
 `ambiguous` is true. By name use search_entities. Next: get_entity, get_fundamentals.
-Example: {"id_type":"ticker","id_value":"JSE:NPN"}""",
+Example: {"id_type":"ticker","id_value":"NYSE:GFI"}""",
 )
 
 

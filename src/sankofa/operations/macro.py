@@ -123,7 +123,7 @@ async def get_macro(
     selection = await _series(walk, series, filters, days, most)
     if country and key and not selection.count:
         selection = await _series(walk, tabled_series(key, country), filters, days, most)
-    nearest = {} if selection.count else await nearest_series(walk.edition, series, "series")
+    nearest = {} if selection.count else await nearest_series(walk.edition, series, "series", country)
     last = _column(selection, _SERIES_COLUMN)
     return walk.answer(selection, last, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
 

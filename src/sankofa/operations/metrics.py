@@ -7,12 +7,11 @@ from sankofa.edition.format.row_order import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.screens import dated, omissions, rank_of, screen, screen_order
-from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import FUND
 from sankofa.model.metric_states import REASONS, State
 from sankofa.model.rows import MetricsRow, ScreenRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.nearest import predecessor_hint, service_id_hint
+from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
@@ -201,8 +200,8 @@ async def get_metrics(
     tag = ANY_TAG if metric is None else _TAGS[metric]
     most = call.grant.rows(limit)
     values = await walk.select("metrics", key, _ORDER, most, tag=tag)
-    if values is None and (hint := await service_id_hint(call, service_id)):
-        raise InvalidParameter("service_id", hint)
+    if values is None:
+        await refuse_other_identifier(call, service_id)
     values = values or NO_ROWS
     missing = await edition.select("omitted", key, day=day, tag=tag) or NO_ROWS
     absent = _read(b"[%b]" % missing.rows) if missing.count else []

@@ -1,6 +1,7 @@
 """What a mistaken identifier may have meant: said in the problem, so that the next request is right."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal
 
@@ -8,25 +9,27 @@ import msgspec
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import ID_TYPES, PREDECESSORS
+from sankofa.edition.format.search_records import ORGANISATIONS
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.search import codes_sharing_words, search_code
+from sankofa.edition.read.search import NameQuery, codes_sharing_words, search_code, search_symbol
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
-from sankofa.model.names import code_words
+from sankofa.model.names import code_words, words
 from sankofa.model.rows import Predecessor
 from sankofa.model.text import fit
-from sankofa.operations.contract import Call, printable
+from sankofa.operations.contract import Call, Operation, printable
 from sankofa.operations.service import Service
 
 ID_PARAMETER: Final = "service_id"
+_ID_PARAMETERS: Final = (ID_PARAMETER, "entity_id")
+_ISSUED: Final = re.compile(r"DC[0-9A-Fa-f]{24}\Z")
 _MOST: Final = 5
 _LONGEST: Final = 64
 MacroCode = Literal["series", "indicator"]
 _OTHER_MODE: Final[dict[MacroCode, str]] = {
-    "series": "an annual indicator: pass it as `indicator`, without `as_of`; or pass `country` too for what "
-    "was known on a day.",
-    "indicator": "a series: pass it as `series`.",
+    "series": "an annual indicator: pass it as `indicator`, without `as_of`",
+    "indicator": "a series: pass it as `series`",
 }
 """What a code is that is not of the kind of the parameter it was given as."""
 
@@ -48,12 +51,23 @@ async def unknown_organisation(call: Call, text: str) -> InvalidParameter | NotF
     return NotFound(f"No organisation with service_id {printable(text)}.")
 
 
+async def refuse_other_identifier(call: Call, text: str, parameter: str = ID_PARAMETER) -> None:
+    """Raises InvalidParameter where nothing was found under an id that is another identifier or a name."""
+    if hint := await service_id_hint(call, text):
+        raise InvalidParameter(parameter, hint)
+
+
 async def explained_id(
-    service: Service, grant: Grant, problem: InvalidParameter | NotFound, text: object
+    service: Service,
+    grant: Grant,
+    operation: Operation,
+    problem: InvalidParameter | NotFound,
+    given: Mapping[str, object],
 ) -> InvalidParameter | NotFound:
     """The refusal of something that is no service_id; where it is another identifier, it says whose."""
-    of_another = isinstance(problem, InvalidParameter) and problem.parameter != ID_PARAMETER
-    if of_another or not isinstance(text, str):
+    parameter = problem.parameter if isinstance(problem, InvalidParameter) else ID_PARAMETER
+    text = given.get(parameter)
+    if parameter not in _ID_PARAMETERS or parameter not in operation.parameters or not isinstance(text, str):
         return problem
     try:
         edition = service.edition.get()
@@ -61,12 +75,15 @@ async def explained_id(
         return problem
     call = Call(edition, grant, service.today(), service.cursors, service.edition.for_cursor)
     hint = await service_id_hint(call, text)
-    return InvalidParameter(ID_PARAMETER, hint) if hint else problem
+    return InvalidParameter(parameter, hint) if hint else problem
 
 
 async def service_id_hint(call: Call, text: str) -> str:
-    """A sentence that names the service_id behind an identifier, of the kinds that the tier may look up."""
-    if len(text) > _LONGEST or not fit(text):
+    """A sentence that names the service_id behind an identifier, a bare ticker or a name.
+
+    It tells nothing of the kinds of identifiers that the tier may not look up.
+    """
+    if len(text) > _LONGEST or not fit(text) or _ISSUED.match(text):
         return ""
     for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
         try:
@@ -78,6 +95,14 @@ async def service_id_hint(call: Call, text: str) -> str:
             matches = _matches(b"[%b]" % selection.rows)
             listed = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in matches)
             return f"{printable(text)} is the {id_type} of {listed}: ask for that service_id."
+    if hits := await search_symbol(call.edition, text):
+        listed = ", ".join(dict.fromkeys(f"{hit.id} ({hit.matched_value})" for hit in hits[:_MOST]))
+        return f"{printable(text)} is the ticker of {listed}: ask for that service_id."
+    hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(_MOST, forgiving=False)
+    named = [hit for hit in hits if words(hit.matched_value) == words(text)]
+    if named:
+        listed = ", ".join(f"{hit.id} ({hit.matched_value})" for hit in named)
+        return f"{printable(text)} is the name of {listed}: ask for that service_id."
     return ""
 
 
@@ -94,7 +119,9 @@ async def nearest_codes(edition: Edition, text: str) -> list[str]:
     return get_close_matches(text.upper(), codes, _MOST, 0.5)
 
 
-async def nearest_series(edition: Edition, code: str | None, parameter: MacroCode) -> dict[str, object]:
+async def nearest_series(
+    edition: Edition, code: str | None, parameter: MacroCode, country: str | None = None
+) -> dict[str, object]:
     """The member of an answer without rows to a question about a series or indicator that is not there.
 
     `/v1/series` lists both: a code of the other kind is answered with the parameter that takes it.
@@ -104,7 +131,12 @@ async def nearest_series(edition: Edition, code: str | None, parameter: MacroCod
     kinds = {hit.type for hit in await search_code(edition, code.upper())}
     if not kinds:
         return {"nearest": await nearest_codes(edition, code)}
-    return {} if parameter in kinds else {"hint": f"{printable(code.upper())} is {_OTHER_MODE[parameter]}"}
+    if parameter in kinds:
+        return {}
+    dated = "; or pass `country` too for what was known on a day" if parameter == "series" else ""
+    if dated and country:
+        dated = f"; nothing of {country} was known on that day"
+    return {"hint": f"{printable(code.upper())} is {_OTHER_MODE[parameter]}{dated}."}
 
 
 async def predecessors(edition: Edition, service_id: str) -> list[Predecessor]:

@@ -24,6 +24,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
 from sankofa.model.rows import FactRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
+from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -91,6 +92,8 @@ async def get_shared_facts(
         selection, last = await _released(walk, code, measure, most, awards=issuer is not None)
     else:
         selection, last = await _of_country(walk, code, measure, most, dated=as_of is not None)
+    if entity_id is not None and not selection.count and code not in alpha2_of():
+        await refuse_other_identifier(call, entity_id, "entity_id")
     undated = as_of is None and dataset == MACRO and _holds_annual(selection)
     return walk.answer(selection, last, as_of=None if undated else walk.day, dataset=dataset)
 

@@ -17,6 +17,7 @@ from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
 from sankofa.model.tender_rows import CompactTenderRow, TenderPartyRow, TenderRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
@@ -169,4 +170,6 @@ async def get_resolved_parties(
         listed = party_key(service_id=key)
         where = (lambda row: all(field in row.lower() for field in fields)) if fields else None
     selection = await walk.select("tender_party", listed, _PARTY_ORDER, most, where=where)
+    if selection is None and service_id is not None:
+        await refuse_other_identifier(call, service_id)
     return walk.answer(selection or NO_ROWS, _PARTY_ORDER)

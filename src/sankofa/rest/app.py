@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from datetime import date
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from msgspec.structs import replace
 
@@ -47,7 +47,7 @@ from sankofa.operations.answers import (
 )
 from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
 from sankofa.operations.http_limits import check_target
-from sankofa.operations.nearest import ID_PARAMETER, explained_id
+from sankofa.operations.nearest import explained_id
 from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.service import Service
@@ -234,14 +234,17 @@ class RestApp:
         site = await service.domains.site(head.host)
         grant = await self._authenticate(site, head, usage)
         today = service.today()
-        question = self._questions.read(route, query, today)
+        try:
+            question = self._questions.read(route, query, today)
+        except InvalidParameter as problem:
+            given = dict(parse_qsl(query.decode("latin-1")))
+            raise await explained_id(service, grant, operation, problem, given) from None
         edition_id = question.edition
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
         fmt = asked_format(question, head)
         if question.failure is not None:
-            identifier = route.path.get(ID_PARAMETER)
-            raise await explained_id(service, grant, question.failure, identifier) from None
+            raise await explained_id(service, grant, operation, question.failure, route.path) from None
         arguments = question.arguments
         operation.admit(grant, arguments)
         if edition_id is None:

@@ -175,7 +175,8 @@ class BoundedStream(io.BufferedReader):
 
 def too_much(name: str, where: str, limits: Limits, limit: str) -> FormatError:
     """The refusal of a file that is over one of its limits."""
-    return FormatError(f"{name}: more than {getattr(limits, limit):,} bytes {where} (INGEST_{limit.upper()})")
+    setting = f"SANKOFA_INGEST_{limit.upper()}"
+    return FormatError(f"{name}: more than {getattr(limits, limit):,} bytes {where} ({setting})")
 
 
 Read = Callable[[InputFile], Iterator[Record]]

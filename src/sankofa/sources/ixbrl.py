@@ -122,7 +122,8 @@ def _facts(file: InputFile, report: Path, packages: list[str], folder: str) -> I
     if done.returncode or not lines or not isinstance(lines[-1], Ending):
         raise FormatError(
             f"{file.name}: could not be read within {limits.xbrl_seconds} s of processor time and "
-            f"{limits.xbrl_memory_bytes:,} bytes of memory (INGEST_XBRL_SECONDS, INGEST_XBRL_MEMORY_BYTES)"
+            f"{limits.xbrl_memory_bytes:,} bytes of memory (SANKOFA_INGEST_XBRL_SECONDS, "
+            "SANKOFA_INGEST_XBRL_MEMORY_BYTES)"
         )
     if lines[-1].missing:
         missing = ", ".join(lines[-1].missing)

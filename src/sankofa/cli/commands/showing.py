@@ -15,6 +15,7 @@ from sankofa import settings
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import grant
 from sankofa.cli.clock import now
+from sankofa.cli.findings import to_have_an_edition
 from sankofa.cli.listing import as_json, print_json
 from sankofa.edition.read.edition import open_edition
 from sankofa.model.errors import OperatorError, Problem
@@ -67,7 +68,7 @@ async def _statement(
     store = open_store(current)
     edition_id = store.list_editions().current
     if edition_id is None:
-        raise OperatorError("no edition is published (try: sankofa starter)")
+        raise OperatorError(f"no edition is published ({to_have_an_edition(current)})")
     with closing(store), closing(open_edition(store, edition_id)) as edition:
         everything = grant(current, "operator", "professional", None, None)
         call = Call(edition, everything, today, Cursors((b"unused",)), _no_cursor)

@@ -1,0 +1,156 @@
+"""Messages that tell somebody what to do: whatever they name is there (contract: ERR-9)."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+import sankofa
+from sankofa.cli.main import main
+from sankofa.operations.contract import endpoints, operations
+from sankofa.settings import OF_THE_CLIENT, PREFIX, Settings
+
+SOURCE = Path(sankofa.__file__).parent
+ROOT = SOURCE.parents[1]
+PLACEHOLDER = "{}"
+_WORD = r"(?:-{0,2}[a-z][a-z-]*|\{\})"
+COMMAND = re.compile(rf"(?:`|(?:run|try|with): )sankofa ({_WORD}(?: {_WORD})*)(?=[`,;.)]|\Z)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+FOREIGN_OPTIONS = {"--enable", "--help"}
+"""Of pg_checksums, and of every command."""
+SETTING = re.compile(r"SANKOFA_[A-Z][A-Z_]*[A-Z](?![A-Z_{])")
+BARE_SETTING = re.compile(r"(?<![A-Z_`{])(?:[A-Z]+_)+[A-Z]+(?![A-Z_`])")
+ENDPOINT = re.compile(r"(?<!\w)/v1/[a-z][a-z/-]*[a-z]")
+PARAMETER = re.compile(r"(/v1/[a-z][a-z/-]*)\?([a-z_]+)=")
+OUTSIDE_OPERATIONS = {"/v1/status", "/v1/export/files"}
+TOOL = re.compile(r"\b(?:get|search|screen|list|find|lookup|check)_[a-z_]+")
+DOCUMENT = re.compile(r"(docs/[a-z-]+\.md)(?:, ([A-Z][A-Za-z ]+))?")
+"""A page, and the heading in it that is named after a comma."""
+
+
+class Message(NamedTuple):
+    where: str
+    text: str
+
+
+@cache
+def messages() -> list[Message]:
+    """Every text of the package but docstrings; what is filled in later is a placeholder."""
+    return [message for path in sorted(SOURCE.rglob("*.py")) for message in _messages(path)]
+
+
+def _messages(path: Path) -> Iterator[Message]:
+    tree = ast.parse(path.read_text())
+    passed_over: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            passed_over.add(id(node.value))
+        if isinstance(node, ast.JoinedStr):
+            passed_over.update(id(part) for part in ast.walk(node) if part is not node)
+    for node in ast.walk(tree):
+        if id(node) in passed_over:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(
+                str(part.value) if isinstance(part, ast.Constant) else PLACEHOLDER for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        else:
+            continue
+        yield Message(f"{path.relative_to(SOURCE)}:{node.lineno}", text)
+
+
+def command_at(words: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that the first words name, and the words after it."""
+    command: click.Command = main
+    context = click.Context(main)
+    for number, word in enumerate(words):
+        inner = command.get_command(context, word) if isinstance(command, click.Group) else None
+        if inner is None:
+            return command, words[number:]
+        command = inner
+    return command, []
+
+
+def all_commands(command: click.Command = main) -> Iterator[click.Command]:
+    yield command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from all_commands(inner)
+
+
+def options(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+
+
+@pytest.mark.rule("ERR-9")
+def test_every_command_that_a_message_names_exists_with_its_options() -> None:
+    advised = [(message, found[1]) for message in messages() for found in COMMAND.finditer(message.text)]
+    assert len(advised) > 20
+    wrong = []
+    for message, text in advised:
+        command, rest = command_at(text.split())
+        takes_arguments = any(isinstance(one, click.Argument) for one in command.params)
+        known = options(command)
+        if command is main or not all(w in known if w.startswith("--") else takes_arguments for w in rest):
+            wrong.append(message)
+    assert wrong == []
+
+
+@pytest.mark.rule("ERR-9")
+def test_every_option_and_setting_that_a_message_names_exists() -> None:
+    known_options = {name for command in all_commands() for name in options(command)} | FOREIGN_OPTIONS
+    known_settings = {PREFIX + field.name.upper() for field in fields(Settings)} | OF_THE_CLIENT
+    wrong = []
+    for message in messages():
+        of_the_command = message.where.startswith("cli/") or "sankofa " in message.text
+        if of_the_command and not known_options.issuperset(OPTION.findall(message.text)):
+            wrong.append(message)
+        if not known_settings.issuperset(SETTING.findall(message.text)):
+            wrong.append(message)
+        # Without its prefix it sets nothing.
+        bare = {PREFIX + name for name in BARE_SETTING.findall(message.text) if " " in message.text}
+        if not bare.isdisjoint(known_settings) and not message.where.startswith("settings.py"):
+            wrong.append(message)
+    assert wrong == []
+
+
+@pytest.mark.rule("ERR-9")
+def test_every_path_parameter_and_page_that_a_message_names_exists() -> None:
+    by_path = {re.sub(r"/?\{.*", "", one.path): one for one in endpoints()}
+    paths = {*by_path, *OUTSIDE_OPERATIONS}
+    wrong = []
+    for message in messages():
+        for path in ENDPOINT.findall(message.text):
+            if not any(known == path or known.startswith(path + "/") for known in paths):
+                wrong.append(message)
+        for path, parameter in PARAMETER.findall(message.text):
+            if parameter not in {*by_path[path].parameters, "edition", "format"}:
+                wrong.append(message)
+        for page, heading in DOCUMENT.findall(message.text):
+            text = (ROOT / page).read_text()
+            if heading and not re.search(rf"^#+ {heading}$", text, re.MULTILINE):
+                wrong.append(message)
+    assert wrong == []
+
+
+@pytest.mark.rule("ERR-9")
+def test_every_tool_and_argument_that_a_tool_tells_an_agent_to_use_exists() -> None:
+    tools = {one.tool: one for one in operations() if one.tool}
+    wrong = []
+    for name, one in tools.items():
+        names = {one.tool_names.get(parameter, parameter) for parameter in one.parameters}
+        advised = set(TOOL.findall(one.agent.description))
+        if not advised <= {*tools, *names} or not set(one.agent.narrow_by) <= names:
+            wrong.append((name, advised - {*tools}))
+    assert wrong == []
