@@ -51,15 +51,15 @@ def best_sheet(file: InputFile, fit: Callable[[list[str]], int]) -> Sheet:
 
     try:
         book = CalamineWorkbook.from_filelike(_checked_copy(file))
-        found: tuple[int, int, int] | None = None
+        best: tuple[int, int, int] | None = None
         for index in range(len(book.sheet_names)):
             for number, row in enumerate(book.get_sheet_by_index(index).to_python(False, _LONGEST_PREAMBLE)):
                 score = fit([cell.strip() if isinstance(cell, str) else "" for cell in row])
-                if found is None or score > found[0]:
-                    found = (score, index, number)
-        if found is None:
+                if best is None or score > best[0]:
+                    best = (score, index, number)
+        if best is None:
             raise FormatError(f"{file.name}: the workbook has no rows")
-        _, index, header_at = found
+        _, index, header_at = best
         sheet = book.get_sheet_by_index(index)
         rows = sheet.to_python(skip_empty_area=False)
         merged = _merged_columns(file.name, sheet.merged_cell_ranges or [], len(rows), len(rows[header_at]))

@@ -5,10 +5,11 @@ import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
+from sankofa.edition.format.search_records import ORGANISATIONS
 from sankofa.model.errors import NotFound, SettingsError
 from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
@@ -30,6 +31,10 @@ class Edition:
 
     id = "imagined"
     is_local = True
+    manifest: ClassVar = {"indexes": {ORGANISATIONS.records: 0}}
+
+    async def index_block(self, *asked: object) -> None:
+        return None
 
     async def select(self, *asked: object, **narrowed: object) -> None:
         return None
