@@ -1,5 +1,6 @@
 """A successor leads to its predecessor's figures by a link; the two are never one."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -71,6 +72,15 @@ def test_an_empty_answer_of_a_successor_names_its_predecessor(asked: Asked, path
     assert body["count"] == 0
     assert f"{service_id(OLD)} (Old Gold Limited)" in body["hint"]
     assert "hint" not in asked.get(f"/v1/{path}/{service_id(OTHER)}")
+
+
+@pytest.mark.rule("ENV-7")
+@pytest.mark.parametrize("form", ["csv", "arrow"])
+def test_the_predecessors_are_in_a_header_field_of_the_other_formats(asked: Asked, form: str) -> None:
+    answer = asked.server.get(f"/v1/entities/{service_id(NEW)}?format={form}", asked.key)
+    assert answer.status_code == 200
+    expected = [{"service_id": service_id(OLD), "legal_name": "Old Gold Limited"}]
+    assert json.loads(answer.headers["x-predecessors"]) == expected
 
 
 def test_the_pages_of_both_link_to_each_other(asked: Asked) -> None:

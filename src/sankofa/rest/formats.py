@@ -205,7 +205,7 @@ def _members(answer: Answer, edition_id: str) -> dict[str, str]:
         **answer.members,
     }
     return {
-        name: value if isinstance(value, str) and value.isascii() else json.dumps(value)
+        name: value if isinstance(value, str) and value.isascii() else json.dumps(msgspec.to_builtins(value))
         for name, value in members.items()
         if value is not None
     }
