@@ -47,7 +47,9 @@ class SqliteRows:
 
     def _rows_of(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
         with operator_errors(self._path):  # a damaged page shows when it is read
-            yield from cursor
+            # `yield from` would close the cursor, which fails once the connection is closed.
+            for row in cursor:  # noqa: UP028
+                yield row
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """One text of JSON for each column: half the cost of a tuple for each row.
