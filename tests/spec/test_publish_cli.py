@@ -174,13 +174,6 @@ def test_a_figure_of_low_confidence_is_kept_and_not_published(desk: Desk, home: 
     ledger.close()
 
 
-def test_nonsense_dates_in_one_filing_do_not_stop_the_edition(desk: Desk) -> None:
-    periods = (("", "9999-12-31"), ("", "0001-01-01"), ("0001-01-01", "0001-09-30"))
-    rows = [["ticker:JSE:TST", "cash", "1", "ZAR", *p, "2023-03-01", "afs", "p. 4", ""] for p in periods]
-    add(desk, figure(1), *rows)
-    desk.publish().close()
-
-
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.rule("CLI-5")

@@ -144,7 +144,7 @@ def triple(release: Any) -> Triple | None:
         when = instant(date) if isinstance(date, str) else None
     except ValueError:
         return None
-    if when is None or when.year < 1900 or when > datetime.now(UTC) + timedelta(days=1):
+    if when is None or when.year < 1800 or when > datetime.now(UTC) + timedelta(days=1):
         return None
     return ocid.strip(), str(number).strip(), when
 

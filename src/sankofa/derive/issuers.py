@@ -10,7 +10,7 @@ from sankofa.derive.metrics.full_years import IssuerYearList, full_years
 from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reader import CaptureInfo, FactColumns, FactReader, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
 from sankofa.ledger.reports import Published, Reports
 from sankofa.model.periods import IssuerYears
 
@@ -18,9 +18,7 @@ from sankofa.model.periods import IssuerYears
 class Issuer:
     """One issuer; its figures are read from the ledger when they are first asked for."""
 
-    def __init__(
-        self, entity: Entity, ledger: LedgerReader | FactReader, captures: Mapping[int, CaptureInfo]
-    ) -> None:
+    def __init__(self, entity: Entity, ledger: Facts, captures: Mapping[int, CaptureInfo]) -> None:
         self.entity = entity
         self._ledger = ledger
         self.captures = captures
@@ -29,6 +27,10 @@ class Issuer:
     def reports(self) -> Reports:
         """The reports of each fact; of those that a line item may be computed from, every one."""
         return self._published.reports(whole=concepts_used())
+
+    def facts(self, subject: str) -> FactColumns:
+        """What the ledger has of one of its subjects."""
+        return self._ledger.facts(subject)
 
     @property
     def held(self) -> list[FactColumns]:

@@ -73,6 +73,15 @@ class _Withdrawal(_Strict, frozen=True):
     first_capture: int
 
 
+class _ImpossibleDates(_Strict, frozen=True):
+    """How many figures of a capture are left out because their dates are out of range."""
+
+    capture: int
+    source: str
+    file: str
+    rows: _Count
+
+
 class _Table(_Strict, frozen=True):
     """Of rows in PostgreSQL: how many there are, and the sum of their digests."""
 
@@ -112,6 +121,7 @@ class _Manifest(_Strict, frozen=True):
     files: list[_File] | UnsetType = UNSET
     left_out: list[_LeftOut] | UnsetType = UNSET
     withdrawals: list[_Withdrawal] | UnsetType = UNSET
+    impossible_dates: list[_ImpossibleDates] | UnsetType = UNSET
     despite_floors: list[str] | UnsetType = UNSET
     screen_years: list[int] | UnsetType = UNSET
     name_buckets: _Count | UnsetType = UNSET

@@ -15,11 +15,11 @@ import msgspec
 from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.cleaned_copy import cleaned_copy
 from sankofa.ledger.generations import Withdrawal
-from sankofa.ledger.macro import placed
 from sankofa.ledger.rejects import REASONS_SHOWN, RejectsFile
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import ReleaseIngester, too_long_text
 from sankofa.model.countries import country
+from sankofa.model.days import EARLIEST, latest_day, out_of_range
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.observations import AnnualColumn, SeriesColumn, SeriesInfo
 from sankofa.model.records import (
@@ -160,10 +160,19 @@ def read_into(
     records = adapters()[source.adapter].read(file)
     country_code = country(source.country or "") or ""
     if country_code:
-        records = placed(records, country_code)
+        records = _placed(records, country_code)
     longest = file.limits.text_length
     ingester = ReleaseIngester(capture, country_code, now, longest)
-    _take(records, capture, ingester, reject, now, longest, warn)
+    _take(records, capture, ingester, reject, longest, warn)
+
+
+def _placed(records: Iterable[Record], country: str) -> Iterator[Record]:
+    """A source that is of one country says so once: a series without one is of it."""
+    for record in records:
+        if isinstance(record, SeriesColumn) and not record.country:
+            yield record._replace(country=country)
+        else:
+            yield record
 
 
 def _keep(
@@ -222,12 +231,12 @@ def _take(
     capture: Capture,
     release_ingester: ReleaseIngester,
     reject: Callable[[Rejected], None],
-    now: datetime,
     longest: int,
     warn: Callable[[str, str, str], None],
 ) -> None:
     counts = capture.counts
-    today = f"{now:%Y-%m-%d}"
+    today = capture.observed_at[:10]
+    latest = latest_day(today)
     hopeless = _MOST_REJECTED_AT_FIRST
     for record in records:
         if counts.rejected >= hopeless:
@@ -237,7 +246,7 @@ def _take(
                 raise FormatError(f"{capture.file_name}: not one of its first {counts.read:,} rows is of use")
             hopeless = sys.maxsize
         if type(record) is Fact:
-            fault = _fault(record, today, longest)
+            fault = _fault(record, today, latest, longest)
             if fault is None or capture.is_person(record.subject):
                 if record.available_at and record.period_end > record.available_at and fault is None:
                     position = f"{record.document}#{record.location}"[:_LONGEST_KEY]
@@ -261,11 +270,19 @@ def _take(
                 counts.rejected += 1
                 reject(Rejected(record.subject[:_LONGEST_KEY], too_long_text(longest)))
             else:
+                if undated := _date_fault(record, latest):
+                    counts.read += 1
+                    counts.rejected += 1
+                    reject(Rejected(record.subject[:_LONGEST_KEY], undated))
+                    record = record._replace(effective="")
                 capture.entity(record)
         elif type(record) is IdentifierLink:
             capture.link(record)
         elif type(record) is AnnualColumn:
-            capture.macro.annual(record)
+            for rejected in capture.macro.annual(record):
+                counts.read += 1
+                counts.rejected += 1
+                reject(rejected)
         elif type(record) is SeriesColumn:
             for rejected in capture.macro.series(record):
                 counts.read += 1
@@ -299,8 +316,20 @@ def _has_long_text(record: EntityRecord, most: int) -> bool:
     )
 
 
-def _fault(fact: Fact, today: str, longest: int) -> str | None:
+def _date_fault(record: EntityRecord, latest: str) -> str | None:
+    """Why a record counts from its capture and not from the day it gives."""
+    if not record.effective:
+        return None
+    fault = out_of_range("its last update", record.effective[:10], latest)
+    return fault and f"the record is kept without its date: {fault}"
+
+
+def _fault(fact: Fact, today: str, latest: str, longest: int) -> str | None:
     """What no source may say, whatever its format."""
+    days = (fact.period_end, fact.period_start or EARLIEST, fact.available_at or EARLIEST)
+    if min(days) < EARLIEST or max(days) > latest:
+        named = zip(("period_end", "period_start", "available_at"), days, strict=True)
+        return next(fault for field, day in named if (fault := out_of_range(field, day, latest)))
     if fact.available_at > today:
         return "available_at is in the future"
     if len(fact.document) + len(fact.concept) + len(fact.location) > _LONGEST_KEY:

@@ -7,7 +7,7 @@ force is new. What is of a day or year still to come was not observed: a forecas
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ import msgspec
 
 from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
 from sankofa.ledger.generations import Generations
+from sankofa.model.days import EARLIEST, latest_day, out_of_range
 from sankofa.model.observations import (
     AnnualColumn,
     ReportedValue,
@@ -24,10 +25,11 @@ from sankofa.model.observations import (
     SeriesKinds,
     quoted_in,
 )
-from sankofa.model.records import Record, Rejected
+from sankofa.model.records import Rejected
 
 _BATCH = 5_000
 _SERIES_BATCH = 200_000
+_NEW_YEAR = "-01-01"
 # CROSS JOIN: SQLite then begins with the few columns at hand, and finds what is held of each by its key.
 _HELD_ANNUAL = """
     SELECT a.country, a.indicator, a.told FROM staged_annual AS s CROSS JOIN annual AS a
@@ -88,6 +90,7 @@ class MacroCapture:
         self._id = capture_id
         self._source_id = source_id
         self._day = observed_at[:10]
+        self._latest = latest_day(self._day)
         self._repeated = repeated
         """The very same file was captured before: nothing in it is news, whatever was said since."""
         self._known_source = any(session.query("SELECT 1 FROM capture WHERE source_id = ?", (source_id,)))
@@ -101,16 +104,17 @@ class MacroCapture:
         self._pending = self._part = 0
         self._forecasts = self._appended = self._unchanged = self._in_passing = 0
 
-    def annual(self, column: AnnualColumn) -> None:
-        year = self._day[:4]
-        if any(reported_year > year for reported_year in column.values):
-            given = {
-                reported_year: value
-                for reported_year, value in column.values.items()
-                if reported_year <= year
-            }
-            self._forecasts += len(column.values) - len(given)
-            column = column._replace(values=given)
+    def annual(self, column: AnnualColumn) -> Iterator[Rejected]:
+        """Yields the years that no source may name; such a year is neither set nor withdrawn."""
+        given, this_year = column.values, self._day[:4]
+        if given and not EARLIEST <= min(given) + _NEW_YEAR <= max(given) + _NEW_YEAR <= self._day:
+            faults = ((year, self._refusal("year", year + _NEW_YEAR)) for year in given)
+            refused = {year: fault for year, fault in faults if fault}
+            for year, fault in refused.items():
+                yield Rejected(f"{column.document} {column.country} {column.indicator} {year}", fault)
+            observed = {y: value for y, value in given.items() if y <= this_year and y not in refused}
+            self._forecasts += len(given) - len(observed) - len(refused)
+            column = column._replace(values=observed, unread=column.unread.union(refused))
         self._annual.append(column)
         if column.name:
             self._names[column.indicator] = column.name
@@ -122,10 +126,12 @@ class MacroCapture:
         observed: list[ReportedValue] = []
         day = self._day
         for value in column.values:
-            if value.release > day:
-                yield Rejected(
-                    f"{column.document} {value.location or value.date}", "release_date is in the future"
-                )
+            fault = self._refusal("date", value.date)
+            if value.release and not fault:
+                future = "release_date is in the future" if value.release > day else None
+                fault = self._refusal("release_date", value.release) or future
+            if fault:
+                yield Rejected(f"{column.document} {value.location or value.date}", fault)
             elif value.date > day:
                 self._forecasts += bool(value.value)
             else:
@@ -137,6 +143,9 @@ class MacroCapture:
         if self._pending >= _SERIES_BATCH:
             self.flush()
             yield from self.refused()
+
+    def _refusal(self, field: str, day: str) -> str | None:
+        return out_of_range(field, day, self._latest)
 
     def refused(self) -> Iterator[Rejected]:
         """The values of series whose key is another series already, of what was flushed since the last."""
@@ -345,15 +354,6 @@ class _Held:
         now = self.now.get(value.date)
         if now is None or now[0] <= value.release:
             self.now[value.date] = (value.release, figure)
-
-
-def placed(records: Iterable[Record], country: str) -> Iterator[Record]:
-    """A source that is of one country says so once: a series without one is of it."""
-    for record in records:
-        if isinstance(record, SeriesColumn) and not record.country:
-            yield record._replace(country=country)
-        else:
-            yield record
 
 
 _ANNUAL = "SELECT country, indicator, capture_id, document, told FROM annual ORDER BY "

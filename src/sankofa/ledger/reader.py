@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -75,6 +75,13 @@ class ReleaseRow(NamedTuple):
     parties: str
     body: str
     capture_id: int
+
+
+class Facts(Protocol):
+    """Where the facts of a subject are read."""
+
+    def facts(self, subject: str) -> FactColumns:
+        """The facts of one subject by column, in the order of `schema.sql`."""
 
 
 class FactReader:

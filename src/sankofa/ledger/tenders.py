@@ -9,7 +9,7 @@ import msgspec
 
 from sankofa.engines.datastore import Row
 from sankofa.ledger.capture import Capture, holds_record
-from sankofa.model.days import instant
+from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
 from sankofa.model.organisations import org_evidence
@@ -47,6 +47,7 @@ class ReleaseIngester:
         self._longest_text = longest_text
         self._country = country
         self._latest = instant(now + timedelta(days=1))  # somewhere it is tomorrow already
+        self._latest_day = latest_day(capture.observed_at[:10])
         self._number = capture.id * _PER_CAPTURE
         self._waiting: list[CleanedRelease] = []
         self._parties: dict[str, Row] = {}
@@ -60,7 +61,8 @@ class ReleaseIngester:
         counts.read += 1
         country = self._country or buyer_country(release.content)
         try:
-            cleaned = clean(release.content, country, self._gate, self._capture.persons.token)
+            token = self._capture.persons.token
+            cleaned = clean(release.content, country, self._gate, token, self._latest_day)
             if cleaned.release_date > self._latest:
                 raise Unusable("a date in the future")
             if len(cleaned.body) > self._longest_text and _longest_text(release.content) > self._longest_text:

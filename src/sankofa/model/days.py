@@ -3,9 +3,13 @@
 import re
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from typing import Final
 
 FOREVER = 2**31 - 1
 """The ordinal after every day: the open end of an interval."""
+EARLIEST: Final = "1800-01-01"
+"""The first day that a file may name."""
+_YEARS_AHEAD: Final = 30
 
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 
@@ -27,6 +31,28 @@ def day_in(field: str, text: str) -> str:
         return parse_day(text).isoformat()
     except ValueError as failure:
         raise ValueError(f"{field}: {failure}") from None
+
+
+@lru_cache(maxsize=1024)
+def latest_day(today: str) -> str:
+    """The last day that a file read today may name."""
+    day = "02-28" if today[5:] == "02-29" else today[5:]
+    return f"{int(today[:4]) + _YEARS_AHEAD}-{day}"
+
+
+def out_of_range(field: str, day: str, latest: str) -> str | None:
+    """Why a day in a field of a file is refused; None where it is not."""
+    return None if in_range(day, latest) else f"{field}: {range_fault(latest)}"
+
+
+def in_range(day: str, latest: str) -> bool:
+    """Whether a file may name a day; `latest` is a `latest_day`."""
+    return EARLIEST <= day <= latest
+
+
+def range_fault(latest: str) -> str:
+    """Why a day that is not in the range is refused."""
+    return f"outside {EARLIEST} to {latest}"
 
 
 @lru_cache(maxsize=65536)

@@ -19,7 +19,8 @@ SankofaError
      ├─ SourceError             a source is unknown, malformed or not licensed
      ├─ FormatError             a file is not of its source's format; nothing of it is kept
      ├─ EditionError            an edition is corrupt, incomplete or not there
-     └─ CheckFailed             an edition did not pass its checks and was not published
+     ├─ CheckFailed             an edition did not pass its checks and was not published
+     └─ BuildFailed             a row of the ledger stopped the build of an edition
 """
 
 import errno
@@ -215,6 +216,18 @@ class EditionError(OperatorError):
 
 class CheckFailed(OperatorError):
     """A freshly built edition did not pass its checks and was not published."""
+
+
+class BuildFailed(OperatorError):
+    """A row of the ledger stopped the build of an edition: a defect, named with the capture of the row."""
+
+    def __init__(self, message: str, trace: str) -> None:
+        super().__init__(message, trace)
+        self.trace = trace
+        """The traceback of the defect."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 def problem_of(failure: Exception) -> Problem:

@@ -146,11 +146,9 @@ def _effective(published: _Published) -> str:
         return ""
     try:
         updated = datetime.fromisoformat(published.updated)
-    except ValueError:
+        return instant(updated if updated.tzinfo else updated.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
         raise ValueError("expected an instant") from None
-    if len(published.updated) == 20 and published.updated.endswith("Z"):
-        return published.updated  # as nearly all are
-    return instant(updated if updated.tzinfo else updated.replace(tzinfo=UTC))
 
 
 Published = Iterator[tuple[str, _Published | None, list[str]]]

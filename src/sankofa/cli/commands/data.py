@@ -10,6 +10,7 @@ from sankofa import settings
 from sankofa.cli import publishing
 from sankofa.cli.memory import leave_cycles_to_the_end
 from sankofa.cli.worlds import SAMPLE, STARTER, BundledWorld, publish_world
+from sankofa.model.errors import BuildFailed
 
 
 @click.command()
@@ -80,7 +81,9 @@ def withdraw(
 
 
 _verbose = click.option(
-    "--verbose", is_flag=True, help="Every line: quality, rows of each dataset, each conflict."
+    "--verbose",
+    is_flag=True,
+    help="Every line: quality, rows of each dataset, each conflict; the traceback of a defect.",
 )
 
 
@@ -92,7 +95,12 @@ _verbose = click.option(
 def publish(despite_floors: bool, verbose: bool) -> None:
     """Build and check the next edition, then switch to it."""
     leave_cycles_to_the_end()
-    manifest = publishing.publish_edition(settings.load(), despite_floors=despite_floors)
+    try:
+        manifest = publishing.publish_edition(settings.load(), despite_floors=despite_floors)
+    except BuildFailed as failure:
+        if verbose:
+            click.echo(failure.trace, err=True)
+        raise
     print_published(manifest, verbose=verbose)
 
 
@@ -130,6 +138,11 @@ def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
     lines = [
         f"left out {one['source']} ({one['why']}): captures {one['captures']}, rows {one['rows']}"
         for one in manifest.get("left_out", ())
+    ]
+    lines += [
+        f"left out {one['rows']} figures of {one['source']} (capture {one['capture']}, {one['file']}): "
+        "their dates are out of range"
+        for one in manifest.get("impossible_dates", ())
     ]
     lines += [
         f"without {one['files']} withdrawn files of {one['source']}: {one['reason']}"

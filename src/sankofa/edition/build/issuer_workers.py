@@ -19,6 +19,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Final, NamedTuple
 
 from sankofa.derive.issuers import Issuer
+from sankofa.edition.build.failures import refuse_issuer
 from sankofa.edition.build.issuer_cache import PackedRecord, pack_record
 from sankofa.edition.build.pyarrow_alone import keep_pandas_out
 from sankofa.engines.datastore import LedgerRows
@@ -81,8 +82,18 @@ class _Worker(NamedTuple):
 
 
 def make_record(makes: Makes, issuer: Issuer) -> PackedRecord:
-    parts = ((kind, make(issuer)) for kind, make in makes.items())
-    return pack_record({kind: part for kind, part in parts if part})
+    """Raises BuildFailed, which names a capture, where one of its rows cannot be derived."""
+
+    def derived(issuer: Issuer) -> dict[str, bytes]:
+        parts = ((kind, make(issuer)) for kind, make in makes.items())
+        return {kind: part for kind, part in parts if part}
+
+    try:
+        return pack_record(derived(issuer))
+    except (SankofaError, OSError, MemoryError):
+        raise
+    except Exception as failure:
+        raise refuse_issuer(failure, issuer, derived) from failure
 
 
 def derived_by_processes(

@@ -13,6 +13,7 @@ import msgspec
 from sankofa.edition.build.build_record import BuildRecord, TableRecord
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
+from sankofa.edition.build.failures import captures_at, refuse_rows_of
 from sankofa.edition.build.issuer_workers import IssuerProcesses
 from sankofa.edition.build.tables import tables
 from sankofa.edition.build.taking_over import TakenOver
@@ -27,7 +28,7 @@ from sankofa.edition.format.edition_id import (
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.datastore import Datastore
 from sankofa.ledger.store import Ledger
-from sankofa.model.errors import CheckFailed, EditionError, OperatorError
+from sankofa.model.errors import CheckFailed, EditionError, OperatorError, SankofaError
 from sankofa.sources.registry import Source
 
 
@@ -167,6 +168,10 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             files.abandon()
         if isinstance(failure, OSError):
             raise OperatorError(f"the edition could not be written: {failure}") from failure
+        if isinstance(failure, Exception) and not isinstance(failure, SankofaError | MemoryError):
+            numbers = captures_at(failure) & context.captures.keys()
+            if numbers:
+                raise refuse_rows_of(failure, context.captures, numbers) from failure
         raise
     return manifest
 

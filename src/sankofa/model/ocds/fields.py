@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from sankofa.model.countries import currencies
+from sankofa.model.days import in_range, range_fault
 from sankofa.model.figures import exact
 
 Json = Any
@@ -32,7 +33,6 @@ _OF_PARTIES = re.compile(
     r"|proveedor|oferente|firmante|fornecedor|fournisseur|titulaire|attributaire|signataire",
     re.IGNORECASE,
 )
-_OLDEST_YEAR: Final = 1900
 _WIDEST: Final = 60
 _BEYOND: Final = 10 ** (_WIDEST + 1)
 _WORDS_OF_A_NAME: Final = 6
@@ -47,9 +47,11 @@ NamedObject = tuple[dict[str, Json], str]
 class Walk:
     """What cleaning one release collects on the way."""
 
-    __slots__ = ("faults", "lists", "organisations", "personal", "texts", "unplaced")
+    __slots__ = ("faults", "latest", "lists", "organisations", "personal", "texts", "unplaced")
 
-    def __init__(self) -> None:
+    def __init__(self, latest: str) -> None:
+        self.latest = latest
+        """The last day that it may name (`model.days.latest_day`)."""
         self.faults: list[tuple[str, str]] = []
         self.organisations: list[NamedObject] = []
         self.lists: list[list[Json]] = []
@@ -294,8 +296,12 @@ def _currency(value: Json, walk: Walk, name: str) -> Json:
 
 def _date(value: Json, walk: Walk, name: str) -> Json:
     if type(value) is str:
-        if moment(value) is not None:
-            return value
+        instant = moment(value)
+        if instant is not None:
+            if in_range(instant[:10], walk.latest):
+                return value
+            walk.faults.append((name, range_fault(walk.latest)))
+            return None
         if not value.strip():
             return None
     walk.faults.append((name, "no such date"))
@@ -335,17 +341,15 @@ _SCALARS: Final[dict[str, Cleaner]] = {
 
 @lru_cache(maxsize=65536)
 def moment(text: str) -> str | None:
-    """An instant in UTC, RFC 3339, of an ISO 8601 date or time; None where it is not a usable one.
+    """An instant in UTC, RFC 3339, of an ISO 8601 date or time; None where it is none.
 
-    A bare date or a time without zone is read as UTC. Years before 1900 are placeholders.
+    A bare date or a time without zone is read as UTC.
     """
     try:
         when = datetime.fromisoformat(text.strip())
         if when.tzinfo is not None:
             when = when.astimezone(UTC)
     except (ValueError, OverflowError):
-        return None
-    if when.year < _OLDEST_YEAR:
         return None
     iso = when.replace(tzinfo=None).isoformat()
     return iso + "Z"

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from sankofa.model.days import in_range, range_fault
 from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
 from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
 from sankofa.model.ocds.redaction import Secrets, names_somebody
 from sankofa.model.text import fit, one_line
 
+_ANY_DAY = "9999-12-31"  # the dates of a stored release were checked when it came
 _LONGEST_ID = 400  # what every engine can hold in an index
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 encode = msgspec.json.Encoder(decimal_format="number").encode
@@ -61,9 +63,12 @@ class CleanRelease(NamedTuple):
     """What was withheld, to be kept out of whatever else is written of this release."""
 
 
-def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> CleanRelease:
+def clean(
+    raw: Json, country: str, gate: Gate, token: Callable[[str], str], latest: str = _ANY_DAY
+) -> CleanRelease:
     """Clean one release. Raises Unusable.
 
+    `latest` is the last day that it may name (`model.days.latest_day`).
     An ocid or id that repeats a secret is cut, and made unique again by an unguessable `token` of it.
     """
     if type(raw) is not dict:
@@ -73,7 +78,9 @@ def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> C
     released = moment(date) if type(date) is str else None
     if released is None:
         raise Unusable("no usable date")
-    walk = Walk()
+    if not in_range(released[:10], latest):
+        raise Unusable(f"no usable date: {range_fault(latest)}")
+    walk = Walk(latest)
     # The portal's own category is no field of OCDS, but the signals are grouped by it.
     portal_category = _inner(raw, "tender", "category")
     release = release_cleaner()(raw, walk, "")
