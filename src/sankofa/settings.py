@@ -37,7 +37,9 @@ class Settings:
 
     home: Path = _setting(Path("var"), "Data folder: ledger, editions, key stores, rejects.")
     datastore: str = _setting(
-        "sqlite:", "Where ledger and editions live: sqlite: (files in HOME) or postgresql://...", secret=True
+        "sqlite:",
+        "Where ledger and editions live: sqlite: (files in HOME), sqlite:FOLDER or postgresql://...",
+        secret=True,
     )
     keystore: str = _setting(
         "embedded:", "Where keys live: embedded: (a file in HOME) or redis://...", secret=True
@@ -236,6 +238,11 @@ class Settings:
             )
         return int(text)
 
+    def datastore_folder(self) -> Path | None:
+        """The folder of ledger and editions: HOME, or that of `sqlite:FOLDER`. None: a server has them."""
+        scheme, _, folder = self.datastore.partition(":")
+        return Path(folder or self.home) if scheme == "sqlite" else None
+
     def keyvalue_url(self, url: str, name: str) -> str:
         """`embedded:` alone means a file of that name in HOME."""
         return f"embedded:{self.home / name}" if url == "embedded:" else url
@@ -255,8 +262,8 @@ class Settings:
         """Whether there is a ledger in HOME, and nothing to open it with."""
         if self.gate_secret or (self.home / "gate-secret").exists():
             return False
-        ledger = self.home / "ledger.sqlite"
-        return self.datastore == "sqlite:" and ledger.exists() and ledger.stat().st_size > 0
+        ledger = (self.datastore_folder() or self.home) / "ledger.sqlite"
+        return self.datastore_folder() is not None and ledger.exists() and ledger.stat().st_size > 0
 
     def lacks_keys_secret(self) -> bool:
         """Whether there are key records in HOME, and nothing to open them with."""

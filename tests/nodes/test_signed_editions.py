@@ -12,7 +12,7 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tests.faults.conftest import publish_another
+from tests.faults.conftest import CORRECTION, publish_another
 from tests.live import LiveServer, free_port, run
 from tests.nodes.commands import current, follow, refused, state
 from tests.nodes.conftest import push
@@ -352,3 +352,57 @@ def test_a_publisher_restored_from_an_older_backup_learns_what_was_published_sin
     follow(node, f"file://{destination}")
     assert current(node) != third
     assert third.encode() in (back / "editions" / "PUBLISHED").read_bytes()
+
+
+@pytest.mark.rule("SIGN-4")
+def test_a_second_publisher_signs_too_and_nodes_follow_either(
+    home: Path, forger: Path, tmp_path: Path
+) -> None:
+    """`forger` stands by here: another HOME with a key of its own."""
+    store, node = tmp_path / "store", tmp_path / "node"
+    first, second = verifier_key(home), verifier_key(forger)
+    assert verifier_key(home, "--add", str(forger / "edition-key")) == first
+    assert verifier_key(home, "--add", str(forger / "edition-key")) == first, (
+        "adding it twice changes nothing"
+    )
+    push(home, store)
+    assert (store / "editions.note").read_text().count("\n— ") == 2
+    for trusted in (first, second, f"{first},{second}"):
+        follow(node, f"file://{store}", trusted_keys=trusted)
+    wrong = tmp_path / "no-key"
+    wrong.write_text(f"{first}\n")
+    for named in (wrong, tmp_path / "not-there"):
+        refusal = run(home, "editions", "key", "--add", named)
+        assert refusal.returncode == 1
+        assert named.name in refusal.stderr
+    assert len((home / "edition-key").read_text().split()) == 2, "a refusal changes nothing"
+
+
+@pytest.mark.rule("SIGN-1")
+def test_the_key_is_in_home_where_the_editions_are_in_another_folder(home: Path, tmp_path: Path) -> None:
+    """`sqlite:FOLDER`: signed, told of, backed up, lost and begun anew as in HOME."""
+    folder = tmp_path / "elsewhere"
+    elsewhere = {"datastore": f"sqlite:{folder}"}
+    assert run(home, "ingest", "sample-filings", _one_filing(tmp_path), **elsewhere).returncode == 0
+    assert run(home, "publish", **elsewhere).returncode == 0
+    assert not (folder / "edition-key").exists()
+    key = run(home, "editions", "key", **elsewhere)
+    assert key.returncode == 0, key.stderr
+    assert run(home, "editions", "verify", trusted_keys=key.stdout.strip(), **elsewhere).returncode == 0
+    backup, restored = tmp_path / "backup", tmp_path / "restored"
+    assert run(home, "backup", backup, **elsewhere).returncode == 0
+    done = run(restored, "restore", backup, trusted_keys=key.stdout.strip())
+    assert done.returncode == 0, done.stderr
+    assert (restored / "edition-key").read_bytes() == (home / "edition-key").read_bytes()
+    (home / "edition-key").unlink()
+    assert run(home, "editions", "verify", **elsewhere).returncode == 1
+    anew = run(home, "editions", "key", "--rotate", **elsewhere)
+    assert anew.returncode == 0, anew.stderr
+    assert anew.stdout != key.stdout
+    assert run(home, "editions", "verify", **elsewhere).returncode == 0
+
+
+def _one_filing(folder: Path) -> Path:
+    path = folder / "filing.csv"
+    path.write_text(CORRECTION.format(value=7, day=7))
+    return path

@@ -10,6 +10,7 @@ from typing import Any
 from sankofa.cli.clock import now
 from sankofa.cli.findings import Finding, to_have_an_edition
 from sankofa.cli.key_store import opened_keys
+from sankofa.cli.publishing import has_ledger
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, LedgerRows
 from sankofa.engines.factory import open_keyvalue
@@ -28,7 +29,7 @@ def store_findings(settings: Settings) -> Iterator[Finding]:
     yield from _usage_store(settings)
     if settings.editions:
         yield _following(settings)
-    elif settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():
+    elif not has_ledger(settings):
         yield Finding("ledger", "warning", "there is none yet", to_have_an_edition(settings))
     else:
         yield from _ledger(settings)
@@ -89,11 +90,11 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
                 yield Finding("ledger", "error", "there is a ledger, and no gate secret", remedy)
                 return
             keyed = not captures or seals.is_keyed_with(session, settings.gate_key())
-            if settings.datastore != "sqlite:" and _pages_unchecked(session):
+            if settings.datastore_folder() is None and _pages_unchecked(session):
                 message = "PostgreSQL keeps no checksums of its pages: damage is found when a block is read"
                 yield Finding("datastore", "warning", message, "stop it and run: pg_checksums --enable")
     except OperatorError as failure:
-        if settings.datastore != "sqlite:" and "permission denied" in str(failure):
+        if settings.datastore_folder() is None and "permission denied" in str(failure):
             yield Finding("ledger", "ok", "is not for this role to read, which is enough to serve editions")
         else:
             yield Finding("ledger", "error", str(failure), _remedy(settings, failure))
@@ -111,7 +112,7 @@ def _remedy(settings: Settings, failure: OperatorError) -> str:
     """A backup is for a ledger that is damaged: restored over a sound one, it loses what came after it."""
     if isinstance(failure, SettingsError):
         return "see `sankofa settings`"
-    if settings.datastore != "sqlite:" and not isinstance(failure, seals.LedgerDamaged):
+    if settings.datastore_folder() is None and not isinstance(failure, seals.LedgerDamaged):
         return "see that the server answers, and SANKOFA_DATASTORE"
     if isinstance(failure.__cause__, OSError) or "unable to open" in str(failure):
         return "see that HOME can be read and written by whoever runs this"
@@ -135,7 +136,7 @@ def _following(settings: Settings) -> Finding:
 def _editions(settings: Settings) -> Iterator[Finding]:
     message = "none is pulled yet" if settings.editions else "none is published"
     none_yet = Finding("editions", "warning", message, to_have_an_edition(settings))
-    if settings.datastore == "sqlite:" and not (settings.home / "editions").exists():
+    if (folder := settings.datastore_folder()) and not (folder / "editions").exists():
         yield none_yet
         return
     store: Datastore = open_store(settings)
@@ -143,7 +144,7 @@ def _editions(settings: Settings) -> Iterator[Finding]:
         listed = store.list_editions()
         if listed.current is None:
             yield none_yet
-        elif settings.datastore == "sqlite:":
+        elif folder is not None:
             yield _signature(settings, store.publication())
         for edition in dict.fromkeys([*filter(None, [listed.current]), *listed.editions]):
             yield _checked(store, edition, current=edition == listed.current)

@@ -23,7 +23,14 @@ from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_nam
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.publication import KEY_FILE, NOTE, signers_of, signers_to_sign, write_signers
+from sankofa.engines.publication import (
+    KEY_FILE,
+    NOTE,
+    read_signers,
+    signers_of,
+    signers_to_sign,
+    write_signers,
+)
 from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.ledger.replaying import VaultFiles
@@ -207,18 +214,24 @@ def roll_back(settings: Settings, edition: str) -> None:
         )
 
 
-def edition_key(settings: Settings, *, rotate: bool, retire: bool) -> str:
+def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | None = None) -> str:
     """The verifier key of this HOME. A change of keys is signed at once. Raises OperatorError."""
     refuse_where_editions_are_followed(settings)
     signers = signers_of(settings.home)
     if not signers and not rotate:
         raise OperatorError(f"there is no {KEY_FILE} in HOME yet: the first `sankofa publish` creates it")
-    if rotate or retire:
+    if add is not None:
+        added = read_signers(add)
+        if not added:
+            raise OperatorError(f"{add}: no such file")
+        signers = tuple(dict.fromkeys((*signers, *added)))
+    if rotate or retire or add is not None:
         store = open_store(settings)
         if rotate and signers:
             signers = (new_signer(signers[0].verifier.name), *signers)
         elif rotate:  # it was lost: what it signed counts no more
-            (settings.home / "editions" / NOTE).unlink(missing_ok=True)
+            if folder := settings.datastore_folder():
+                (folder / "editions" / NOTE).unlink(missing_ok=True)
             signers = signers_to_sign(settings.home, signed_before=False)
         write_signers(settings.home, signers[:1] if retire else signers)
         with store.exclusive("switch"):
@@ -296,7 +309,8 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 def has_ledger(settings: Settings) -> bool:
     """Whether there is one, or a server that has it."""
-    return settings.datastore != "sqlite:" or (settings.home / "ledger.sqlite").is_file()
+    folder = settings.datastore_folder()
+    return folder is None or (folder / "ledger.sqlite").is_file()
 
 
 @contextmanager

@@ -23,13 +23,14 @@ def open_datastore(
 ) -> Datastore:
     """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`.
 
-    In files only what a `trusted` key signed is opened; without them, what the key in HOME signed.
+    The key that signs editions is in HOME in any case. In files only what a `trusted` key signed is opened;
+    without them, what the key in HOME signed.
     """
     scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
         from sankofa.engines.file_store import FileStore
 
-        return FileStore(Path(rest) if rest else home, ledger_schema, cache_bytes, trusted)
+        return FileStore(Path(rest) if rest else home, ledger_schema, cache_bytes, trusted, home)
     if scheme in ("postgresql", "postgres"):
         from sankofa.engines.postgres_store import PostgresStore
 

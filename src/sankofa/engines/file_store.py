@@ -63,9 +63,14 @@ class FileStore:
         ledger_schema: str,
         cache_bytes: int = BLOCK_CACHE_BYTES,
         trusted: tuple[Verifier, ...] = (),
+        keys: Path | None = None,
     ) -> None:
-        """Only what one of the `trusted` keys signed is opened; without them, what the key in HOME signed."""
+        """Only what one of the `trusted` keys signed is opened; without them, what the key in HOME signed.
+
+        `keys` is HOME where the ledger and the editions are in another folder.
+        """
         self._home = home
+        self._keys = keys or home
         self._editions = home / "editions"
         self._pointer = self._editions / "CURRENT"
         self._published = self._editions / LIST
@@ -157,12 +162,12 @@ class FileStore:
 
     def _trusted_keys(self) -> tuple[Verifier, ...] | None:
         """None where whoever signed first is trusted. Raises NotTrusted where nobody is."""
-        if keys := self._trusted or tuple(signer.verifier for signer in signers_of(self._home)):
+        if keys := self._trusted or tuple(signer.verifier for signer in signers_of(self._keys)):
             return keys
         raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
 
     def signers(self) -> tuple[Signer, ...]:
-        signers = signers_to_sign(self._home, signed_before=self._note.exists())
+        signers = signers_to_sign(self._keys, signed_before=self._note.exists())
         if self._trusted and not {signer.verifier for signer in signers}.intersection(self._trusted):
             raise OperatorError(
                 f"SANKOFA_TRUSTED_KEYS: the key of this HOME is not among them: {signers[0].verifier.text}"

@@ -185,7 +185,11 @@ def checked_list(publication: Publication, content: bytes, before: PublishedList
 
 def signers_of(home: Path) -> tuple[Signer, ...]:
     """The keys in HOME, the first signs first; none where there are none yet. Raises OperatorError."""
-    path = home / KEY_FILE
+    return read_signers(home / KEY_FILE)
+
+
+def read_signers(path: Path) -> tuple[Signer, ...]:
+    """The signing keys in a file, a line for each; none where there is no such file. Raises OperatorError."""
     try:
         with operator_errors(path):
             lines = path.read_text("ascii").split()
@@ -200,7 +204,7 @@ def signers_of(home: Path) -> tuple[Signer, ...]:
     except ValueError:
         signers = ()
     if not signers:
-        raise OperatorError(f"{KEY_FILE} in HOME: not a signing key; put it back from a backup")
+        raise OperatorError(f"{path}: not a signing key; put it back from a backup")
     return signers
 
 

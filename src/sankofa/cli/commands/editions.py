@@ -1,6 +1,7 @@
 """Commands on what is published."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 import msgspec
@@ -45,9 +46,15 @@ def rollback(edition: str) -> None:
 @editions.command("key")
 @click.option("--rotate", is_flag=True, help="Create a new key; it signs from now on, beside the old one.")
 @click.option("--retire", is_flag=True, help="Stop signing with every key but the newest.")
-def key(rotate: bool, retire: bool) -> None:
+@click.option(
+    "--add",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Sign with the keys of FILE too: the edition-key of another publisher.",
+)
+def key(rotate: bool, retire: bool, add: Path | None) -> None:
     """Print the verifier key of this HOME (C2SP, Ed25519), for SANKOFA_TRUSTED_KEYS of the nodes."""
-    click.echo(publishing.edition_key(settings.load(), rotate=rotate, retire=retire))
+    click.echo(publishing.edition_key(settings.load(), rotate=rotate, retire=retire, add=add))
 
 
 @editions.command("verify")
