@@ -19,6 +19,7 @@ from tools.reference_pages.data_pages import (
     signals_page,
     sources_page,
 )
+from tools.reference_pages.limits_page import limits_page
 from tools.reference_pages.markdown import page
 from tools.reference_pages.operator_pages import commands_page, settings_page
 
@@ -28,6 +29,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "problems.md": problems_page,
     "commands.md": commands_page,
     "settings.md": settings_page,
+    "limits.md": limits_page,
     "sources.md": sources_page,
     "line-items.md": line_items_page,
     "metrics.md": metrics_page,

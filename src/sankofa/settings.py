@@ -37,9 +37,7 @@ class Settings:
 
     home: Path = _setting(Path("var"), "Data folder: ledger, editions, key stores, rejects.")
     datastore: str = _setting(
-        "sqlite:",
-        "Where ledger and editions live: sqlite: (files in HOME), sqlite:FOLDER or postgresql://...",
-        secret=True,
+        "sqlite:", "Where ledger and editions live: sqlite: (HOME), sqlite:FOLDER, postgresql:", secret=True
     )
     keystore: str = _setting(
         "embedded:", "Where keys live: embedded: (a file in HOME) or redis://...", secret=True

@@ -367,6 +367,7 @@ def test_a_store_that_was_replaced_by_an_older_one_is_what_counts(path: Path) ->
     asyncio.run(steps())
 
 
+@pytest.mark.limit("call of an embedded store")
 def test_writers_take_turns_and_a_frozen_one_is_not_waited_for(path: Path) -> None:
     async def steps(store: KeyValue) -> None:
         await store.put("a", b"1")

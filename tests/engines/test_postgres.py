@@ -73,6 +73,7 @@ def open_files() -> int:
 
 @pytest.mark.deep
 @both_loops
+@pytest.mark.limit("read from PostgreSQL")
 def test_a_frozen_server_is_told_in_time_and_used_again_when_it_thaws(
     store: Datastore,
     postgres_server: PostgresServer,

@@ -15,6 +15,7 @@ from tests.engines.keyvalues import url as url
 from tests.services import RedisServer
 
 
+@pytest.mark.limit("call of Redis")
 def test_a_frozen_server_fails_every_call_in_time_and_is_back_once_thawed(
     redis_server: RedisServer, runner: asyncio.Runner
 ) -> None:

@@ -76,6 +76,7 @@ def _busy(process: psutil.Process) -> float:
 
 
 @pytest.mark.deep
+@pytest.mark.limit("SANKOFA_CONNECTIONS")
 def test_of_more_connections_than_are_allowed_those_that_stand_still_the_longest_are_closed(
     serve: Serve, key: str
 ) -> None:
@@ -98,6 +99,7 @@ def test_of_more_connections_than_are_allowed_those_that_stand_still_the_longest
 
 
 @pytest.mark.deep
+@pytest.mark.limit("SANKOFA_CONNECTIONS_PER_ADDRESS")
 def test_an_address_with_too_many_connections_loses_those_that_stand_still(serve: Serve, key: str) -> None:
     live = serve(connections_per_address="200")
     with Crowd(live, "sends half a header", 500) as crowd:
@@ -108,6 +110,7 @@ def test_an_address_with_too_many_connections_loses_those_that_stand_still(serve
             time.sleep(0.05)
 
 
+@pytest.mark.limit("SANKOFA_STALL_SECONDS")
 def test_a_client_that_takes_nothing_of_its_answer_is_cut_off(serve: Serve) -> None:
     live = serve(stall_seconds="2")
     with socket.socket() as link:

@@ -58,6 +58,7 @@ def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTE
     [faults.drips(), faults.drips(head=True), faults.drips(chunked=True)],
     ids=["body", "header fields", "chunks"],
 )
+@pytest.mark.limit("time for a document (deadline)")
 def test_a_document_that_comes_by_the_byte_fails_at_its_deadline(home: Home, fault: faults.Fault) -> None:
     home.source("slow", SLOW, deadline="2s")
     home.publisher.fail(SLOW, fault)

@@ -77,6 +77,7 @@ def rows_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.rule("MCP-9")
 @pytest.mark.parametrize(("name", "arguments"), LISTS, ids=lambda part: str(part))
+@pytest.mark.limit("SANKOFA_MCP_ANSWER_BYTES")
 def test_no_answer_is_larger_than_61_440_bytes_by_default(
     default: Tools, name: str, arguments: dict[str, Any]
 ) -> None:

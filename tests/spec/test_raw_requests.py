@@ -146,6 +146,7 @@ class Dribble(threading.Thread):
 
 
 @pytest.mark.slow
+@pytest.mark.limit("time for the head of a request")
 def test_a_client_that_dribbles_its_request_is_cut_off(server: LiveServer) -> None:
     dribbles = [
         Dribble(server.port, b"GET /health HTTP/1.1\r\nHost: x\r\nA: ", b"a"),

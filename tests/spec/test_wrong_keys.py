@@ -33,6 +33,7 @@ def guess(live: LiveServer, times: int, **headers: str) -> Counter[int]:
 
 @pytest.mark.rule("KEY-12")
 @in_one_minute
+@pytest.mark.limit("wrong keys of an address")
 def test_an_address_gets_two_hundred_401s_a_minute_then_429_for_unknown_keys_only(serve: Serve) -> None:
     live = serve(workers=2)
     good = live.key("professional")

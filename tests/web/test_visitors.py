@@ -36,6 +36,7 @@ def statuses(live: LiveServer, times: int, path: str = "/search?q=sample%20{}", 
 
 @pytest.mark.rule("WEB-14")
 @in_one_minute
+@pytest.mark.limit("SANKOFA_PER_MINUTE_VISITOR")
 def test_one_visitor_closes_the_pages_to_nobody_else(serve: Serve) -> None:
     live = serve(proxies="127.0.0.0/8", per_minute_sample="3", workers=2)
     first = {"x_forwarded_for": "10.0.0.1, 192.0.2.7"}
@@ -83,6 +84,7 @@ def test_a_page_from_the_cache_is_free(serve: Serve) -> None:
 
 @pytest.mark.rule("WEB-14")
 @in_one_minute
+@pytest.mark.limit("SANKOFA_PER_DAY_VISITOR")
 def test_a_visitor_gets_so_many_pages_a_day(serve: Serve) -> None:
     live = serve(per_day_visitor="2", proxies="127.0.0.1")
     visitor = {"x_forwarded_for": f"192.0.2.{int(time.time() // 60) % 250}"}  # another when tried again
@@ -92,6 +94,7 @@ def test_a_visitor_gets_so_many_pages_a_day(serve: Serve) -> None:
 
 @pytest.mark.rule("WEB-14")
 @in_one_minute
+@pytest.mark.limit("words of a documentation search")
 def test_a_search_of_the_documentation_has_eight_words_and_is_counted(serve: Serve) -> None:
     live = serve()
     words = [f"word{n}" for n in range(1000)]

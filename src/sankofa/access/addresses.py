@@ -15,8 +15,9 @@ from typing import Final
 from sankofa.access.quotas import RateState
 from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import Problem, RateLimited, StoreUnavailable, Unauthorized
+from sankofa.model.limits import limit
 
-WRONG_KEYS_PER_MINUTE: Final = 200
+WRONG_KEYS_PER_MINUTE: Final = limit("wrong keys of an address", 200, "requests a minute", "429")
 BUCKETS: Final = 65_536
 _DAY: Final = 86_400
 

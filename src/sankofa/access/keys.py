@@ -13,10 +13,11 @@ from sankofa.access.sealing import DamagedRecord, SealedRecords
 from sankofa.access.tiers import TIERS, Grant, grant
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
+from sankofa.model.limits import limit
 from sankofa.settings import Settings
 
 _PREFIX = "key:"
-_LONGEST = 256
+_LONGEST = limit("API key", 256, "characters", "401")
 _ID = 12
 """Characters of a key's id."""
 

@@ -17,6 +17,7 @@ import msgspec
 from sankofa.engines.compression import zstd
 from sankofa.engines.private_files import open_private
 from sankofa.model.errors import OperatorError
+from sankofa.model.limits import limit
 from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, sign_note, verified_text
 
 FORMAT: Final = 1
@@ -24,7 +25,7 @@ _LISTING: Final = "manifest.json"
 _BUFFER: Final = 1 << 20
 _DIGEST: Final = 32
 _TRAILER: Final = b"\x50\x2a\x4d\x18" + _DIGEST.to_bytes(4, "little")  # of a frame to be skipped
-_LARGEST_MEMBER: Final = 2 << 30
+_LARGEST_MEMBER: Final = limit("member of a backup", 2 << 30, "bytes", "nothing is restored")
 _OPTIONS: Final[dict[int, int]] = {
     zstd.CompressionParameter.checksum_flag: 1,
     zstd.CompressionParameter.compression_level: 3,

@@ -17,13 +17,14 @@ from starlette.types import Message
 
 from sankofa.cli.connections import KnownClients
 from sankofa.model.errors import RateLimited
+from sankofa.model.limits import limit
 from sankofa.operations.answers import NO_STORE, PROBLEM_JSON, Headers, problem_body, problem_headers
 from sankofa.rest.app import Application, Receive, Scope, Send
 
 AT_ONCE: Final = 4
 """Requests without a proven key that begin in one round."""
 LARGE_BYTES: Final = 64 * 1024
-MOST_LARGE: Final = 256
+MOST_LARGE: Final = limit("large answers without a key", 256, "at once, for each worker", "429")
 """Answers above LARGE_BYTES without a key that are under way in one worker."""
 _CROWD: Final = 64
 _SWITCH_SECONDS: Final = sys.getswitchinterval()

@@ -33,15 +33,20 @@ from sankofa import settings as environment
 from sankofa.cli.clock import now
 from sankofa.cli.metrics import BYTES, SECONDS, Requests, WorkerCounts
 from sankofa.model.errors import OperatorError, StoreUnavailable
+from sankofa.model.limits import limit
 from sankofa.operations.build_id import build_id
 from sankofa.replication.state import FollowState, read_state
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
 _LEDGER_SECONDS: Final = 15.0
-_REQUEST_SECONDS: Final = 5.0
-_MOST_CONNECTIONS: Final = 64
-_LONGEST_HEAD: Final = 16 << 10
+_REQUEST_SECONDS: Final = limit(
+    "time for a request on the metrics port", 5.0, "seconds", "the connection is closed"
+)
+_MOST_CONNECTIONS: Final = limit(
+    "connections to the metrics port", 64, "connections", "the oldest one is closed"
+)
+_LONGEST_HEAD: Final = limit("request on the metrics port", 16 << 10, "bytes", "the connection is closed")
 _HEAD_ENDS: Final = b"\r\n\r\n"
 _decode = msgspec.json.Decoder(WorkerCounts).decode
 

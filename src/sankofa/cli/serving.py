@@ -20,14 +20,16 @@ from sankofa.cli.findings import to_have_an_edition
 from sankofa.cli.stopping import STOP_SECONDS
 from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
+from sankofa.model.limits import limit
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings, without_credentials
 
 _APPLICATION = "sankofa.cli.application:application"
 _EVERYWHERE = ("0.0.0.0", "::")  # nosec B104  # noqa: S104 - recognised, never a default
 _BACKLOG = 4096  # the kernel's own limit on most systems
+_HEAD_SECONDS = limit("time for the head of a request", 10.0, "seconds", "the connection is closed")
 _HTTP1 = HTTP1Settings(
-    header_read_timeout=10_000,  # a client that dribbles its request is cut off
+    header_read_timeout=int(1000 * _HEAD_SECONDS),  # a client that dribbles its request is cut off
     keep_alive=True,
     max_buffer_size=64 * 1024,  # an endless header or URL is refused by the server itself
     pipeline_flush=False,

@@ -23,15 +23,16 @@ from sankofa.collect.network import HostRates, Patience, refuse_unsafe_behind_pr
 from sankofa.collect.plan import PlannedRequest, hide, without_credentials
 from sankofa.collect.state import LastReply
 from sankofa.engines.private_files import open_private
+from sankofa.model.limits import limit
 from sankofa.sources.collecting import Collect
 from sankofa.vault.journal import HttpExchange
 
 _SMALL: Final = 1 << 20
 """Up to so many bytes, a transfer that is killed begins anew."""
-_MOST_REDIRECTS: Final = 8
+_MOST_REDIRECTS: Final = limit("redirects of a publisher", 8, "redirects", "the reply is refused")
 _AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_LONGEST_WAIT: Final = 900.0
+_LONGEST_WAIT: Final = limit("wait that a publisher asks for", 900.0, "seconds", "the source has failed")
 _REMEMBERED_HEADERS: Final = (
     "content-type", "content-length", "content-encoding", "content-disposition", "etag", "last-modified",
     "date", "digest", "repr-digest", "content-digest", "content-md5", "server", "cache-control", "expires",

@@ -19,9 +19,13 @@ import httpcore
 import httpx
 
 from sankofa.collect.errors import DeadlinePassed, ReplyRefused, Stopped
+from sankofa.model.limits import limit
 from sankofa.sources.collecting import Collect
 
-_TIMEOUT: Final = httpx.Timeout(60, connect=15)
+_TRIED: Final = "tried again, COLLECT_ATTEMPTS times in all"
+_CONNECT_SECONDS: Final = limit("connecting to a publisher", 15.0, "seconds", _TRIED)
+_SILENT_SECONDS: Final = limit("silence of a publisher", 60.0, "seconds", _TRIED)
+_TIMEOUT: Final = httpx.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS)
 _LOOK_SECONDS: Final = 0.25
 """How often a wait for a publisher looks whether to go on."""
 _RATE_SECONDS: Final = 60

@@ -100,7 +100,7 @@ def pointed(content: Any, pointer: str) -> Any:
 
 
 def _count(value: Any, url: str) -> int:
-    if isinstance(value, str) and value.isdigit():
+    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise ReplyRefused(f"{url}: does not say how many pages there are")

@@ -21,8 +21,9 @@ from sankofa.engines.counter_file import CounterFile
 from sankofa.engines.keyvalue import PROBE, Window
 from sankofa.engines.private_files import SQLITE_FAILURES
 from sankofa.model.errors import StoreUnavailable
+from sankofa.model.limits import limit
 
-_CALL_SECONDS = 0.8
+_CALL_SECONDS = limit("call of an embedded store", 0.8, "seconds", "503")
 _BUSY_SECONDS = 0.002
 _TRIES_BEFORE_SLEEP = 20
 _SLEEP_SECONDS = 0.0002

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from sankofa.model.errors import SankofaError, SettingsError
+from sankofa.model.limits import limit
 
 CHUNK: Final = 1 << 20
 """Bytes that are in memory at a time, of one object."""
-CONNECT_SECONDS: Final = 5.0
-READ_SECONDS: Final = 10.0
+CONNECT_SECONDS: Final = limit("connecting to an object store", 5.0, "seconds", "tried again later")
+READ_SECONDS: Final = limit("silence of an object store", 10.0, "seconds", "tried again later")
 _CLOUD: Final = ("s3", "gs", "az")
 
 

@@ -21,8 +21,9 @@ from sankofa.engines.postgres_parts import (
 )
 from sankofa.engines.postgres_server import Refused, pq
 from sankofa.model.errors import EditionError, StoreUnavailable
+from sankofa.model.limits import limit
 
-_READ_SECONDS: Final = 1.8
+_READ_SECONDS: Final = limit("read from PostgreSQL", 1.8, "seconds", "503")
 _DIGESTS_AT_ONCE: Final = 256
 _COMPARED_AT_ONCE: Final = 256
 """Blocks that the server hashes for one question."""

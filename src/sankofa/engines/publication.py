@@ -17,6 +17,7 @@ import msgspec
 
 from sankofa.engines.private_files import operator_errors, replace_file
 from sankofa.model.errors import OperatorError
+from sankofa.model.limits import limit
 from sankofa.model.signed_notes import (
     NotTrusted,
     Signer,
@@ -30,7 +31,7 @@ from sankofa.model.signed_notes import (
 )
 
 NOTE: Final = "editions.note"
-NOTE_BYTES: Final = 64 << 10
+NOTE_BYTES: Final = limit("signed note of a store", 64 << 10, "bytes", "it is not followed")
 LIST: Final = "PUBLISHED"
 KEY_FILE: Final = "edition-key"
 _HEADING: Final = "sankofa/editions/v1\n"

@@ -22,6 +22,7 @@ from sankofa.engines.redis_layout import (
 )
 from sankofa.engines.redis_url import NodesUrl
 from sankofa.model.errors import SettingsError, StoreUnavailable
+from sankofa.model.limits import limit
 
 try:
     from redis.asyncio.cluster import ClusterNode, RedisCluster
@@ -33,7 +34,7 @@ except ImportError as missing:
         "redis+sentinel:// and redis+cluster:// need a driver: make setup EXTRAS=1, or install sankofa[redis]"
     ) from missing
 
-_CALL_SECONDS: Final = 0.85
+_CALL_SECONDS: Final = limit("call of a Redis cluster", 0.85, "seconds", "503")
 _SERVER_SECONDS: Final = 0.4  # of one server; then there is time for another
 _AT_ONCE: Final = 64
 _HASHES: Final = tuple(f"{VALUES}:{{{number}}}" for number in range(16))

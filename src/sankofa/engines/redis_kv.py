@@ -25,6 +25,7 @@ from sankofa.engines.redis_layout import (
     counter_words,
 )
 from sankofa.model.errors import SettingsError, StoreUnavailable
+from sankofa.model.limits import limit
 
 try:
     import hiredis
@@ -33,7 +34,7 @@ except ImportError as missing:
         "redis:// needs a driver: make setup EXTRAS=1, or install sankofa[redis]"
     ) from missing
 
-_CALL_SECONDS = 0.8
+_CALL_SECONDS = limit("call of Redis", 0.8, "seconds", "503")
 _WATCH_SECONDS = 0.05
 
 _NOT_PRIMARY = ("READONLY", "MASTERDOWN", "NOREPLICAS")

@@ -21,6 +21,7 @@ from sankofa.ledger.tenders import ReleaseIngester, too_long_text
 from sankofa.model.countries import country
 from sankofa.model.days import EARLIEST, latest_day, out_of_range
 from sankofa.model.errors import FormatError, OperatorError
+from sankofa.model.limits import limit
 from sankofa.model.observations import AnnualColumn, SeriesColumn, SeriesInfo
 from sankofa.model.records import (
     EntityRecord,
@@ -37,10 +38,14 @@ from sankofa.sources.registry import Source
 from sankofa.vault.journal import HttpExchange, Received
 from sankofa.vault.store import Vault
 
-_LONGEST_KEY = 600  # what every engine can hold in an index
+_LONGEST_KEY = limit(  # what every engine can hold in an index
+    "document, concept and location of a fact", 600, "characters", "the row is rejected"
+)
 _MAY_BE_EMPTY = ("ocds",)
 """Adapters of portals, which publish packages of nothing on days without news."""
-_MOST_REJECTED_AT_FIRST = 100_000
+_MOST_REJECTED_AT_FIRST = limit(
+    "rejected rows before the first accepted one", 100_000, "rows", "the file is refused"
+)
 """Rows rejected without one accepted, after which a file is of another format."""
 
 

@@ -13,10 +13,12 @@ from typing import IO, Any, Final
 
 from sankofa.ledger.capture import Capture
 from sankofa.model.errors import FormatError
+from sankofa.model.limits import limit
 from sankofa.model.records import Rejected
 
-MOST_LINES: Final = 1_000
-MOST_BYTES: Final = 1_000_000
+_COUNTED: Final = "the others are counted by reason"
+MOST_LINES: Final = limit("rejected rows that are listed", 1_000, "lines for each file", _COUNTED)
+MOST_BYTES: Final = limit("list of rejected rows", 1_000_000, "bytes for each file", _COUNTED)
 REASONS_SHOWN: Final = 5
 _MOST_REASONS: Final = 100
 _LONGEST_REASON: Final = 300

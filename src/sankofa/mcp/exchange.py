@@ -20,6 +20,7 @@ from sankofa.edition.read.turns import PIECE, in_thread_if_large
 from sankofa.mcp.known_calls import Envelope, KnownCalls, PlainCall
 from sankofa.mcp.refusals import ContentTooLarge, RequestTimeout, refusal_of_the_sdk
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, RateLimited
+from sankofa.model.limits import limit
 from sankofa.operations.answers import (
     JSON,
     NO_STORE,
@@ -33,9 +34,9 @@ from sankofa.operations.answers import (
     rate_headers,
 )
 
-LARGEST_BODY: Final = 1024 * 1024
+LARGEST_BODY: Final = limit("MCP message", 1024 * 1024, "bytes", "413")
 """No call of a tool is longer; the SDK takes a quarter of a second to read a megabyte."""
-_BODY_SECONDS: Final = 10.0
+_BODY_SECONDS: Final = limit("time for the body of an MCP message", 10.0, "seconds", "408")
 _encode: Final = msgspec.json.Encoder().encode
 MARK: Final = secrets.token_hex(16)
 """What the SDK writes in the places of the body: as the text of a result, and as a member of its structure.

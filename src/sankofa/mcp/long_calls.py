@@ -10,8 +10,11 @@ import msgspec
 
 from sankofa.mcp.refusals import ContentTooLarge
 from sankofa.model.errors import BadRequest, InvalidParameter
+from sankofa.model.limits import limit
 
-LONGEST_CALL: Final = 64 * 1024
+LONGEST_CALL: Final = limit(
+    "MCP call of a tool", 64 * 1024, "bytes", "400, naming the longest argument of a call"
+)
 """Five times the longest question that any tool takes."""
 _LONGEST_NAME: Final = 64
 

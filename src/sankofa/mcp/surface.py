@@ -32,6 +32,7 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
+from sankofa.model.limits import limit
 from sankofa.operations.answers import JSON
 from sankofa.operations.http_limits import check_request
 from sankofa.operations.observing import ObservedRequest
@@ -53,7 +54,7 @@ _FREE: Final = frozenset(
         "resources/templates/list",
     )
 )
-_FREE_BYTES: Final = 16 * 1024
+_FREE_BYTES: Final = limit("uncounted MCP message", 16 * 1024, "bytes", "it counts as a request")
 _LOAD_SECONDS: Final = 20.0
 """How long a message waits for the SDK, which is loaded in one or two seconds."""
 _RETRY_SECONDS: Final = 5.0

@@ -3,11 +3,15 @@
 import re
 from decimal import Decimal, InvalidOperation
 
+from sankofa.model.limits import limit
+
 # Most figures are written as they should be: a whole number, or a decimal whose last digit counts.
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]{1,3}(?:[. '\u00a0\u202f]?[0-9]{3})*+,[0-9]+|[-+]?[0-9]+,[0-9]+")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[, '\u00a0\u202f][0-9]{3})++(?:\.[0-9]*)?")
-_LARGEST_EXPONENT = 60  # far beyond any amount of money; keeps "1e999999" from becoming a megabyte
+_LARGEST_EXPONENT = limit(  # far beyond any amount of money; keeps "1e999999" from becoming a megabyte
+    "size of a number", 60, "digits before or behind the point", "the row is rejected"
+)
 
 
 def exact(text: str) -> str:

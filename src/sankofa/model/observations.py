@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from sankofa.model.countries import alpha3_of, country, country_name, currency, currency_name
+from sankofa.model.limits import limit
 
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -18,8 +19,8 @@ ASKED_SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._:-]*$"
 TABLED: Final = "WDI:"
 """How the keys of the series of annual tables begin; no published series has a colon in its key."""
 SERIES_TYPE_PATTERN: Final = "^[a-z][a-z0-9_]*$"
-LONGEST_CODE: Final = 64
-LONGEST_TYPE: Final = 32
+LONGEST_CODE: Final = limit("series key or indicator code", 64, "characters", "the row is rejected; 400")
+LONGEST_TYPE: Final = limit("series_type", 32, "characters", "the row is rejected; 400")
 
 _CODE = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,63}\Z")
 _TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")

@@ -11,12 +11,14 @@ from binascii import Error as NotBase64
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from sankofa.model.limits import limit
+
 _ED25519: Final = b"\x01"
 _KEY_BYTES: Final = 32
 _HASH_BYTES: Final = 4
 _DASH: Final = "\N{EM DASH} "
 _PRIVATE: Final = "PRIVATE+KEY+"
-_MOST_SIGNATURES: Final = 100
+_MOST_SIGNATURES: Final = limit("signatures of a note", 100, "signatures", "it is not trusted")
 
 
 class NotTrusted(Exception):

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from sankofa.model.errors import BadRequest, Problem
+from sankofa.model.limits import limit
 
-LONGEST_QUERY: Final = 4096
-LONGEST_PATH: Final = 1024
-LARGEST_HEADERS: Final = 16 * 1024
+LONGEST_QUERY: Final = limit("query of an address", 4096, "bytes", "414")
+LONGEST_PATH: Final = limit("path of an address", 1024, "bytes", "414")
+LARGEST_HEADERS: Final = limit("header fields of a request", 16 * 1024, "bytes", "431")
 
 
 class UriTooLong(Problem):

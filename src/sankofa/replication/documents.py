@@ -7,8 +7,9 @@ import msgspec
 
 from sankofa.engines.object_store import ObjectError
 from sankofa.engines.publication import EditionId, Sha256
+from sankofa.model.limits import limit
 
-INDEX_BYTES: Final = 64 << 20
+INDEX_BYTES: Final = limit("manifest or list in a store", 64 << 20, "bytes", "it is not followed")
 """Most bytes of a manifest or a list."""
 POOL: Final = "pool/"
 OPEN: Final = "open/"

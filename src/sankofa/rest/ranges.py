@@ -3,7 +3,9 @@
 import re
 from typing import Final
 
-MOST_RANGES: Final = 16
+from sankofa.model.limits import limit
+
+MOST_RANGES: Final = limit("byte ranges of a download", 16, "ranges", "the whole file is sent")
 """For more ranges than this the whole file is sent, as the RFC allows."""
 _CLOSE: Final = 256
 """Ranges closer than this are sent as one: the header of a part is of that size."""

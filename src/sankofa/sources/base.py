@@ -14,6 +14,7 @@ from typing import IO, Any, NamedTuple
 
 import sankofa.sources
 from sankofa.model.errors import FormatError
+from sankofa.model.limits import limit
 from sankofa.model.records import Record
 from sankofa.settings import Settings
 
@@ -28,6 +29,7 @@ _WORKBOOKS = {
 """By a member that only such a file has."""
 _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = 0x1  # of a member's flags
+_MOST_MEMBERS = limit("members of an archive", 1_000_000, "members", "the file is refused")
 
 
 class Limits(NamedTuple):
@@ -68,7 +70,7 @@ class InputFile:
             raise FormatError(f"{self.name}: {workbook}{advice}")
         if self.is_zip:
             any_document = False
-            with zipfile.ZipFile(self.path) as archive:
+            with self.archive() as archive:
                 for member in archive.infolist():
                     hidden = any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
                     named = member.filename.lower().endswith(endings or ("",))
@@ -88,7 +90,7 @@ class InputFile:
     @contextmanager
     def member(self, name: str) -> Iterator[IO[bytes]]:
         """One named member of a zip, at any depth. Raises FormatError when it is not there."""
-        with zipfile.ZipFile(self.path) as archive:
+        with self.archive() as archive:
             members = [m for m in archive.infolist() if m.filename.rsplit("/", 1)[-1].lower() == name]
             if len(members) != 1:
                 raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(members)}")
@@ -99,13 +101,21 @@ class InputFile:
     def is_xlsx(self) -> bool:
         return self._workbook() == _WORKBOOKS[_XLSX]
 
+    def archive(self) -> zipfile.ZipFile:
+        """Raises FormatError where it has too many members."""
+        archive = zipfile.ZipFile(self.path)
+        if len(archive.filelist) > _MOST_MEMBERS:
+            archive.close()
+            raise FormatError(f"{self.name}: more than {_MOST_MEMBERS:,} members in the archive")
+        return archive
+
     def _workbook(self) -> str:
         """Which kind of spreadsheet it is; empty for any other file."""
         if not self.is_zip:
             with self.path.open("rb") as stream:
                 old = stream.read(len(_OLD_WORKBOOK)) == _OLD_WORKBOOK
             return "an Excel workbook of the old form (xls), or one with a password" if old else ""
-        with zipfile.ZipFile(self.path) as archive:
+        with self.archive() as archive:
             names = set(archive.namelist())
         return next((kind for member, kind in _WORKBOOKS.items() if member in names), "")
 
@@ -142,10 +152,10 @@ class _Counted(io.RawIOBase):
         if file.bytes_read > limits.file_bytes:
             raise too_much(file.name, "decompressed", limits, "file_bytes")
         if self.by_line:
-            ended = chunk.rfind(b"\n")
-            self._line = self._line + len(chunk) if ended < 0 else len(chunk) - ended - 1
-            if self._line > limits.line_bytes:
+            begins = chunk.find(b"\n") + 1
+            if self._line + (begins - 1 if begins else len(chunk)) > limits.line_bytes:
                 raise too_much(file.name, "in one line", limits, "line_bytes")
+            self._line = len(chunk) - chunk.rfind(b"\n") - 1 if begins else self._line + len(chunk)
         buffer[: len(chunk)] = chunk
         return len(chunk)
 

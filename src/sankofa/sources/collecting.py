@@ -7,6 +7,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from sankofa.model.limits import limit
+
+_REFUSED: Final = "the reply is refused"
+_HOURS: Final = limit("time for a document (deadline)", 6, "hours", "the source has failed")
 _PERIOD: Final = re.compile(r"([1-9][0-9]{0,4})(s|m|h|d|w)\Z")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _VARIABLE: Final = re.compile(r"\{([a-z_]+)\}")
@@ -26,12 +30,12 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether it is fetched without being named."""
     method: Literal["GET", "POST"] = "GET"
     headers: dict[str, str] = {}
-    max_bytes: int = 2 << 30
+    max_bytes: int = limit("reply of a publisher (max_bytes), unpacked", 2 << 30, "bytes", _REFUSED)
     rate: float = 2.0
     """Requests a second to one host, at most."""
-    deadline: str = "6h"
+    deadline: str = f"{_HOURS}h"
     """How long one document may take, attempts and pauses included."""
-    min_rate: int = 100
+    min_rate: int = limit("least rate of a transfer (min_rate)", 100, "bytes a second", "tried again")
     """Bytes a second of a transfer, at least, over a minute."""
     allow_private: bool = False
     """Plain http and addresses of one's own network; never link-local ones."""
@@ -56,7 +60,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """JSON pointer to the number of pages, for `{page}`."""
     same: list[str] = []
     """JSON pointers that must not change between the pages of one walk."""
-    most_pages: int = 10_000
+    most_pages: int = limit("pages of one list (most_pages)", 10_000, "pages", "the source has failed")
     batch: int = 10
     """Ids in one POST."""
     job: dict[str, str] = {}

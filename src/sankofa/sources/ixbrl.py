@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -70,7 +69,7 @@ def _is_package(file: InputFile) -> bool:
     """Whether it says where its own taxonomies stand."""
     if not file.is_zip:
         return False
-    with zipfile.ZipFile(file.path) as archive:
+    with file.archive() as archive:
         return any(name.endswith("META-INF/taxonomyPackage.xml") for name in archive.namelist())
 
 

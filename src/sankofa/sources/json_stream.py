@@ -12,7 +12,8 @@ from typing import IO, NamedTuple
 import msgspec
 
 _CHUNK = 1 << 18
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
+TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
+"""A string, or a bracket."""
 _STRINGS = rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"%b]*+)*+'
 _PAIRS = {
     b"{": re.compile(rb'[^"{}]*+' + _STRINGS % b"{}" + rb"[{}]", re.DOTALL),
@@ -187,7 +188,7 @@ class _Scan:
     def _token(self) -> bytes:
         """The next bracket or string. Raises Truncated."""
         while True:
-            match = _TOKEN.search(self._buffer, self._at)
+            match = TOKEN.search(self._buffer, self._at)
             if match is not None and match.group() != b'"':
                 self._at = match.end()
                 return match.group()

@@ -15,9 +15,10 @@ from typing import IO, Any, Final
 import msgspec
 
 from sankofa.model.errors import FormatError
+from sankofa.model.limits import limit
 from sankofa.model.records import Record, Rejected, Release, Skipped
 from sankofa.sources.base import InputFile, Limits, adapter, too_much
-from sankofa.sources.json_stream import TooLong, Truncated, at_once, pieces
+from sankofa.sources.json_stream import TOKEN, TooLong, Truncated, at_once, pieces
 
 _LINES: Final = (".jsonl", ".ndjson")
 _ENDINGS: Final = (".json", *_LINES)
@@ -26,6 +27,7 @@ _OCDS: Final = frozenset({"ocid", "releases", "records", "compiledRelease"})
 _NOT_OCDS: Final = "neither an OCDS package, record nor release"
 _NOTHING_OCDS: Final = "nothing in it is an OCDS package, record or release"
 _LONGEST_WHOLE: Final = 1_000
+_MOST_LEVELS: Final = limit("levels of a release", 100, "levels", "the release is rejected")
 _HOLDERS: Final = _LISTS | {"compiledRelease"}
 _LONGEST_LINE: Final = 1 << 22  # the first of JSON Lines is not longer: else the file is one document
 _BUFFER: Final = 1 << 18
@@ -182,7 +184,7 @@ def _value(raw: bytes) -> tuple[Any, str]:
     """The value, or what is wrong with it. Bytes that are not UTF-8 are read as Windows-1252, as old portals
     write; NaN and its kin are let in for the cleaning to tell."""
     try:
-        return _decode(raw), ""
+        return _decode(raw), _too_deep(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
@@ -198,7 +200,17 @@ def _value(raw: bytes) -> tuple[Any, str]:
         return None, f"not JSON: {failure.msg} at character {failure.pos}"
     except (ValueError, RecursionError):
         return None, "not JSON that can be read"
-    return value, ""
+    return value, _too_deep(raw)
+
+
+def _too_deep(raw: bytes) -> str:
+    """What is wrong with JSON of many levels. Brackets are looked at only where there are enough of them."""
+    level = deepest = 0
+    if raw.count(b"[") + raw.count(b"{") > _MOST_LEVELS:
+        for token in TOKEN.findall(raw):
+            level += (token in (b"[", b"{")) - (token in (b"]", b"}"))
+            deepest = max(deepest, level)
+    return f"nested more than {_MOST_LEVELS} levels deep" if deepest > _MOST_LEVELS else ""
 
 
 def _is_lines(stream: IO[bytes], name: str) -> tuple[IO[bytes], bool]:

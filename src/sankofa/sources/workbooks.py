@@ -134,7 +134,7 @@ def _checked_copy(file: InputFile) -> IO[bytes]:
     most = file.limits.document_bytes
     copy = io.BytesIO()
     size = 0
-    with zipfile.ZipFile(file.path) as archive, zipfile.ZipFile(copy, "w") as checked:
+    with file.archive() as archive, zipfile.ZipFile(copy, "w") as checked:
         for member in archive.infolist():
             if not member.filename.lower().endswith((".xml", ".rels")):
                 continue

@@ -16,6 +16,7 @@ from sankofa.derive.metrics.methodology import methodology
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model.cross_rates import METHODOLOGY as CROSS_RATES
+from sankofa.model.limits import limit
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -26,7 +27,7 @@ _SLUG: Final = re.compile(r"[^\w\- ]")
 _SCHEME: Final = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _WORDS: Final = re.compile(r"\w+")
 _EXCERPT: Final = 160
-MOST_WORDS: Final = 8
+MOST_WORDS: Final = limit("words of a documentation search", 8, "different words", "400")
 """Different words of one search."""
 _MOST_FOUND: Final = 30
 

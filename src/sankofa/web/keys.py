@@ -3,17 +3,20 @@
 See docs/decisions/0045-keys-of-visitors.md.
 """
 
+import asyncio
 from typing import Final
 
 from starlette.types import Receive, Scope
 
 from sankofa.access.domains import Site
 from sankofa.model.errors import BadRequest, Problem, Unauthorized
+from sankofa.model.limits import limit
 from sankofa.operations.service import Service
 from sankofa.web.request import PageRequest, read_form
 from sankofa.web.responses import PAGE_HEADERS, Reply
 
-_MOST: Final = 2048
+_LARGEST_FORM: Final = limit("form of a page", 2048, "bytes", "400")
+_FORM_SECONDS: Final = limit("time for a form", 10.0, "seconds", "400")
 _SAME: Final = (b"same-origin", b"none")
 
 
@@ -28,7 +31,11 @@ async def forget_or_keep_key(
 ) -> Reply:
     """Keep the key that the form of the key page sends, or forget it. Raises Unauthorized for a wrong one."""
     _check_origin(request)
-    fields = read_form(await _body(receive))
+    try:
+        async with asyncio.timeout(_FORM_SECONDS):
+            fields = read_form(await _body(receive))
+    except TimeoutError:
+        raise BadRequest(f"The form did not arrive within {_FORM_SECONDS:.0f} seconds.") from None
     attributes = "Path=/; HttpOnly; SameSite=Strict" + (
         "; Secure" if site.base_url.startswith("https:") else ""
     )
@@ -68,7 +75,7 @@ async def _body(receive: Receive) -> bytes:
     while True:
         message = await receive()
         body += bytes(message.get("body", b""))
-        if len(body) > _MOST:
+        if len(body) > _LARGEST_FORM:
             raise BadRequest("The form is larger than any of ours.")
         if not message.get("more_body") or message["type"] == "http.disconnect":
             return body

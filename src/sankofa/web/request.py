@@ -8,12 +8,13 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from sankofa.model.errors import BadRequest, InvalidParameter
+from sankofa.model.limits import limit
 from sankofa.operations.http_limits import check_request
 from sankofa.web.languages import LANGUAGES, preferred
 
 _KEY_COOKIE: Final = "sankofa_key"
 LANGUAGE_COOKIE: Final = "sankofa_lang"
-_LARGEST_FORM: Final = 4096
+_MOST_FIELDS: Final = limit("fields of a form", 64, "fields", "400")
 
 
 class PageRequest(msgspec.Struct, frozen=True):
@@ -59,13 +60,14 @@ def read_request(scope: Mapping[str, Any]) -> PageRequest:
 
 
 def read_form(text: bytes) -> dict[str, str]:
-    """The fields of a form; those left empty are left out. Raises InvalidParameter for one given twice."""
-    if len(text) > _LARGEST_FORM:
-        raise BadRequest("The form is larger than any of ours.")
+    """The fields of a form; those left empty are left out.
+
+    Raises InvalidParameter for one given twice, BadRequest for what is no form.
+    """
     try:
-        pairs = parse_qsl(text.decode("ascii"), errors="strict", max_num_fields=64)
+        pairs = parse_qsl(text.decode("ascii"), errors="strict", max_num_fields=_MOST_FIELDS)
     except (UnicodeDecodeError, ValueError):
-        raise BadRequest("The query is not valid UTF-8.") from None
+        raise BadRequest(f"The query is not valid UTF-8, or has more than {_MOST_FIELDS} fields.") from None
     fields: dict[str, str] = {}
     for name, value in pairs:
         if name in fields:

@@ -18,6 +18,7 @@ from sankofa.access.domains import Site
 from sankofa.access.quotas import RateState
 from sankofa.access.tiers import Grant
 from sankofa.model.errors import InvalidParameter
+from sankofa.model.limits import limit
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call, Operation, operations
 from sankofa.operations.parameter_types import Day
@@ -28,7 +29,7 @@ from sankofa.web.request import PageRequest
 Row = dict[str, Any]
 T = TypeVar("T")
 
-_MOST_ROWS: Final = 500
+_MOST_ROWS: Final = limit("rows of a page", 500, "rows", "the page shows the first ones")
 _PAST_DAY: Final = Day(past=True)
 decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 """Reads the body of an answer, every digit of a figure kept."""

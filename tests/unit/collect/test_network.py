@@ -69,6 +69,7 @@ def _patience(clock: _Clock, stop: threading.Event | None = None, **limits: Any)
 
 
 @pytest.mark.rule("COL-4")
+@pytest.mark.limit("least rate of a transfer (min_rate)")
 def test_a_transfer_below_the_least_rate_is_cut_after_a_minute() -> None:
     clock = _Clock()
     patience = _patience(clock, min_rate=10)

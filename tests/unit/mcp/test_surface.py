@@ -155,6 +155,7 @@ async def test_a_defect_is_a_500_whose_details_are_only_in_the_log(tmp_path, sea
     assert problem["request_id"] in record.getMessage()
 
 
+@pytest.mark.limit("time for the body of an MCP message")
 async def test_a_body_that_dribbles_is_cut_off_with_408(tmp_path, search, monkeypatch):
     monkeypatch.setattr(exchange, "_BODY_SECONDS", 0.05)
     async with connected(tmp_path, search, monkeypatch) as (_, http):

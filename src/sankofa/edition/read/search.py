@@ -28,11 +28,12 @@ from sankofa.edition.read.search_words import (
     words_begun,
 )
 from sankofa.edition.read.turns import Turns
+from sankofa.model.limits import limit
 
 _WEIGHED = 20
 _WEIGHED_A_TURN = 128
 _SCORED_A_TURN = 512
-_MOST_WORDS = 12
+_MOST_WORDS: Final = limit("words of a search", 12, "different words", "the first ones are looked for")
 _UNASKED: Final = {ORGANISATIONS: 0.35, MACRO_ITEMS: 0.04}
 """What a word of the name that was not asked for weighs, of an average one that was: indicators are wordy."""
 _COMPARED: Final = 200

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.model.days import in_range, range_fault
+from sankofa.model.limits import limit
 from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
 from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
@@ -18,7 +19,9 @@ from sankofa.model.ocds.redaction import Secrets, names_somebody
 from sankofa.model.text import fit, one_line
 
 _ANY_DAY = "9999-12-31"  # the dates of a stored release were checked when it came
-_LONGEST_ID = 400  # what every engine can hold in an index
+_LONGEST_ID = limit(  # what every engine can hold in an index
+    "ocid or id of a release", 400, "characters", "the release is rejected"
+)
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 encode = msgspec.json.Encoder(decimal_format="number").encode
 

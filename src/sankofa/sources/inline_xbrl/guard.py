@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 from xml.parsers import expat
 
-MOST_LEVELS: Final = 200
+from sankofa.model.limits import limit
+
+MOST_LEVELS: Final = limit("levels of an inline XBRL report", 200, "levels", "the file is refused")
 """Deeper than any report; libxml2 itself gives up at 256."""
 _NAMESPACES: Final = (b"http://www.xbrl.org/2013/inlineXBRL", b"http://www.xbrl.org/2008/inlineXBRL")
 _PIECE: Final = 1 << 20

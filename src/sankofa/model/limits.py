@@ -1,0 +1,33 @@
+"""Bounds on what comes from outside: bytes, counts and waits.
+
+`limit` stands where the constant is. docs/reference/limits.md lists all of them, and the tests fail for one
+that no test goes beyond (`pytest.mark.limit`).
+"""
+
+import sys
+from typing import NamedTuple, TypeVar
+
+_Number = TypeVar("_Number", int, float)
+
+
+class Limit(NamedTuple):
+    """A bound, as the documentation lists it."""
+
+    name: str
+    value: float
+    unit: str
+    beyond: str
+    """What happens beyond it."""
+    module: str
+
+
+declared: dict[str, Limit] = {}
+"""By name, of the modules that were imported."""
+
+
+def limit(name: str, value: _Number, unit: str, beyond: str) -> _Number:
+    """Declare a bound; returns its value."""
+    module = sys._getframe(1).f_globals["__name__"]
+    if declared.setdefault(name, bound := Limit(name, value, unit, beyond, module)) != bound:
+        raise ValueError(f"two limits are named {name!r}")
+    return value

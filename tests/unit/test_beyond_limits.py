@@ -1,0 +1,265 @@
+"""Limits that are too large or too slow to reach through the service: the code that enforces each, at a
+smaller bound where the bound itself is out of reach."""
+
+import asyncio
+import socket
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from sankofa.access.keys import _LONGEST, Keys
+from sankofa.access.sealing import SealedRecords
+from sankofa.cli import archive, lanes, metrics_server
+from sankofa.cli.connections import KnownClients
+from sankofa.collect import fetch, network
+from sankofa.collect.errors import CollectFailed
+from sankofa.engines import object_http
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.object_store import ObjectError, open_source
+from sankofa.engines.publication import NOTE_BYTES
+from sankofa.model.errors import FormatError, OperatorError, Unauthorized
+from sankofa.model.signed_notes import NotTrusted, new_signer, sign_note, verified_text
+from sankofa.replication.documents import INDEX_BYTES
+from sankofa.rest.ranges import MOST_RANGES, requested_ranges
+from sankofa.settings import Settings
+from sankofa.sources import base
+from sankofa.sources.collecting import Collect
+from sankofa.sources.inline_xbrl.guard import MOST_LEVELS, UnsafeDocument, check_xml
+from sankofa.web.visit import Visit
+
+
+@pytest.mark.limit("API key")
+def test_a_key_has_a_bound(tmp_path: Path) -> None:
+    async def authenticate(key: str) -> None:
+        records = SealedRecords(open_keyvalue(f"embedded:{tmp_path}/keys-{len(key)}"), (b"secret",))
+        await Keys(records, Settings(sandbox_key=key), lambda: datetime.now(UTC)).authenticate(key)
+
+    asyncio.run(authenticate("k" * _LONGEST))
+    with pytest.raises(Unauthorized):
+        asyncio.run(authenticate("k" * (_LONGEST + 1)))
+
+
+@pytest.mark.limit("byte ranges of a download")
+def test_a_download_has_so_many_ranges() -> None:
+    asked = [f"{1_000 * n}-{1_000 * n}" for n in range(MOST_RANGES + 1)]
+    assert len(requested_ranges("bytes=" + ",".join(asked[:-1]), 1 << 20) or ()) == MOST_RANGES
+    assert requested_ranges("bytes=" + ",".join(asked), 1 << 20) is None
+
+
+@pytest.mark.limit("rows of a page")
+@pytest.mark.parametrize(("asked", "shown"), [("500", "500"), ("501", "500")])
+def test_a_page_has_so_many_rows(asked: str, shown: str) -> None:
+    paid: Any = SimpleNamespace(
+        given=lambda name: asked, call=SimpleNamespace(grant=SimpleNamespace(sample=False))
+    )
+    assert Visit.limit(paid) == shown
+
+
+@pytest.mark.limit("large answers without a key")
+@pytest.mark.parametrize(("under_way", "status"), [(lanes.MOST_LARGE - 1, 200), (lanes.MOST_LARGE, 429)])
+def test_so_many_large_answers_without_a_key_are_sent_at_once(under_way: int, status: int) -> None:
+    size = lanes.LARGE_BYTES + 1
+
+    async def large(scope: Any, receive: Any, send: Any) -> None:
+        length = (b"content-length", str(size).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        await send({"type": "http.response.body", "body": b"x" * size})
+
+    async def ask() -> list[Any]:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        front = lanes.Lanes(large, "http://localhost", KnownClients())
+        front.large = under_way
+        scope = {"type": "http", "path": "/openapi.json", "headers": [], "client": ("192.0.2.1", 1)}
+        never: Any = asyncio.Event().wait
+        await front(scope, never, send)
+        return sent
+
+    assert asyncio.run(ask())[0]["status"] == status
+
+
+class _Silent:
+    """In the place of a collector that reads a ledger."""
+
+    async def watch_ledger(self) -> None:
+        await asyncio.sleep(60)
+
+    def collect(self) -> Iterator[Any]:
+        return iter(())
+
+
+@pytest.mark.limit(
+    "connections to the metrics port", "request on the metrics port", "time for a request on the metrics port"
+)
+def test_the_metrics_port_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_server, "_MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(metrics_server, "_REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr(metrics_server, "_LONGEST_HEAD", 1_000)
+
+    async def exchange(port: int, sent: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with closing(writer):
+            writer.write(sent)
+            try:
+                return await asyncio.wait_for(reader.read(), 20)
+            except ConnectionResetError:
+                return b""
+
+    async def bounds() -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        registry: Any = SimpleNamespace(collect=lambda: iter(()))
+        serving = asyncio.create_task(metrics_server._serve(_Silent(), registry, listener))  # type: ignore[arg-type]
+        head = b"GET / HTTP/1.1\r\nA: %b\r\n\r\n"
+        fitting = 1_000 - len(head % b"")
+        assert b" 404 " in await exchange(port, head % (b"a" * fitting))
+        assert await exchange(port, head % (b"a" * 2_000)) == b""
+        assert await exchange(port, b"GET / HT") == b"", "after a second"
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
+        assert await asyncio.wait_for(idle[0][0].read(), 0.9) == b"", "the fourth takes its place"
+        for _, writer in idle:
+            writer.close()
+        serving.cancel()
+
+    asyncio.run(bounds())
+
+
+@pytest.mark.limit("members of an archive")
+def test_an_archive_has_so_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_MOST_MEMBERS", 3)
+    for members in (3, 4):
+        path = tmp_path / f"{members}.zip"
+        with zipfile.ZipFile(path, "w") as packed:
+            for number in range(members):
+                packed.writestr(f"{number}.csv", "a")
+    assert len([*base.InputFile(tmp_path / "3.zip").documents()]) == 3
+    with pytest.raises(FormatError, match="more than 3 members"):
+        next(base.InputFile(tmp_path / "4.zip").documents())
+    with (
+        pytest.raises(FormatError, match="more than 3 members"),
+        base.InputFile(tmp_path / "4.zip").member("0.csv"),
+    ):
+        pass
+
+
+@pytest.mark.limit("levels of an inline XBRL report")
+def test_a_report_has_so_many_levels() -> None:
+    check_xml(b"<a>" * MOST_LEVELS + b"</a>" * MOST_LEVELS)
+    with pytest.raises(UnsafeDocument, match="nested more than"):
+        check_xml(b"<a>" * (MOST_LEVELS + 1) + b"</a>" * (MOST_LEVELS + 1))
+
+
+@pytest.mark.limit("signatures of a note")
+def test_a_note_has_so_many_signatures() -> None:
+    signer = new_signer("test")
+    assert verified_text(sign_note("text\n", [signer] * 100), [signer.verifier]) == "text\n"
+    with pytest.raises(NotTrusted):
+        verified_text(sign_note("text\n", [signer] * 101), [signer.verifier])
+
+
+@pytest.mark.limit("signed note of a store", "manifest or list in a store")
+@pytest.mark.parametrize("most", [NOTE_BYTES, INDEX_BYTES])
+def test_an_object_that_is_read_whole_has_a_bound(most: int, tmp_path: Path) -> None:
+    for more in (0, 1):
+        with (tmp_path / f"{more}").open("wb") as stream:
+            stream.truncate(most + more)
+    source = open_source(f"file://{tmp_path}")
+    assert len(source.read("0", most)) == most
+    with pytest.raises(ObjectError):
+        source.read("1", most)
+
+
+@pytest.mark.limit("member of a backup")
+def test_a_member_of_a_backup_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "_LARGEST_MEMBER", 1_000)
+    for more in (0, 1):
+        with archive.new_archive(tmp_path / f"{more}") as written:
+            written.add("keys.jsonl", b"x" * (1_000 + more))
+            written.finish("2026-01-01T00:00:00Z", "1")
+    assert len(archive.ArchiveReader(tmp_path / "0").verify().members) == 1
+    with pytest.raises(OperatorError, match="nothing was restored"):
+        archive.ArchiveReader(tmp_path / "1").verify()
+
+
+@pytest.fixture
+def full() -> Iterator[str]:
+    """The address of a server that accepts no connection."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        waiting = []
+        for _ in range(4):  # until its queue is full
+            link = socket.socket()
+            link.setblocking(False)
+            link.connect_ex(("127.0.0.1", port))
+            waiting.append(link)
+        yield f"http://127.0.0.1:{port}"
+        for link in waiting:
+            link.close()
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that accepts connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.limit("connecting to a publisher", "silence of a publisher")
+def test_a_publisher_is_not_waited_for_for_ever(
+    full: str, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert network._TIMEOUT.connect == network._CONNECT_SECONDS
+    assert network._TIMEOUT.read == network._SILENT_SECONDS
+    monkeypatch.setattr(network, "_TIMEOUT", httpx.Timeout(0.3, connect=0.2))
+    collect = Collect(urls=[silent], allow_private=True)
+    patience = network.Patience(collect, lambda: False)
+    patience.begin_document()
+    with network.open_client(collect, patience) as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.get(silent)
+        with pytest.raises(httpx.ConnectTimeout):
+            client.get(full)
+
+
+@pytest.mark.limit("connecting to an object store", "silence of an object store")
+def test_an_object_store_is_not_waited_for_for_ever(
+    full: str, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_http, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(object_http, "READ_SECONDS", 0.3)
+    for url in (full, silent):
+        with closing(open_source(url)) as source, pytest.raises(ObjectError):
+            source.read("editions.note", 10)
+
+
+@pytest.mark.limit("wait that a publisher asks for")
+@pytest.mark.parametrize(("asked", "waited"), [(900, [900.0]), (901, [])])
+def test_a_publisher_may_ask_to_wait_so_long(
+    asked: int, waited: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    rates: Any = SimpleNamespace(hold=lambda host, seconds: None, sleep=slept.append)
+    collect = Collect(urls=["https://x.example/"])
+    patience = network.Patience(collect, lambda: False)
+    fetcher = fetch.Fetcher(httpx.Client(), rates, collect, tmp_path, patience, "", 2)
+    call: Any = SimpleNamespace(key="k", url="https://x.example/", public_url="https://x.example/", hidden=())
+
+    def busy(*_: object) -> None:
+        raise fetch._Cut("status 503", fetch._retry_after({"retry-after": str(asked)}))
+
+    monkeypatch.setattr(fetcher, "_attempt", busy)
+    with pytest.raises(CollectFailed):
+        fetcher.fetch(call, None)
+    assert slept == waited
