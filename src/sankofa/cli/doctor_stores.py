@@ -10,7 +10,6 @@ from typing import Any
 from sankofa.cli.clock import now
 from sankofa.cli.findings import Finding, to_have_an_edition
 from sankofa.cli.key_store import opened_keys
-from sankofa.cli.publishing import has_ledger
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, LedgerRows
 from sankofa.engines.factory import open_keyvalue
@@ -29,7 +28,7 @@ def store_findings(settings: Settings) -> Iterator[Finding]:
     yield from _usage_store(settings)
     if settings.editions:
         yield _following(settings)
-    elif not has_ledger(settings):
+    elif (folder := settings.datastore_folder()) and not (folder / "ledger.sqlite").exists():
         yield Finding("ledger", "warning", "there is none yet", to_have_an_edition(settings))
     else:
         yield from _ledger(settings)
