@@ -166,15 +166,18 @@ def test_a_file_and_a_line_have_a_bound(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "filings.csv"
     file.write_text(HEADER + ROW)
     size = len(HEADER + ROW)
-    assert "(INGEST_FILE_BYTES)" in _ingest(home, "sample-filings", file, ingest_file_bytes=str(size - 1))[1]
+    assert (
+        "(SANKOFA_INGEST_FILE_BYTES)"
+        in _ingest(home, "sample-filings", file, ingest_file_bytes=str(size - 1))[1]
+    )
     assert _ingest(home, "sample-filings", file, ingest_file_bytes=str(size))[0] == 0
     long = tmp_path / "long.csv"
     line = ROW.strip() + "," + "x" * 600_000
     long.write_text(f"{HEADER}{line}\n{ROW}")
     refused = _ingest(home, "sample-filings", long, ingest_line_bytes=str(len(line) - 1))
-    assert "(INGEST_LINE_BYTES)" in refused[1]
+    assert "(SANKOFA_INGEST_LINE_BYTES)" in refused[1]
     assert (
-        "(INGEST_LINE_BYTES)"
+        "(SANKOFA_INGEST_LINE_BYTES)"
         not in _ingest(home, "sample-filings", long, ingest_line_bytes=str(len(line)))[1]
     )
 
@@ -186,7 +189,7 @@ def test_a_document_that_is_read_whole_has_a_bound(home: Path, tmp_path: Path) -
     for less, refused in zip(BY_ONE, (False, True), strict=True):
         bound = str(file.stat().st_size - less)
         said = _ingest(home, "sample-companyfacts", file, ingest_document_bytes=bound)[1]
-        assert ("(INGEST_DOCUMENT_BYTES)" in said) is refused
+        assert ("(SANKOFA_INGEST_DOCUMENT_BYTES)" in said) is refused
 
 
 def _release(number: int, **more: Any) -> dict[str, Any]:
@@ -219,7 +222,7 @@ def test_a_release_has_bounds(home: Path, tmp_path: Path) -> None:
     reasons = sorted(rejects(home))
     assert len(reasons) == 4
     assert "nested more than 100 levels deep" in reasons
-    assert "a text of more than 1,000 characters (INGEST_TEXT_LENGTH)" in reasons
+    assert "a text of more than 1,000 characters (SANKOFA_INGEST_TEXT_LENGTH)" in reasons
 
 
 @pytest.mark.limit("document, concept and location of a fact", "size of a number")
