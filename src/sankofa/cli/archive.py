@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import IO, Any, BinaryIO, Final
 
 import msgspec
 
@@ -26,6 +26,9 @@ _BUFFER: Final = 1 << 20
 _DIGEST: Final = 32
 _TRAILER: Final = b"\x50\x2a\x4d\x18" + _DIGEST.to_bytes(4, "little")  # of a frame to be skipped
 _LARGEST_MEMBER: Final = limit("member of a backup", 2 << 30, "bytes", "nothing is restored")
+_UNPACKED_AT_LEAST: Final = 256 << 20
+_UNPACKED_TIMES: Final = 200
+"""How many times its size a backup may unpack to; a small one to 256 MiB. What says more was made to harm."""
 _OPTIONS: Final[dict[int, int]] = {
     zstd.CompressionParameter.checksum_flag: 1,
     zstd.CompressionParameter.compression_level: 3,
@@ -116,6 +119,21 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
             partial.unlink(missing_ok=True)
 
 
+class _Bounded:
+    """A stream that ends with an error after so many bytes."""
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self._file = file
+        self._left = most
+
+    def read(self, size: int) -> bytes:
+        content = self._file.read(size)
+        self._left -= len(content)
+        if self._left < 0:
+            raise ValueError(f"it unpacks to more than {_UNPACKED_TIMES} times its size")
+        return content
+
+
 class ArchiveReader:
     """A backup on disk. Nothing in it is believed before `verify` has read all of it."""
 
@@ -178,16 +196,17 @@ class ArchiveReader:
         try:
             with (
                 self._path.open("rb") as stream,
-                zstd.ZstdFile(stream) as file,
-                tarfile.open(fileobj=file, mode="r|", bufsize=_BUFFER) as tar,
+                zstd.ZstdFile(stream) as unpacked,
             ):
-                for info in tar:
-                    extracted = (
-                        tar.extractfile(info) if info.isreg() and info.size <= _LARGEST_MEMBER else None
-                    )
-                    if extracted is None:
-                        raise self._damaged("a part is no file")
-                    yield info.name, extracted.read()
+                most = max(_UNPACKED_AT_LEAST, _UNPACKED_TIMES * self._path.stat().st_size)
+                file: Any = _Bounded(unpacked, most)
+                with tarfile.open(fileobj=file, mode="r|", bufsize=_BUFFER) as tar:
+                    for info in tar:
+                        fits = info.isreg() and info.size <= min(most, _LARGEST_MEMBER)
+                        extracted = tar.extractfile(info) if fits else None
+                        if extracted is None:
+                            raise self._damaged("a part is no file")
+                        yield info.name, extracted.read()
                 while file.read(_BUFFER):  # to the end, where the checksum of the stream is
                     pass
         except (tarfile.TarError, zstd.ZstdError, EOFError, ValueError) as failure:

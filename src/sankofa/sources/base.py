@@ -3,12 +3,14 @@
 import gzip
 import importlib
 import io
+import math
 import pkgutil
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -30,6 +32,11 @@ _WORKBOOKS = {
 _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = 0x1  # of a member's flags
 _MOST_MEMBERS = limit("members of an archive", 1_000_000, "members", "the file is refused")
+_LEAST_HEAD = 30  # bytes before a member's content
+_UNPACKED_AT_LEAST = 256 << 20
+"""What any archive may unpack to, however small it is."""
+_UNPACKED_TIMES = 200
+"""How many times its size a larger one may: real files are packed to a tenth, zip bombs to a thousandth."""
 
 
 class Limits(NamedTuple):
@@ -58,6 +65,8 @@ class InputFile:
         self.name = path.name
         self.limits = limits
         self.bytes_read = 0
+        self.most_unpacked: float = math.inf
+        self._ends: dict[int, int] | None = None
 
     def documents(self, *endings: str, expected: str = "") -> Iterator[tuple[str, IO[bytes]]]:
         """Each document inside: the file itself, or the members of a zip with one of the endings.
@@ -81,6 +90,7 @@ class InputFile:
             if expected and not any_document:
                 raise FormatError(f"{self.name}: {expected}")
         elif self.name.lower().endswith(".gz"):
+            self._bound_unpacked()
             with gzip.open(self.path) as stream:
                 yield self.name[:-3], BoundedStream(stream, self)
         else:
@@ -123,7 +133,22 @@ class InputFile:
         """A member as a stream without limits. Raises FormatError."""
         if member.flag_bits & _ENCRYPTED:
             raise FormatError(f"{self.name}: {member.filename} is encrypted")
+        self._refuse_overlap(archive, member)
+        self._bound_unpacked()
         return archive.open(member)
+
+    def _refuse_overlap(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+        """Members that share their bytes are a zip bomb. Later versions of Python refuse them too."""
+        if self._ends is None:
+            starts = sorted(other.header_offset for other in archive.infolist())
+            following = list(pairwise([*starts, archive.start_dir]))
+            self._ends = dict(reversed(following))  # of two at the same place the first counts: it ends there
+        end = member.header_offset + _LEAST_HEAD + member.compress_size
+        if end > self._ends[member.header_offset]:
+            raise FormatError(f"{self.name}: {member.filename} overlaps another member")
+
+    def _bound_unpacked(self) -> None:
+        self.most_unpacked = max(_UNPACKED_AT_LEAST, _UNPACKED_TIMES * self.path.stat().st_size)
 
     @property
     def is_zip(self) -> bool:
@@ -149,6 +174,8 @@ class _Counted(io.RawIOBase):
         chunk = self._stream.read(len(buffer))
         file, limits = self._file, self._file.limits
         file.bytes_read += len(chunk)
+        if file.bytes_read > file.most_unpacked:
+            raise FormatError(f"{file.name}: unpacks to more than {_UNPACKED_TIMES} times its size")
         if file.bytes_read > limits.file_bytes:
             raise too_much(file.name, "decompressed", limits, "file_bytes")
         if self.by_line:

@@ -1,0 +1,167 @@
+"""Small files that unpack to very much are refused by name wherever something is unpacked."""
+
+import gzip
+import hashlib
+import io
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sankofa.engines.compression import zstd
+from sankofa.model.errors import FormatError
+from sankofa.sources.base import InputFile
+from tests.live import run
+from tests.publisher import Publisher
+from tests.spec.test_collect import TABLE, Home, table
+
+ROW = b"South Africa,ZAF,2000,1\n"
+LARGE = 300 << 20
+"""More than an archive of any size may unpack to."""
+
+
+def rows(size: int) -> bytes:
+    return TABLE.encode() + ROW * (size // len(ROW))
+
+
+def huge_ratio(name: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, bytes(LARGE))
+    return buffer.getvalue()
+
+
+def many_members(name: str) -> bytes:
+    """Each is small enough, all of them are not."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(30):
+            archive.writestr(f"{number}/{name}", bytes(LARGE // 28))
+    return buffer.getvalue()
+
+
+def overlapping(name: str, members: int = 50) -> bytes:
+    """Every member of the central directory has the bytes of the same one."""
+    content = rows(1 << 20)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(content) + packer.flush()
+    numbers = (zlib.crc32(content), len(packed), len(content))
+    names = [name.encode()] * members
+    local = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 8, 0, 33, *numbers, len(names[0]), 0) + names[0]
+    body = local + packed
+    directory = b"".join(
+        struct.pack("<4s6H3L5H2L", b"PK\1\2", 20, 20, 0, 8, 0, 33, *numbers, len(one), 0, 0, 0, 0, 0, 0) + one
+        for one in names
+    )
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, members, members, len(directory), len(body), 0)
+    return body + directory + end
+
+
+def nested(name: str) -> bytes:
+    """Archives in an archive are passed over, not unpacked."""
+    content = huge_ratio(name)
+    for depth in range(3):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for number in range(4):
+                archive.writestr(f"{depth}-{number}.zip", content)
+        content = buffer.getvalue()
+    return content
+
+
+@pytest.mark.rule("ING-17")
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("ratio.zip", huge_ratio),
+        ("members.zip", many_members),
+        ("rows.csv.gz", lambda _: gzip.compress(bytes(LARGE))),
+    ],
+)
+def test_a_file_that_unpacks_to_200_times_its_size_is_given_up(
+    tmp_path: Path, name: str, make: Callable[[str], bytes]
+) -> None:
+    (tmp_path / name).write_bytes(make("NY.GDP.MKTP.CD.csv"))
+    file = InputFile(tmp_path / name)
+
+    def unpack() -> None:
+        for _, stream in file.documents(".csv"):
+            while stream.read(1 << 20):
+                pass
+
+    with pytest.raises(FormatError, match="unpacks to more than 200 times its size"):
+        unpack()
+    assert file.bytes_read <= LARGE
+
+
+@pytest.mark.rule("ING-17")
+@pytest.mark.parametrize(
+    ("make", "said"), [(overlapping, "overlaps another member"), (nested, "nested.zip: expected")]
+)
+def test_a_bomb_is_refused_by_ingest_and_by_collect(
+    tmp_path: Path, make: Callable[[str], bytes], said: str
+) -> None:
+    content = make("NY.GDP.MKTP.CD.csv")
+    assert len(content) < 64 << 20
+    with Publisher() as server:
+        home = Home(tmp_path, server)
+        home.source("bank", f"/{make.__name__}.zip")
+        file = tmp_path / f"{make.__name__}.zip"
+        file.write_bytes(content)
+        ingested = run(home.path, "ingest", "bank", file)
+        assert (ingested.returncode, said in ingested.stderr) == (1, True), ingested.stderr
+        server.put(f"/{make.__name__}.zip", content)
+        collected = home.collect("bank")
+        assert (collected.returncode, said in collected.stderr) == (1, True), collected.stderr
+        assert home.captures() == []
+        server.put("/sound.zip", zipped("NY.GDP.MKTP.CD.csv"))
+        home.source("other", "/sound.zip")
+        assert home.collect("other").returncode == 0, "an archive as publishers have them"
+
+
+def zipped(*names: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, table(1, 2))
+    return buffer.getvalue()
+
+
+def backup_of(*members: tuple[str, int], after: int = 0) -> bytes:
+    """A file in the form of a backup whose members are zeros, with as many zeros after its end."""
+    packer = zstd.ZstdCompressor(level=1)
+    packed = []
+    for name, size in members:
+        info = tarfile.TarInfo(name)
+        info.size = size
+        packed.append(packer.compress(info.tobuf(tarfile.PAX_FORMAT)))
+        packed += [packer.compress(bytes(1 << 20)) for _ in range(size >> 20)]
+    packed += [packer.compress(bytes(1 << 20)) for _ in range(after >> 20)]
+    content = b"".join([*packed, packer.flush()])
+    return content + b"\x50\x2a\x4d\x18" + struct.pack("<L", 32) + hashlib.sha256(content).digest()
+
+
+@pytest.mark.rule("ING-17")
+@pytest.mark.parametrize(
+    "content",
+    [
+        backup_of(("ledger/capture/000000.jsonl", LARGE)),
+        backup_of(
+            *((f"ledger/capture/{number:06}.jsonl", 10 << 20) for number in range(LARGE // (10 << 20)))
+        ),
+        backup_of(("sources.toml", 1 << 20), after=LARGE),
+    ],
+    ids=["one member", "many members", "after the end"],
+)
+def test_a_bomb_is_refused_by_restore(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "backup").write_bytes(content)
+    assert len(content) < 1 << 20
+    refused = run(tmp_path / "home", "restore", tmp_path / "backup")
+    assert refused.returncode == 1
+    assert "not a whole backup of Sankofa" in refused.stderr, refused.stderr
+    assert "nothing was restored" in refused.stderr
+    assert not list((tmp_path / "home").glob("*"))
