@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -122,7 +122,7 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
 class _Bounded:
     """A stream that ends with an error after so many bytes."""
 
-    def __init__(self, file: IO[bytes], most: int) -> None:
+    def __init__(self, file: zstd.ZstdFile, most: int) -> None:
         self._file = file
         self._left = most
 
