@@ -47,8 +47,7 @@ class SqliteRows:
 
     def _rows_of(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
         with operator_errors(self._path):  # a damaged page shows when it is read
-            # `yield from` would close the cursor, which fails once the connection is closed.
-            for row in cursor:  # noqa: UP028
+            for row in cursor:  # noqa: UP028 - a `yield from` closes it, which fails after its connection
                 yield row
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
