@@ -7,8 +7,10 @@ import time
 
 import pytest
 
+from sankofa.engines import redis_kv
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue, Window
+from sankofa.model.errors import StoreUnavailable
 from tests.engines.keyvalues import WINDOWS, open_files, run, unavailable
 from tests.engines.keyvalues import runner as runner
 from tests.engines.keyvalues import url as url
@@ -149,3 +151,30 @@ def test_a_missing_driver_is_said_in_words() -> None:
         done.stdout
         == "SettingsError redis:// needs a driver: make setup EXTRAS=1, or install sankofa[redis]\n"
     )
+
+
+@pytest.mark.limit("answer of Redis")
+def test_altered_counters_and_huge_answers_are_an_unavailable_store(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = (Window("m1", 60),)
+    name = "sankofa:count:{use:a}:m1"
+
+    async def steps() -> None:
+        store = open_keyvalue(redis_server.url)
+        for altered in ("many", "-7", "1.5"):
+            redis_server.execute(f"SET {name} {altered}")
+            with pytest.raises(StoreUnavailable):
+                await store.counts("use:a", windows)
+            with pytest.raises(StoreUnavailable):
+                await store.count("use:a", windows)
+        monkeypatch.setattr(redis_kv, "_LARGEST_ANSWER", 1 << 20)
+        await store.put("large", b"x" * (1 << 19))
+        assert len(await store.get("large") or b"") == 1 << 19
+        await store.put("huge", b"x" * (8 << 20))
+        with pytest.raises(StoreUnavailable):
+            await store.get("huge")
+        assert await store.get("large")
+        await store.close()
+
+    asyncio.run(steps())

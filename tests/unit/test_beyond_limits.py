@@ -264,3 +264,16 @@ def test_a_publisher_may_ask_to_wait_so_long(
     with pytest.raises(CollectFailed):
         fetcher.fetch(call, None)
     assert slept == waited
+
+
+@pytest.mark.limit("record of the key store")
+def test_a_record_of_the_key_store_has_a_bound(tmp_path: Path) -> None:
+    async def read(size: int) -> int:
+        store = open_keyvalue(f"embedded:{tmp_path}/keys")
+        await store.put("key:a", b"x" * size)
+        records = SealedRecords(store, (b"secret",))
+        await records.prepare()
+        return len(await records.get("key:a") or b"")
+
+    assert asyncio.run(read(64 << 10)) == 64 << 10
+    assert asyncio.run(read((64 << 10) + 1)) == 0

@@ -15,6 +15,7 @@ from typing import Final
 
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.model.errors import OperatorError, SettingsError
+from sankofa.model.limits import limit
 
 _log = logging.getLogger("sankofa.access")
 
@@ -22,6 +23,7 @@ _MARK: Final = "seals"
 _SEALING, _SEALED = b'{"state":"sealing"}', b'{"state":"sealed"}'
 _SEAL: Final = re.compile(rb',"seal":"([0-9a-f]{32})"\}\Z')
 _MOST_REFUSED: Final = 4096
+_LARGEST_RECORD: Final = limit("record of the key store", 64 << 10, "bytes", "the key is refused: 401")
 
 Check = Callable[[str, bytes], bool]
 """Whether a record without a seal, given its name, is one that an older version may have written."""
@@ -67,7 +69,7 @@ class SealedRecords:
         if stored is not None and not self._prepared and not _SEAL.search(stored):
             await self.prepare()
             stored = await self._store.get(name)
-        return stored
+        return b"" if stored is not None and len(stored) > _LARGEST_RECORD else stored
 
     def read(self, name: str, stored: bytes) -> bytes:
         """The record without its seal. Raises DamagedRecord, with a line in the log the first time."""

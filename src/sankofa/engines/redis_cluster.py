@@ -19,6 +19,7 @@ from sankofa.engines.redis_layout import (
     VALUES,
     counter_names,
     counter_words,
+    counts_in,
 )
 from sankofa.engines.redis_url import NodesUrl
 from sankofa.model.errors import SettingsError, StoreUnavailable
@@ -80,14 +81,16 @@ class RedisClusterKeyValue:
             except NoScriptError:  # a server that was restarted, or has become the primary
                 return await client.eval(COUNT_SCRIPT, len(windows), *words)
 
-        counts = await self._call(counted)
-        if not isinstance(counts, list) or len(counts) != len(windows):
-            raise StoreUnavailable(self._component, "not the answer asked for")
-        return tuple(counts)
+        return self._checked(counts_in(await self._call(counted), len(windows), 1))
 
     async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
-        counts = await self._call(methodcaller("mget", counter_names(name, windows)))
-        return tuple(0 if count is None else int(count) for count in counts)
+        reply = await self._call(methodcaller("mget", counter_names(name, windows)))
+        return self._checked(counts_in(reply, len(windows), 0))
+
+    def _checked(self, counts: tuple[int, ...] | None) -> tuple[int, ...]:
+        if counts is None:
+            raise StoreUnavailable(self._component, "not the answer asked for")
+        return counts
 
     async def ping(self) -> None:
         """A read of every server that holds values."""

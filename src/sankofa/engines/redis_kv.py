@@ -23,6 +23,7 @@ from sankofa.engines.redis_layout import (
     VALUES,
     counter_names,
     counter_words,
+    counts_in,
 )
 from sankofa.model.errors import SettingsError, StoreUnavailable
 from sankofa.model.limits import limit
@@ -35,6 +36,7 @@ except ImportError as missing:
     ) from missing
 
 _CALL_SECONDS = limit("call of Redis", 0.8, "seconds", "503")
+_LARGEST_ANSWER = limit("answer of Redis", 64 << 20, "bytes", "503")
 _WATCH_SECONDS = 0.05
 
 _NOT_PRIMARY = ("READONLY", "MASTERDOWN", "NOREPLICAS")
@@ -63,6 +65,8 @@ class _Link(asyncio.Protocol):
         self._watch: asyncio.TimerHandle | None = None
         self._watched_at = 0.0
         self._reprieved = False
+        self._unread = 0
+        """Bytes of an answer that is not whole yet."""
         self._transport: asyncio.Transport | None = None
 
     async def call(self, deadline: float, *words: _Word) -> object:
@@ -104,12 +108,16 @@ class _Link(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._reader.feed(data)
+            self._unread += len(data)
             while (reply := self._reader.gets()) is not False:
+                self._unread = 0
                 _, answer = self._waiting.popleft()
                 if not answer.done():  # its caller may have been cancelled
                     answer.set_result(reply)
         except (hiredis.HiredisError, IndexError):
             self.drop("not an answer of Redis")
+        if self._unread > _LARGEST_ANSWER:
+            self.drop("an answer that is too large")
 
     def _flush(self) -> None:
         commands, self._outbox = self._outbox, []
@@ -243,15 +251,15 @@ class RedisKeyValue:
         reply = await self._call("EVALSHA", COUNT_SHA, *words, deadline=deadline)
         if isinstance(reply, hiredis.ReplyError) and _code(reply) == "NOSCRIPT":  # a restarted server
             reply = await self._call("EVAL", COUNT_SCRIPT, *words, deadline=deadline)
-        if not isinstance(reply, list) or len(reply) != len(windows):
+        if (counts := counts_in(reply, len(windows), 1)) is None:
             raise self._unavailable(reply)
-        return tuple(reply)
+        return counts
 
     async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
         reply = await self._call("MGET", *counter_names(name, windows))
-        if not isinstance(reply, list) or len(reply) != len(windows):
+        if (counts := counts_in(reply, len(windows), 0)) is None:
             raise self._unavailable(reply)
-        return tuple(int(count) if count is not None else 0 for count in reply)
+        return counts
 
     async def ping(self) -> None:
         reply = await self._call("HLEN", VALUES)

@@ -33,3 +33,14 @@ def counter_names(name: str, windows: Sequence[Window]) -> list[str]:
 def counter_words(name: str, windows: Sequence[Window]) -> list[str]:
     """The keys of the counters, then their seconds: what COUNT_SCRIPT takes after the number of keys."""
     return [*counter_names(name, windows), *(str(window.seconds) for window in windows)]
+
+
+def counts_in(reply: object, windows: int, least: int) -> tuple[int, ...] | None:
+    """The counters of an answer, each of at least so many; None where anybody altered them."""
+    if not isinstance(reply, list) or len(reply) != windows:
+        return None
+    try:
+        counts = tuple(int(count or 0) for count in reply)
+    except (ValueError, TypeError):
+        return None
+    return counts if min(counts, default=least) >= least else None
