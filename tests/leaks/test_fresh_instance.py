@@ -33,6 +33,8 @@ def filings(folder: Path, until: date | None) -> set[date]:
             reader = csv.DictReader(stream)
             rows = [row for row in reader if "" < row["available_at"] <= last]
             names = list(reader.fieldnames or ())
+        if not rows:
+            continue  # a file without rows is refused
         days |= {date.fromisoformat(row["available_at"]) for row in rows}
         with (folder / path.name).open("w", newline="") as stream:
             writer = csv.DictWriter(stream, names)

@@ -22,7 +22,7 @@ from sankofa.collect.errors import DeadlinePassed, ReplyRefused, Stopped
 from sankofa.model.limits import limit
 from sankofa.sources.collecting import Collect
 
-_TRIED: Final = "tried again, COLLECT_ATTEMPTS times in all"
+_TRIED: Final = "tried again, SANKOFA_COLLECT_ATTEMPTS times in all"
 _CONNECT_SECONDS: Final = limit("connecting to a publisher", 15.0, "seconds", _TRIED)
 _SILENT_SECONDS: Final = limit("silence of a publisher", 60.0, "seconds", _TRIED)
 _TIMEOUT: Final = httpx.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS)

@@ -43,7 +43,8 @@ def statement_figures(issuer: Issuer) -> Iterator[StatementFigure]:
     for end, reported in _periods(issuer):
         views = History(ordinal(end), reported).views
         shown: dict[str, StatementFigure] = {}
-        for view, until in zip(views, [*(view.day for view in views[1:]), FOREVER], strict=True):
+        days = [*(view.day for view in views), FOREVER][1:]
+        for view, until in zip(views, days, strict=True):
             chosen = {}
             for item, identity, vintage, turned, others in _chosen(view, end):
                 if identity not in stories:
