@@ -49,7 +49,10 @@ def panel_on(facts: pl.DataFrame, day: date) -> pl.DataFrame:
         .with_columns(
             margin=pl.col("profit") / pl.col("revenue"),
             growth=pl.col("revenue") / pl.col("revenue").shift(1).over("issuer") - 1,
+            days=(pl.col("period_end") - pl.col("period_end").shift(1).over("issuer")).dt.total_days(),
         )
+        # after a missing report or a change of the year-end the row before is not the year before
+        .with_columns(growth=pl.when(pl.col("days").is_between(355, 375)).then("growth"))
     )
     latest = years.group_by("issuer", maintain_order=True).last().drop_nulls("growth")
     return latest.with_columns(
