@@ -251,9 +251,7 @@ def test_the_notice_of_a_dataset_names_its_own_sources_and_no_other(published: P
         terms = published.before[path]["_license"]
         assert terms.startswith(NOTICE)
         assert "no natural-person data" in terms
-        named = {
-            name for name in KINDS if f"\u00a9 {name} office (CC-BY-4.0)" in terms
-        }
+        named = {name for name in KINDS if f"\u00a9 {name} office (CC-BY-4.0)" in terms}
         assert named == names, path
 
 
