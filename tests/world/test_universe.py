@@ -106,7 +106,9 @@ def test_a_statement_has_of_each_line_item_and_period_one_figure_of_the_day(
             rows = statement(edition, day)
             cells = [(row["line_item"], row["period_end"], row["period_type"]) for row in rows]
             assert len(set(cells)) == len(cells)
-            currencies = {cell[1:]: row["currency_reported"] for cell, row in zip(cells, rows, strict=True)}
+            currencies: dict[tuple[str, ...], str] = {
+                cell[1:]: row["currency_reported"] for cell, row in zip(cells, rows, strict=True)
+            }
             assert currencies.keys() == {cell[1:] for cell in groups}
             for cell, reported in groups.items():
                 has_currency = currencies[cell[1:]] in [row["currency_reported"] for row in reported]
