@@ -153,7 +153,7 @@ class CrossRateRow(Row):
     date: Day
     """Date of both inputs."""
     value: Number
-    """Quote units for one base unit, rounded half-even to 10 significant digits."""
+    """Quote units for one base unit, every digit, rounded half-even to 10 significant digits."""
     unit: str
     """Unit in words, e.g. `KES per NGN`."""
     available_at: Day

@@ -37,7 +37,7 @@ class CrossRateRow(Row, frozen=True, kw_only=True):
     via: Annotated[str, doc("Currency that both inputs are rates of, ISO 4217.")]
     date: Annotated[_Day, doc("Date of both inputs.")]
     value: Annotated[
-        Figure, doc("Quote units for one base unit, rounded half-even to 10 significant digits.")
+        Figure, doc("Quote units for one base unit, every digit, rounded half-even to 10 significant digits.")
     ]
     unit: Annotated[str, doc("Unit in words, e.g. `KES per NGN`.")]
     available_at: Annotated[_Day, doc("Day on which the later input became public.")]
