@@ -20,8 +20,8 @@ from bench.world import CACHE, ROOT
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.derive import Derived, derive
-from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.publish import without_cycle_collection
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import SCHEMA, Ledger

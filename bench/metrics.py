@@ -30,10 +30,10 @@ from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import PRIOR, metrics
 from sankofa.derive.metrics.derive import derive
-from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.issuer_parts import Issuers
-from sankofa.edition.build.metric_rows import METRICS
-from sankofa.edition.build.publish import without_cycle_collection
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.issuer_parts import Issuers
+from sankofa.edition.write.metric_rows import METRICS
+from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.line_items import routes

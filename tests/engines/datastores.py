@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import psycopg
 
 import sankofa
-from sankofa.edition.build.publish import publish
+from sankofa.edition.write.publish import publish
 from sankofa.engines.block_file import BlockFileReader
 from sankofa.engines.checked_file import CheckedFile, FileStates
 from sankofa.engines.datastore import Datastore, Row

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from sankofa.edition.build.publish import publish
+from sankofa.edition.write.publish import publish
 from tests.depth import deep_after
 from tests.engines.datastores import SAMPLE, Engine, ingest_sample
 from tests.live import LiveServer

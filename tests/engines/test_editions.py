@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from sankofa.edition.build.publish import publish, switch
+from sankofa.edition.write.publish import publish, switch
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.edition_parts import parts_of
 from tests.engines.datastores import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.edition.build.publish import publish, switch
+from sankofa.edition.write.publish import publish, switch
 from sankofa.engines.datastore import EditionReader
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import (
@@ -85,7 +85,7 @@ def test_a_build_that_fails_leaves_no_file(engine: Engine, monkeypatch: pytest.M
     def fail(*_: object) -> list[dict[str, Any]]:
         raise RuntimeError("the disk is full")
 
-    monkeypatch.setattr("sankofa.edition.build.parquet.ParquetFiles.finish", fail)
+    monkeypatch.setattr("sankofa.edition.write.parquet.ParquetFiles.finish", fail)
     with closing(ingest_sample(engine, SMALL_SOURCES)) as ledger, pytest.raises(RuntimeError):
         publish(engine.store, ledger, keep=3)
     assert engine.leftovers() == []

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import datasets
-from sankofa.edition.build.issuer_cache import IssuerCache, PackedRecord
-from sankofa.edition.build.issuer_parts import Issuers, declared_parts
-from sankofa.edition.build.issuer_workers import IssuerProcesses
-from sankofa.edition.build.publish import publish
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import datasets
+from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord
+from sankofa.edition.write.issuer_parts import Issuers, declared_parts
+from sankofa.edition.write.issuer_workers import IssuerProcesses
+from sankofa.edition.write.publish import publish
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.withdrawing import withdraw
 from tests.engines.datastores import Engine

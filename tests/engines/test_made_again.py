@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from sankofa.derive.issuers import Issuer
-from sankofa.edition.build import organisation_parts
-from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import datasets
-from sankofa.edition.build.issuer_cache import IssuerCache, _FileBytes
-from sankofa.edition.build.issuer_parts import Issuers
-from sankofa.edition.build.publish import publish
 from sankofa.edition.read.edition import open_edition
+from sankofa.edition.write import organisation_parts
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import datasets
+from sankofa.edition.write.issuer_cache import IssuerCache, _FileBytes
+from sankofa.edition.write.issuer_parts import Issuers
+from sankofa.edition.write.publish import publish
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.days import FOREVER

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from sankofa.edition.build.publish import publish, switch
 from sankofa.edition.format.edition_id import ledger_position
+from sankofa.edition.write.publish import publish, switch
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.errors import EditionError

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.build import organisation_parts, part_writer, writer
-from sankofa.edition.build.publish import publish
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.read.edition import open_edition
 from sankofa.edition.read.screens import screen
+from sankofa.edition.write import organisation_parts, part_writer, writer
+from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import Ledger
 from sankofa.sources.registry import load_sources

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sankofa.cli.main import main
-from sankofa.edition.build.datasets import fundamentals, macro_series, tenders
+from sankofa.edition.write.datasets import fundamentals, macro_series, tenders
 from sankofa.ledger import macro
 from sankofa.model.days import latest_day
 from sankofa.model.records import Fact

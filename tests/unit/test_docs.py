@@ -25,8 +25,8 @@ from sankofa.cli.main import main as command_line
 from sankofa.derive.signals import contract as signals_contract
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology
-from sankofa.edition.build.context import BuildContext
 from sankofa.edition.read.edition import open_edition
+from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import Ledger
 from sankofa.mcp.tools import Tool, tools

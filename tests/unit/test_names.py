@@ -15,10 +15,10 @@ PACKAGE = REPOSITORY / "src" / "sankofa"
 
 SHARED_NAMES = {
     "Fact": "model.records has a figure as a document reports it; derive.metrics.figures as it stands today",
-    "Issuers": "sources.template gathers what a file says of issuers; edition.build derives their rows",
+    "Issuers": "sources.template gathers what a file says of issuers; edition.write derives their rows",
     "Match": "model.rows is a schema of the API, whose name is public; ledger.party_matching matches parties",
     "Statement": "engines.postgres_link prepares SQL; ledger.entities has what a source states of a subject",
-    "Table": "sources.tables reads a CSV file; edition.build.tables writes a Parquet file",
+    "Table": "sources.tables reads a CSV file; edition.write.tables writes a Parquet file",
 }
 """Public classes that two packages may both have, and why. A new pair needs a better name, not an entry."""
 
@@ -26,7 +26,7 @@ OLD_WORDS = frozenset({"told", "found", "made"})
 """Past participles that say nothing of what a variable holds."""
 
 WITH_OLD_WORDS = (
-    "edition/build/metric_rows.py",
+    "edition/write/metric_rows.py",
     "engines/postgres_edition.py",
     "engines/postgres_store.py",
     "ledger/reports.py",

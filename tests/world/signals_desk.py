@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sankofa.derive.signals.contract import panels
-from sankofa.edition.build.context import BuildContext
+from sankofa.edition.write.context import BuildContext
 from sankofa.model.rows import wire
 from tests.spec.register import lei
 from tests.world.desk import Desk

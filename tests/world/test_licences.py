@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sankofa.derive.signals.contract import panels
-from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.publish import publish
-from sankofa.edition.build.tables import tables
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.publish import publish
+from sankofa.edition.write.tables import tables
 from sankofa.model.provenance import KEYED_CLASSES, file_license, strictest
 from sankofa.sources.registry import Source, load_sources
 from tests.spec.demand import released, releases

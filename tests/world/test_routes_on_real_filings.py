@@ -22,7 +22,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive, latest_year
 from sankofa.derive.metrics.lines import Lines
 from sankofa.derive.metrics.route_steps import items_asked
-from sankofa.edition.build.context import BuildContext
+from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.reader import FactColumns, FactReader
 from sankofa.model.days import ordinal
 from sankofa.model.identifiers import cik, service_id

@@ -11,7 +11,7 @@ import pytest
 
 from sankofa.derive.awards import awards
 from sankofa.derive.tenders import Tender, Tenders
-from sankofa.edition.build.context import BuildContext
+from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.reader import ReleaseRow
 from sankofa.ledger.store import Ledger
 from tests.world.desk import Desk

@@ -12,7 +12,7 @@ import sankofa.sources
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import columns_of, common_rules
-from sankofa.edition.build.tables import Table, tables
+from sankofa.edition.write.tables import Table, tables
 from sankofa.model import routes
 from sankofa.model.provenance import LICENSE_CLASSES, SKUS
 from sankofa.operations.schemas import row_schema

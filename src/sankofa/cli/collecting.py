@@ -17,7 +17,7 @@ from sankofa.collect.errors import CollectFailed
 from sankofa.collect.fetch import Fetched
 from sankofa.collect.plan import walks
 from sankofa.collect.run import Collector, SourceOutcome, scheduled
-from sankofa.edition.build.publish import without_cycle_collection
+from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, SourceError
 from sankofa.replication.stores import open_store

@@ -15,13 +15,13 @@ import click
 from sankofa.cli.clock import now
 from sankofa.cli.progress import progress_bar
 from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
-from sankofa.edition.build.context import described, left_out_of
-from sankofa.edition.build.issuer_workers import IssuerProcesses
-from sankofa.edition.build.publish import count_parts, publish, without_cycle_collection
-from sankofa.edition.build.pyarrow_alone import keep_pandas_out
 from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
+from sankofa.edition.write.context import described, left_out_of
+from sankofa.edition.write.issuer_workers import IssuerProcesses
+from sankofa.edition.write.publish import count_parts, publish, without_cycle_collection
+from sankofa.edition.write.pyarrow_alone import keep_pandas_out
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.publication import (
     KEY_FILE,

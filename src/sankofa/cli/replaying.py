@@ -13,7 +13,7 @@ from sankofa.cli.backup import has_vault
 from sankofa.cli.clock import now
 from sankofa.cli.progress import progress_bar
 from sankofa.cli.publishing import open_ledger
-from sankofa.edition.build.publish import without_cycle_collection
+from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.replaying import Replayed, replay
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import OperatorError

@@ -16,8 +16,8 @@ SERVE = "import sankofa.cli.application"
 @pytest.mark.parametrize(
     ("program", "unneeded"),
     [
-        (READ, ("sankofa.edition.build", "sankofa.ledger", "sankofa.derive", "sankofa.sources", "pyarrow")),
-        (SERVE, ("sankofa.edition.build", "sankofa.sources", "pyarrow")),
+        (READ, ("sankofa.edition.write", "sankofa.ledger", "sankofa.derive", "sankofa.sources", "pyarrow")),
+        (SERVE, ("sankofa.edition.write", "sankofa.sources", "pyarrow")),
     ],
     ids=["reading", "serving"],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.build.context import BuildContext
+from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.entities import Conflict, Entity
 from sankofa.model.identifiers import service_id
 from sankofa.model.records import EntityRecord, Fact, Profile

@@ -1,6 +1,6 @@
 """Releases read back by number: of one country, or of all of them merged, newest first.
 
-The releases of a country are numbered from the newest on (`edition.build.datasets.tenders`), so pages of one
+The releases of a country are numbered from the newest on (`edition.write.datasets.tenders`), so pages of one
 country go on at a number. Pages of all go on at a day and, of each country that was served rows of that
 day, at a number. What is needed of a release besides itself, its compact form and its place among those of
 other countries, is worked out a block at a time and kept.

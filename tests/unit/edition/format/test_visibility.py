@@ -5,7 +5,6 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.edition.build.screen_index import _marks
 from sankofa.edition.format.arrow_columns import RowFilter, columns_of, encode_columns, visible_rows
 from sankofa.edition.format.day_index import DayRows, DayRowsWriter, blocks_within, first_day_of_blocks
 from sankofa.edition.format.fact_order import encode_ranges, visible_ranges
@@ -14,6 +13,7 @@ from sankofa.edition.format.screen_index import DAYS_PER_MARK, LAST_DAY, STANDIN
 from sankofa.edition.format.series_blocks import DayRange, pack_series
 from sankofa.edition.format.series_blocks import select as select_series
 from sankofa.edition.format.visibility import ANY_TAG, admitted, visible
+from sankofa.edition.write.screen_index import _marks
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import Row, wire
 

@@ -11,11 +11,11 @@ import pytest
 
 from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Stretch, Value
-from sankofa.edition.build.metric_rows import Standings
-from sankofa.edition.build.screen_index import ScreenIndex, SegmentBuilder
 from sankofa.edition.format.screen_index import AS_OF, SCREEN, SCREEN_RANGES
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.screens import screen
+from sankofa.edition.write.metric_rows import Standings
+from sankofa.edition.write.screen_index import ScreenIndex, SegmentBuilder
 from sankofa.model.days import FOREVER
 from sankofa.model.metric_states import State
 from tests.loop import wait

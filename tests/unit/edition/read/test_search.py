@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.edition.build.datasets.search import _word_count
 from sankofa.edition.format.search_records import LETTERS, ORGANISATIONS, SearchRecord, bucket
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import Hit, NameQuery
+from sankofa.edition.write.datasets.search import _word_count
 from sankofa.model.names import neighbourhood
 from tests.memory import MemoryReader
 

@@ -1,0 +1,367 @@
+"""What a dataset is built from, and how one is declared."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from sankofa.derive.quality import MACRO as MACRO_COUNTS
+from sankofa.derive.quality import TENDERS as TENDER_COUNTS
+from sankofa.derive.quality import (
+    DatasetCounts,
+    FundamentalCounts,
+    HeldFacts,
+    Measurement,
+    ServedFacts,
+    count_facts,
+    measure,
+)
+from sankofa.derive.tender_records import RecordedTenders
+from sankofa.derive.tenders import Evidence, EvidencedParties, Tenders
+from sankofa.edition.write.build_record import BuildRecord, load_record, save_record
+from sankofa.edition.write.checks import WithdrawnRows
+from sankofa.edition.write.inputs import MACRO, NAMES, TENDERS, BuildInputs
+from sankofa.edition.write.issuer_parts import Issuers
+from sankofa.edition.write.issuer_workers import IssuerProcesses
+from sankofa.edition.write.metric_rows import coverage
+from sankofa.edition.write.organisation_parts import Partition, part_scale, partitions
+from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
+from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
+from sankofa.ledger.generations import Withdrawal
+from sankofa.ledger.party_entities import with_parties
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.reports import has_usable_dates
+from sankofa.ledger.store import Ledger
+from sankofa.model.days import EARLIEST, latest_day, ordinal
+from sankofa.model.errors import CheckFailed
+from sankofa.model.provenance import (
+    EVERY_SOURCE,
+    LICENSE_CLASSES,
+    ORGANISATIONS,
+    OWING_CLASSES,
+    SKUS,
+    notice,
+)
+from sankofa.sources.base import adapters
+from sankofa.sources.registry import Source
+
+
+class BuildContext:
+    """Everything known at build time, read once.
+
+    `issuer_cache` is the folder of `build.issuer_cache`; None where nothing is to be kept. `processes` derive
+    issuers beside this one.
+    Only what may be redistributed today is read: sources that are registered (in `sources`) and say so.
+    Without a registry that is everything.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        sources: Mapping[str, Source] | None = None,
+        *,
+        despite_floors: bool = False,
+        issuer_cache: Path | None = None,
+        processes: IssuerProcesses | None = None,
+    ) -> None:
+        self._sources = sources or {}
+        self.left_out = [] if sources is None else left_out_of(ledger, sources)
+        """The sources of the ledger that may not be redistributed today."""
+        self.withdrawals = ledger.withdrawals()
+        """What is passed over though its source may be redistributed."""
+        self._whole = ledger
+        self._is_partial = bool(self.left_out or self.withdrawals)
+        refused = [one.source for one in self.left_out]
+        self.ledger: LedgerReader = ledger.without(refused) if self._is_partial else ledger
+        self._despite_floors = despite_floors
+        self._issuer_cache = issuer_cache
+        self._processes = processes
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """The registry that it is built with."""
+        return self._sources
+
+    @cached_property
+    def seals(self) -> list[tuple[int, str]]:
+        """Of every capture of the whole ledger, what it is sealed with: by table a digest of its rows."""
+        rows = self._whole.rows("SELECT capture_id, content FROM seal ORDER BY position")
+        return [(capture_id, content) for capture_id, content in rows]
+
+    @property
+    def manifest_extras(self) -> dict[str, object]:
+        """What readers of the edition are to know of how it was built."""
+        extras: dict[str, object] = {}
+        if self.left_out:
+            extras["left_out"] = [one._asdict() for one in self.left_out]
+        if self.withdrawals:
+            extras["withdrawals"] = [described(withdrawal) for withdrawal in self.withdrawals]
+        if self.impossible_dates:
+            extras["impossible_dates"] = self.impossible_dates
+        return extras
+
+    @cached_property
+    def impossible_dates(self) -> list[dict[str, object]]:
+        """The captures of older versions with figures that are left out for their dates."""
+        if not self.captures:
+            return []
+        latest = {number: latest_day(one.observed_at[:10]) for number, one in self.captures.items()}
+        rows = self.ledger.rows(
+            "SELECT capture_id, period_end, period_start, available_at, count(*) FROM fact "  # noqa: S608 - our own days
+            f"WHERE period_end > '{min(latest.values())}' OR period_end < '{EARLIEST}' "
+            f"OR (period_start < '{EARLIEST}' AND period_start <> '') "
+            f"OR (available_at < '{EARLIEST}' AND available_at <> '') "
+            "GROUP BY capture_id, period_end, period_start, available_at"
+        )
+        left_out: Counter[int] = Counter()
+        for number, *dates, count in rows:
+            if number in latest and not has_usable_dates(dates, latest[number]):
+                left_out[number] += count
+        return [
+            {
+                "capture": number,
+                "source": self.captures[number].source_id,
+                "file": self.captures[number].file_name,
+                "rows": left_out[number],
+            }
+            for number in sorted(left_out)
+        ]
+
+    @cached_property
+    def captures(self) -> dict[int, CaptureInfo]:
+        """Those that are read. What was captured is held under the class that its source has today.
+
+        A class that nobody holds is left as it is, for the check of rows to refuse.
+        """
+        held = self.ledger.captures()
+        for number, capture in held.items():
+            source = self._sources.get(capture.source_id)
+            if source is None:
+                continue
+            own = capture.license_class
+            held[number] = capture._replace(
+                license_class=source.license_class if own in LICENSE_CLASSES else own,
+                rounds_dates=adapters()[source.adapter].rounds_dates,
+            )
+        return held
+
+    @cached_property
+    def withdrawn_rows(self) -> WithdrawnRows:
+        """What no row of the edition may be."""
+        return WithdrawnRows(self.withdrawals, self.captures)
+
+    @cached_property
+    def _every_capture(self) -> dict[int, CaptureInfo]:
+        return self._whole.captures() if self._is_partial else self.captures
+
+    @property
+    def last_capture(self) -> int:
+        """Of the whole ledger, or its last withdrawal: an edition that leaves something out is no older."""
+        return max([*self._every_capture, *(withdrawal.number for withdrawal in self.withdrawals)])
+
+    @property
+    def ledger_clock(self) -> str:
+        """The instant of that capture."""
+        captured = (capture.observed_at for capture in self._every_capture.values())
+        return max([*captured, *(withdrawal.observed_at for withdrawal in self.withdrawals)])
+
+    @cached_property
+    def resolution(self) -> Resolution:
+        if not self._is_partial:
+            return resolve(self.ledger, self.captures)
+        whole = resolve(self._whole, self._every_capture)
+        return resolve(self.ledger, self.captures, IssuedIds(whole))
+
+    @cached_property
+    def tenders(self) -> Tenders:
+        return RecordedTenders(self.parties, self.entities)
+
+    @cached_property
+    def parties(self) -> EvidencedParties:
+        def recall(make: Callable[[], Evidence]) -> Evidence:
+            inputs = self.inputs.digest("party-evidence", (TENDERS,))
+            return self.memory.recall("party-evidence", inputs, Evidence, make)
+
+        return EvidencedParties(self.ledger, recall)
+
+    @cached_property
+    def quality(self) -> Measurement:
+        """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
+        day = self.clock[:10]
+        measured = measure(
+            self.ledger,
+            self.captures,
+            self.tenders,
+            self._sources,
+            day,
+            self._fundamentals(day),
+            self._recalled,
+        )
+        if measured.shortfalls and not self._despite_floors:
+            raise CheckFailed("; ".join(measured.shortfalls))
+        return measured
+
+    def _recalled(self, dataset: str, count: Callable[[], DatasetCounts]) -> DatasetCounts:
+        """What was counted of a dataset when it was last what it is now."""
+        reads = {TENDER_COUNTS: (TENDERS, NAMES), MACRO_COUNTS: (MACRO,)}[dataset]
+        return self.memory.recall(
+            f"quality-{dataset}", self.inputs.digest(dataset, reads), DatasetCounts, count
+        )
+
+    @cached_property
+    def inputs(self) -> BuildInputs:
+        return BuildInputs(self)
+
+    @cached_property
+    def memory(self) -> BuildRecord:
+        """What the last build made of which inputs."""
+        return load_record(self._issuer_cache and self._issuer_cache / "datasets")
+
+    def remember(self, record: BuildRecord) -> None:
+        """For the next build."""
+        save_record(self._issuer_cache and self._issuer_cache / "datasets", record)
+
+    def _fundamentals(self, day: str) -> FundamentalCounts:
+        counts = self.counts
+        served: defaultdict[str, ServedFacts] = defaultdict(lambda: ServedFacts(0, 0))
+        held = HeldFacts()
+        for some in counts:
+            held.add(some.held)
+            for source_id, _, total in some.facts:
+                facts, dated = served[source_id]
+                served[source_id] = ServedFacts(facts + total.facts, dated + total.dated)
+        organisations = {subject for entity in self.entities for subject in entity.subjects}
+        for subject, _ in self.ledger.fact_subjects():
+            if subject not in organisations:  # withheld: held, and never served
+                held.add(count_facts(self.ledger.facts(subject), self.captures))
+        return FundamentalCounts(
+            issuers=sum(some.issuers for some in counts),
+            with_lei=sum(some.issuers_with_lei for some in counts),
+            countries=len({country for some in counts for country in some.issuer_countries}),
+            served=served,
+            held=held,
+            metrics=coverage((some.coverage for some in counts), ordinal(day)) if day else {},
+        )
+
+    @cached_property
+    def counts(self) -> list[PartitionCounts]:
+        """What is counted of all organisations, by part."""
+        return list(self.summaries.counts())
+
+    @cached_property
+    def summaries(self) -> PartitionSummaries:
+        """What is counted and listed of all organisations, by part."""
+        path = self._issuer_cache and self._issuer_cache / "partitions"
+        return PartitionSummaries(self.partitions, self.issuers, self.captures, path)
+
+    @cached_property
+    def held_sources(self) -> list[str]:
+        """The ids of the sources that anything is read of."""
+        return sorted({capture.source_id for capture in self.captures.values()})
+
+    def source(self, source_id: str) -> Source | None:
+        """Its entry in the registry; None where none was given."""
+        return self._sources.get(source_id)
+
+    def first_capture(self, sku: str) -> CaptureInfo | None:
+        """The first capture of a source of a dataset."""
+        own = {name for name, source in self._sources.items() if source.sku == sku}
+        return next((c for _, c in sorted(self.captures.items()) if c.source_id in own), None)
+
+    def owed(self, source_ids: Iterable[str]) -> list[str]:
+        """To whom data of these sources is owed, as their licences ask."""
+        named = (self._sources[name] for name in sorted(source_ids) if name in self._sources)
+        return list(dict.fromkeys(source.owed for source in named))
+
+    def notices(self) -> dict[str, str]:
+        """What `_license` says of each dataset: by sku, of organisations, and of everything."""
+        by_sku = {name: self._sources[name].sku for name in self.held_sources if name in self._sources}
+        says_who = {
+            name
+            for name, sku in by_sku.items()
+            if sku is None and self._sources[name].license_class in OWING_CLASSES
+        }
+        notices = {
+            EVERY_SOURCE: notice(self.owed(self.held_sources)),
+            ORGANISATIONS: notice(self.owed(self._named_by())),
+        }
+        for sku in SKUS:
+            own = {name for name, of in by_sku.items() if of == sku}
+            notices[sku] = notice(self.owed(own | says_who if sku != "AF-MACRO" and own else own))
+        return notices
+
+    def _named_by(self) -> set[str]:
+        """The sources that say anything of an organisation."""
+        return {source_id for some in self.counts for source_id, _, _ in some.statements}
+
+    @cached_property
+    def issuers(self) -> Issuers:
+        """What is made of each issuer by itself."""
+        path = self._issuer_cache and self._issuer_cache / "issuers"
+        return Issuers(self.ledger, self.captures, self.entities, path, processes=self._processes)
+
+    @cached_property
+    def entities(self) -> list[Entity]:
+        """Every organisation by service_id, those known from tenders alone among them."""
+        return with_parties(self.resolution.entities, self.parties, self.captures, self.parties.persons)
+
+    @cached_property
+    def partitions(self) -> list[Partition]:
+        """Every organisation in the part that it is kept in."""
+        return list(partitions(self.entities, self.issuers, self.captures, self.inputs.digest("", ())))
+
+    @cached_property
+    def part_scale(self) -> int:
+        """How many times larger than in a small edition parts are, so that there are not too many."""
+        return part_scale(self.entities, self.issuers)
+
+    @cached_property
+    def clock(self) -> str:
+        """The instant of the last capture: an edition is as old as its ledger, whoever builds it when.
+
+        Where every capture is withdrawn, that of the last withdrawal.
+        """
+        withdrawn = self.withdrawals[-1].observed_at if self.withdrawals else ""
+        return max((capture.observed_at for capture in self.captures.values()), default=withdrawn)
+
+    @property
+    def first_observed(self) -> str:
+        """The instant of the first capture that is read."""
+        first = min(self.captures, default=None)
+        return self.clock if first is None else self.captures[first].observed_at
+
+
+def described(withdrawal: Withdrawal) -> dict[str, object]:
+    """A withdrawal as the manifest tells it."""
+    return {
+        "source": withdrawal.source_id,
+        "capture": withdrawal.capture or None,
+        "file": withdrawal.file_name or None,
+        "files": len(withdrawal.files),
+        "reason": withdrawal.reason,
+        "at": withdrawal.observed_at,
+        "everywhere": withdrawal.everywhere,
+        "number": withdrawal.number,
+        "first_capture": min(file.capture_id for file in withdrawal.files),
+    }
+
+
+class LeftOut(NamedTuple):
+    """A source of the ledger that an edition has nothing of."""
+
+    source: str
+    why: str
+    captures: int
+    rows: int
+
+
+def left_out_of(ledger: LedgerReader, sources: Mapping[str, Source]) -> list[LeftOut]:
+    """The sources of a ledger that may not be redistributed as they are registered today."""
+    left = []
+    for source_id, held in ledger.holdings().items():
+        source = sources.get(source_id)
+        if source is None or not source.commercial_redistribution:
+            why = "not registered" if source is None else "commercial_redistribution is not true"
+            left.append(LeftOut(source_id, why, *held))
+    return left

@@ -1,0 +1,166 @@
+"""Resolved organisations, by service_id."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, TypeVar
+
+from sankofa.edition.format.keys import ENTITIES, PREDECESSORS
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.edition.write.inputs import NAMES
+from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.engines.datastore import ALIASES
+from sankofa.ledger.entities import Entity
+from sankofa.model.countries import alpha3_of, country_name
+from sankofa.model.facts import FUND
+from sankofa.model.field_docs import doc
+from sankofa.model.identifiers import free_location, stored_identifier
+from sankofa.model.provenance import SERVICE, source_ref
+from sankofa.model.rows import EntityRow, Listing, Predecessor, Row, wire
+
+T = TypeVar("T")
+
+
+@dataset(ENTITIES, EntityRow, by_organisation=True)
+def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
+    sources: set[str] = set()
+    for entity in some:
+        sources.update(statement.source_id for statement in entity.statements)
+        sources.update(context.captures[claim.capture_id].source_id for claim in entity.claims)
+        yield KeyRows(entity.service_id, [Entry(wire.encode(_row(context, entity)))], entity.aliases)
+    return Outcome(sources=sources)
+
+
+@dataset(ALIASES, None, reads=(NAMES,))
+def aliases(context: BuildContext) -> Iterator[KeyRows]:
+    """The other ids of organisations that were merged: each leads to the one that survives."""
+    merged = sorted((alias, entity.service_id) for entity in context.entities for alias in entity.aliases)
+    for alias, service_id in merged:
+        yield KeyRows(alias, [Entry(service_id.encode())])
+
+
+@dataset("successor", None, reads=(NAMES,))
+def successors(context: BuildContext) -> Iterator[KeyRows]:
+    """By service_id, the one that took over where its register names one that is held."""
+    for entity, successor in _succeeded(context):
+        yield KeyRows(entity.service_id, [Entry(successor.service_id.encode())], entity.aliases)
+
+
+@dataset(PREDECESSORS, None, reads=(NAMES,))
+def predecessors(context: BuildContext) -> Iterator[KeyRows]:
+    """By service_id, those that it took over from: their own records and figures stay theirs."""
+    succeeded = defaultdict[str, list[Predecessor]](list)
+    successors = {}
+    for entity, successor in _succeeded(context):
+        successors[successor.service_id] = successor
+        succeeded[successor.service_id].append(Predecessor(entity.service_id, entity.legal_name))
+    for service_id, successor in sorted(successors.items()):
+        yield KeyRows(service_id, [Entry(wire.encode(succeeded[service_id]))], successor.aliases)
+
+
+def _succeeded(context: BuildContext) -> Iterator[tuple[Entity, Entity]]:
+    """Each organisation that a source names a successor of, and that successor where it is held."""
+    holder: dict[str, Entity] = {}
+    for entity in context.entities:
+        holder.update((claim.identifier, entity) for claim in entity.claims)
+    for entity in context.entities:
+        holder.update((subject, entity) for subject in entity.subjects)
+    for entity in context.entities:
+        named = (statement.profile.successor for statement in entity.statements)
+        successor = next((holder[one] for one in named if one in holder), None)
+        if successor is not None and successor is not entity:
+            yield entity, successor
+
+
+def _row(context: BuildContext, entity: Entity) -> EntityRow:
+    profiles = [statement.profile for statement in entity.statements]
+    identifiers = [stored_identifier(claim.identifier) for claim in entity.claims]
+    legal_name = entity.legal_name
+    others = {name for p in profiles for name in (p.legal_name, *p.other_names) if name} - {legal_name}
+    spoken = entity.statements[0] if entity.statements else None
+    capture = context.captures[spoken.capture_id if spoken else entity.first_capture]
+    document = spoken.profile.document if spoken else ""
+    return EntityRow(
+        service_id=entity.service_id,
+        legal_name=legal_name,
+        other_names=sorted(others),
+        jurisdiction=_first(p.jurisdiction for p in profiles),
+        country=entity.country,
+        status=_first(p.status for p in profiles),
+        category=_first(p.category for p in profiles),
+        legal_form=_first(p.legal_form for p in profiles),
+        lei=_first(i.value for i in identifiers if i.id_type == "lei"),
+        listings=[Listing(i.scheme or "", i.value) for i in identifiers if i.id_type == "ticker"],
+        source_ref=capture.ref(_location(entity, spoken.subject if spoken else entity.subjects[0]), document),
+        license_class=capture.license_class,
+        observed_at=capture.observed_at,
+    )
+
+
+def _location(entity: Entity, subject: str) -> str:
+    """Where an organisation stands in a document: under its LEI or ticker, else under its service_id."""
+    location = free_location(subject)
+    return location if location == subject else f"{location} {entity.service_id}"
+
+
+def _first(values: "Iterator[T | None]") -> T | None:
+    return next((value for value in values if value is not None), None)
+
+
+class SharedEntity(Row, frozen=True, kw_only=True):
+    """Who facts are of: an organisation, or a country by its alpha-3 code."""
+
+    entity_id: Annotated[str, doc("Identifier: a service_id, or an ISO 3166-1 alpha-3 code.")]
+    entity_type: Annotated[str, doc("Kind of entity: `organisation` or `country`.")]
+    entity_name: Annotated[str | None, doc("Name of the organisation or country.")]
+    country_iso3: Annotated[str | None, doc("ISO 3166-1 alpha-3 code of its country.")]
+
+
+class _OrganisationsAndCountries(TableRows):
+    def take(self, key: str, row: EntityRow) -> Iterable[object]:
+        yield SharedEntity(
+            entity_id=row.service_id,
+            entity_type="organisation",
+            entity_name=row.legal_name,
+            country_iso3=alpha3_of().get(row.country or ""),
+            source_ref=row.source_ref,
+            license_class=row.license_class,
+            observed_at=row.observed_at,
+        )
+
+    def make(self) -> Iterator[SharedEntity]:
+        for alpha2, alpha3 in sorted(alpha3_of().items(), key=lambda pair: pair[1]):
+            yield SharedEntity(
+                entity_id=alpha3,
+                entity_type="country",
+                entity_name=country_name(alpha2),
+                country_iso3=alpha3,
+                source_ref=source_ref(SERVICE, "ISO 3166-1", alpha3),
+                license_class="public-domain",
+                observed_at=self.context.first_observed,
+            )
+
+
+table(
+    Table(
+        "af-fund-entities",
+        EntityRow,
+        FUND,
+        "The resolved organisations, as `/v1/entities` serves them.",
+        takes_from="entity",
+        derived=True,
+        sorted_by=("service_id",),
+    )
+)
+table(
+    Table(
+        "shared-entity",
+        SharedEntity,
+        None,
+        "FactEntity facts are of: organisations and countries.",
+        takes_from="entity",
+        derived=True,
+        rows=_OrganisationsAndCountries,
+    )
+)

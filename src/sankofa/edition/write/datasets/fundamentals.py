@@ -1,0 +1,198 @@
+"""Reported facts of each issuer, every vintage, by service_id.
+
+Order: period_end descending, period_type, line_item, vintage, then concept, unit and period_start.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.proven_items import item_of
+from sankofa.edition.format.arrow_columns import extra_column
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import PreparedKeyRows, dataset
+from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.edition.write.prepared_rows import NO_ROWS, PreparedRows, prepare
+from sankofa.edition.write.shared_facts import organisation, provenance_table
+from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.ledger.entities import Entity
+from sankofa.ledger.reports import Identity, Report
+from sankofa.model.countries import currency
+from sankofa.model.days import ordinal
+from sankofa.model.facts import (
+    FUND,
+    IN_AN_ID,
+    STRUCTURED,
+    STRUCTURED_ROUNDED,
+    FactEntity,
+    provenance_id,
+    record_ref,
+    source_of,
+)
+from sankofa.model.periods import PERIOD_TYPES
+from sankofa.model.rows import FactRow, FundamentalsRow, wire
+from sankofa.model.vintages import Vintage, vintages, visibilities
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FUNDAMENTALS: Final = "fundamentals"
+_read = msgspec.msgpack.Decoder(PreparedRows).decode
+_write = msgspec.msgpack.Encoder().encode
+TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
+
+
+@issuer_part(FUNDAMENTALS)
+def _derived_rows(issuer: Issuer) -> bytes:
+    entries = _entries(issuer)
+    also = {"provenance_id": _provenance_id}
+    return _write(prepare(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
+
+
+@dataset(FUNDAMENTALS, FundamentalsRow, by_organisation=True)
+def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+    for entity in some:
+        part = context.issuers.part(FUNDAMENTALS, entity.service_id)
+        yield PreparedKeyRows(entity.service_id, _read(part) if part else NO_ROWS, entity.aliases)
+
+
+def _entries(issuer: Issuer) -> list[Entry]:
+    ordered: list[tuple[tuple[object, ...], Entry]] = []
+    for identity, reported in issuer.reports.items():
+        concept, unit, period_end, period_start = identity
+        end = ordinal(period_end)
+        item = item_of(identity, issuer.reports)
+        for vintage in vintages(reported, end):
+            row = fact_row(issuer, identity, vintage, item)
+            order = (-end, row.period_type, item, vintage.number, concept, unit, period_start)
+            ordered += [(order, entry) for entry in _seen(row, vintage, identity, TAGS[row.period_type])]
+    ordered.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in ordered]
+
+
+def fact_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item: str) -> FundamentalsRow:
+    """One vintage of a fact under the name of a line item, without its successor."""
+    concept, unit, period_end, period_start = identity
+    end, start = ordinal(period_end), ordinal(period_start) if period_start else None
+    report = vintage.report
+    period = issuer.names.name(start, end, report.available, rounded=report.capture.rounds_dates)
+    return FundamentalsRow(
+        service_id=issuer.entity.service_id,
+        record_ref=_record_ref(identity, report),
+        line_item=item,
+        concept=concept if ":" in concept else None,
+        value_reported=None if report.value is None else Decimal(report.value),
+        currency_reported=_money(unit),
+        unit=unit or None,
+        period_start=_day(start) if start else None,
+        period_end=_day(end),
+        period_type=period.period_type,
+        fiscal_year=period.fiscal_year,
+        available_at=_day(report.available),
+        vintage=vintage.number,
+        restated=vintage.number > 1,
+        superseded_at=None,
+        superseding_record_ref=None,
+        extraction_confidence=float(report.confidence) if report.confidence else None,
+        method=report.method,
+        source_ref=report.source_ref,
+        license_class=report.capture.license_class,
+        observed_at=report.capture.observed_at,
+    )
+
+
+def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:
+    """The row as each stretch of days shows it: its successor is told only from the day it was known."""
+    for sight in visibilities(vintage):
+        shown = row
+        if sight.tells_successor and vintage.successor is not None:
+            shown = msgspec.structs.replace(
+                row,
+                superseded_at=_day(vintage.successor.available),
+                superseding_record_ref=_record_ref(identity, vintage.successor),
+            )
+        yield Entry(wire.encode(shown), sight.first, sight.until, sight.modes, tag)
+
+
+def _provenance_id(row: FundamentalsRow) -> str:
+    """Of a row as its fact has it."""
+    return provenance_id(source_of(row))
+
+
+def _record_ref(identity: Identity, report: Report) -> str:
+    """The same in every edition and on every machine, whatever becomes of the organisation."""
+    return record_ref(report.subject, *identity, report.evidenced, report.document, report.value or "")
+
+
+@lru_cache(maxsize=65536)
+def _day(day: int) -> date:
+    return date.fromordinal(day)
+
+
+@lru_cache(maxsize=4096)
+def _money(unit: str) -> str | None:
+    return currency(unit)
+
+
+class _ReportedFacts(TableRows):
+    """Reported figures, by column, as `model.facts.fact` tells them one by one."""
+
+    def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
+        import pyarrow
+        from pyarrow import compute
+
+        of, text = columns.column, pyarrow.utf8()
+        entity_id = of("service_id")
+        method = of("method").combine_chunks()
+        rounded = compute.equal(method, STRUCTURED_ROUNDED)
+        ids = entity_id.unique()
+        number = compute.index_in(entity_id, ids)
+        issuers = [self._issuers[service_id] for service_id in ids.to_pylist()]
+        facts = {
+            "fact_id": compute.binary_join_element_wise(FUND, of("record_ref"), of("line_item"), IN_AN_ID),
+            "entity_id": entity_id,
+            "entity_name": pyarrow.array([issuer.entity_name for issuer in issuers], text).take(number),
+            "country_iso3": pyarrow.array([issuer.country_iso3 for issuer in issuers], text).take(number),
+            "dataset": pyarrow.repeat(FUND, columns.num_rows),
+            "measure": of("line_item"),
+            "value": of("value_reported"),
+            "vintage": of("vintage").cast(text),
+            "provenance_id": of(extra_column("provenance_id")),
+            "method": compute.replace_with_mask(method, rounded, STRUCTURED),
+        }
+        same = (name for name in FactRow.__struct_fields__ if name not in facts)
+        return pyarrow.table(facts | {name: of(name) for name in same})
+
+    @cached_property
+    def _issuers(self) -> dict[str, FactEntity]:
+        return {entity.service_id: organisation(entity) for entity in self.context.entities}
+
+
+table(
+    Table(
+        "af-fund-fundamentals",
+        FundamentalsRow,
+        FUND,
+        "Reported facts of every issuer, every vintage, as `vintages=all` serves them today.",
+        takes_from=FUNDAMENTALS,
+        sorted_by=("service_id", "-period_end"),
+    )
+)
+table(
+    Table(
+        "af-fund-fact",
+        FactRow,
+        FUND,
+        "Reported figures as facts, every vintage.",
+        takes_from=FUNDAMENTALS,
+        rows=_ReportedFacts,
+        sorted_by=("entity_id",),
+    )
+)
+provenance_table("af-fund-fact", FUND)

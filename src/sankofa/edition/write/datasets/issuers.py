@@ -1,0 +1,186 @@
+"""Issuers: who had figures public on a day, and how many, since when and until when.
+
+Order: by country (unknown last), then service_id. An issuer is in from the day on which the first of its
+figures was known, and never leaves.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sankofa.derive.issuers import Issuer
+from sankofa.edition.format.issuer_pages import (
+    ISSUERS_ON_A_PAGE,
+    Step,
+    encode_page,
+    rows_on,
+)
+from sankofa.edition.format.keys import ISSUERS, listed_under
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.series_blocks import pack_pages
+from sankofa.edition.write.checks import RowCheck
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.ledger.entities import Entity
+from sankofa.ledger.reports import Report
+from sankofa.model.catalogue_rows import IssuerRow
+from sankofa.model.days import FOREVER, ordinal
+from sankofa.model.identifiers import stored_identifier
+from sankofa.model.provenance import LICENSE_CLASSES, strictest
+from sankofa.model.rows import Listing, wire
+from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
+
+ISSUER_STEPS: Final = "issuer-steps"
+_LATEST: Final = int(Mode.LATEST)
+
+
+class IssuerSteps(msgspec.Struct, frozen=True, array_like=True):
+    """How an issuer's figures stood from each day on, and where the first of them stands."""
+
+    steps: list[Step]
+    source_ref: str
+    observed_at: str
+
+
+_read = msgspec.msgpack.Decoder(IssuerSteps).decode
+_write = msgspec.msgpack.Encoder().encode
+
+
+@issuer_part(ISSUER_STEPS)
+def _derived_rows(issuer: Issuer) -> bytes:
+    known: defaultdict[int, list[Vintage[Report]]] = defaultdict(list)
+    changes: defaultdict[int, int] = defaultdict(int)
+    for (_, _, period_end, _), reported in issuer.reports.items():
+        for vintage in vintages(reported, ordinal(period_end)):
+            known[vintage.known_from].append(vintage)
+            for seen in visibilities(vintage):
+                if seen.modes & _LATEST:
+                    changes[seen.first] += 1
+                    if seen.until != FOREVER:
+                        changes[seen.until] -= 1
+    if not known:
+        return b""
+    first_day = min(known)
+    first = min(known[first_day], key=lambda one: (one.report.available, one.report.order)).report
+    return _write(IssuerSteps(list(_steps(known, changes)), first.source_ref, first.capture.observed_at))
+
+
+def _steps(known: dict[int, list[Vintage[Report]]], changes: dict[int, int]) -> Iterator[Step]:
+    count, earliest, latest, license_class = 0, FOREVER, 0, LICENSE_CLASSES[0]
+    before: tuple[int, ...] = ()
+    for day in sorted({*known, *changes}):
+        count += changes.get(day, 0)
+        for vintage in known.get(day, ()):
+            earliest = min(earliest, vintage.report.available)
+            latest = max(latest, vintage.report.available)
+            own = vintage.report.capture.license_class
+            if own in LICENSE_CLASSES:  # one that is not, the check of the fact's own row refuses
+                license_class = strictest((license_class, own))
+        now = (earliest, latest, count, LICENSE_CLASSES.index(license_class))
+        if now != before:
+            yield Step(day, *now)
+            before = now
+
+
+class _Listed(NamedTuple):
+    """An issuer in its place in the order."""
+
+    country: str
+    service_id: str
+    exchanges: tuple[str, ...]
+
+
+def _pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
+    """Pages come with their index before them."""
+    for entry in entries:
+        yield _read_page(entry.row)
+
+
+_read_page = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
+
+
+@dataset(ISSUERS, None, pack=_pack)
+def issuers(context: BuildContext) -> Building:
+    """Returns the issuers in their order, and of each page the first day on which anybody is known."""
+    ordered = sorted(context.entities, key=lambda one: (one.country or "~", one.service_id))
+    listed: list[_Listed] = []
+    first_days = array("i")
+
+    def pages() -> Iterator[Entry]:
+        page: list[tuple[bytes, list[Step]]] = []
+        for entity in ordered:
+            part = context.issuers.part(ISSUER_STEPS, entity.service_id)
+            if not part:
+                continue
+            own = _read(part)
+            listings = _listings(entity)
+            page.append((_beginning(entity, own, listings), own.steps))
+            exchanges = tuple(dict.fromkeys(one.exchange for one in listings))
+            listed.append(_Listed(entity.country or "", entity.service_id, exchanges))
+            if len(page) == ISSUERS_ON_A_PAGE:
+                yield _page(page, first_days)
+                page = []
+        if page:
+            yield _page(page, first_days)
+
+    yield KeyRows("", pages())
+    return Outcome((listed, first_days))
+
+
+@dataset(f"{ISSUERS}-list", None, needs=(ISSUERS,))
+def issuer_lists(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
+    """The numbers of the issuers of a country, of an exchange and of both, as 32-bit integers in order."""
+    numbers: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+    for number, one in enumerate(issuers.result[0]):
+        keys = {listed_under(None, exchange) for exchange in one.exchanges}
+        if one.country:
+            keys.add(listed_under(one.country, None))
+            keys.update(listed_under(one.country, exchange) for exchange in one.exchanges)
+        for key in keys:
+            numbers[key].append(number)
+    for key in sorted(numbers):
+        yield KeyRows(key, [Entry(numbers[key].tobytes())])
+
+
+@dataset(f"{ISSUERS}-days", None, pack=pack_pages, needs=(ISSUERS,))
+def issuer_days(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
+    """Of each page the first day on which anybody on it is known; and how many issuers there are, first."""
+    listed, first_days = issuers.result
+    yield KeyRows("", [Entry((array("i", (len(listed),)) + first_days).tobytes())])
+
+
+def _page(page: list[tuple[bytes, list[Step]]], first_days: "array[int]") -> Entry:
+    """A page, each of its last rows read back as what it claims to be."""
+    block = encode_page(page)
+    check = RowCheck(ISSUERS, IssuerRow)
+    runs = rows_on(block, FOREVER, range(len(page)), len(page)).runs
+    for beginning, end in zip(runs[::2], runs[1::2], strict=True):
+        check("", Entry(b"".join((beginning[1:], end))))
+    first_days.append(min(steps[0].day for _, steps in page))
+    return Entry(_write(block))
+
+
+def _listings(entity: Entity) -> list[Listing]:
+    identifiers = [stored_identifier(claim.identifier) for claim in entity.claims]
+    return [Listing(i.scheme or "", i.value) for i in identifiers if i.id_type == "ticker"]
+
+
+def _beginning(entity: Entity, own: IssuerSteps, listings: list[Listing]) -> bytes:
+    """The row up to what changes with the day."""
+    identifiers = (stored_identifier(claim.identifier) for claim in entity.claims)
+    fixed = wire.encode(
+        {
+            "source_ref": own.source_ref,
+            "observed_at": own.observed_at,
+            "service_id": entity.service_id,
+            "legal_name": entity.legal_name,
+            "country": entity.country,
+            "lei": next((i.value for i in identifiers if i.id_type == "lei"), None),
+            "listings": listings,
+        }
+    )
+    return fixed[:-1] + b","

@@ -1,0 +1,266 @@
+"""Macro values as facts of their country, once more than `/v1/macro` has them: by measure, and in one order.
+
+- `fact_macro`: country, measure and mode (`ZA|FX.EUR.ZAR|series`) lead to its facts, the newest period first;
+- `fact_order`: a country leads to the places of all its facts (`ZA`), or of the dated ones (`ZA|dated`), the
+  newest period first, then by measure. The first block has the day on which each of the others begins.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import date
+from itertools import chain, groupby
+from typing import NamedTuple
+
+import msgspec
+
+from sankofa.derive.annual import annual_vintages
+from sankofa.edition.format.day_index import first_day_of_blocks
+from sankofa.edition.format.fact_order import encode_ranges
+from sankofa.edition.format.keys import (
+    ANNUAL_MODE,
+    FACT_ORDER,
+    MACRO_FACTS,
+    RANGES_PER_BLOCK,
+    SERIES_MODE,
+    macro_key,
+    order_key,
+)
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.series_blocks import pack_pages
+from sankofa.edition.write import inputs
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.write.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow
+from sankofa.edition.write.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, published_series
+from sankofa.edition.write.row_ranges import RowRanges
+from sankofa.edition.write.shared_facts import country as as_entity
+from sankofa.edition.write.shared_facts import provenance_table
+from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.model.facts import MACRO, FactEntity, FactSource, SharedFact, fact, record_ref
+from sankofa.model.observations import TABLED
+from sankofa.model.rows import FactRow, wire
+
+
+class _Annual(msgspec.Struct):
+    source_ref: str
+    license_class: str
+    observed_at: str
+    country: str
+    indicator: str
+    year: int
+    value: msgspec.Raw
+    unit: str | None
+    vintage: int
+
+
+class _Observation(msgspec.Struct):
+    source_ref: str
+    license_class: str
+    observed_at: str
+    series: str
+    series_type: str
+    frequency: str
+    country: str
+    date: str
+    value: msgspec.Raw
+    unit: str | None
+    available_at: str
+    vintage: int
+
+
+_NULL = msgspec.Raw(b"null")
+_observation = msgspec.json.Decoder(_Observation).decode
+
+
+class _MeasureFacts(NamedTuple):
+    """Which facts stand under a key of `fact_macro`, in their order."""
+
+    measure: str
+    mode: str
+    first_row: int
+    ends: "array[int]"
+    firsts: "array[int]"
+    untils: "array[int]"
+
+
+_EndedFact = tuple[int, Entry]
+"""The last day of the period, and the fact."""
+
+
+@dataset(MACRO_FACTS, FactRow, reads=(inputs.MACRO,), ranged=True)
+def macro_facts(context: BuildContext) -> Building:
+    """Returns by country which facts stand where, for the order of all of them."""
+    rows = 0
+    measures: defaultdict[str, list[_MeasureFacts]] = defaultdict(list)
+    for country, measure, mode, facts in chain(_of_tables(context), _of_series(context)):
+        entries = [entry for _, entry in facts]
+        columns = ((end for end, _ in facts), (e.first for e in entries), (e.until for e in entries))
+        measures[country].append(
+            _MeasureFacts(measure, mode, rows, *(array("i", column) for column in columns))
+        )
+        rows += len(entries)
+        yield KeyRows(macro_key(country, measure, mode), entries)
+    return Outcome([(country, measures[country]) for country in sorted(measures)])
+
+
+def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
+    """What the dataset of annual values serves, told again as facts: its rows are not made twice."""
+    for (country, indicator, _, unit, _), years in annual_vintages(context.ledger):
+        listed = sorted((year for year, known in years.items() if known.listed), reverse=True)
+        if not listed:
+            continue
+        entity = as_entity(country)
+        facts: list[_EndedFact] = []
+        for year in listed:
+            vintages = years[year].vintages
+            value, capture_id, document = vintages[-1]
+            capture = context.captures[capture_id]
+            row = _Annual(
+                capture.ref(f"{indicator} {country} {year}", document),
+                capture.license_class,
+                capture.observed_at,
+                country,
+                indicator,
+                int(year),
+                msgspec.Raw(value.encode()) if value else _NULL,
+                unit or None,
+                len(vintages),
+            )
+            fact_row = wire.encode(annual_fact(entity, row))
+            facts.append((date(row.year, 12, 31).toordinal(), Entry(fact_row)))
+        yield country, indicator, ANNUAL_MODE, facts
+
+
+def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
+    """The series of one key that are of one country, whatever their type and frequency, together.
+
+    Those that annual tables amount to are facts already, as indicators.
+    """
+    for measure, columns in groupby(published_series(context), key=lambda rows: rows.identity.series):
+        by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
+        for rows in columns:
+            if country := rows.identity.country:
+                entity = as_entity(country)
+                for row, first, until, _, tag in rows.entries:
+                    fact_row = wire.encode(series_fact(entity, row))
+                    by_country[country].append((tag, Entry(fact_row, first, until)))
+        for country, facts in by_country.items():
+            facts.sort(key=lambda fact: -fact[0])
+            yield country, measure, SERIES_MODE, facts
+
+
+def annual_fact(entity: FactEntity, row: _Annual) -> SharedFact:
+    """One value of an annual indicator as a fact of its country."""
+    identity = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
+    return fact(
+        entity,
+        MACRO,
+        record_ref(*identity),
+        row.indicator,
+        row.value,
+        row.unit,
+        (f"{row.year:04}-12-31", "annual"),
+        None,
+        row.vintage,
+        FactSource(row.source_ref, row.license_class, row.observed_at),
+    )
+
+
+def series_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
+    """One row of a series as a fact of its country."""
+    row = _observation(wire_row)
+    identity = (row.series, row.series_type, row.frequency, row.country, row.date)
+    return fact(
+        entity,
+        MACRO,
+        record_ref(*identity, row.available_at, bytes(row.value).decode(), row.unit or ""),
+        row.series,
+        row.value,
+        row.unit,
+        (row.date, row.frequency),
+        row.available_at,
+        row.vintage,
+        FactSource(row.source_ref, row.license_class, row.observed_at),
+    )
+
+
+@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,), reads=())
+def fact_order(
+    context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
+) -> Iterator[KeyRows]:
+    for country, measures in facts.result:
+        for dated in (False, True):
+            ordered = _ordered(measures, dated=dated)
+            if ordered:
+                yield KeyRows(order_key(country, dated=dated), _order_blocks(facts.ranges, ordered))
+
+
+_OrderedFact = tuple[int, int, int, int, int]
+"""The day a fact is of, counted down, the place of its measure; its row, first and until."""
+
+
+def _ordered(measures: list[_MeasureFacts], *, dated: bool) -> list[_OrderedFact]:
+    columns = sorted(measures, key=lambda n: (n.measure, n.mode))
+    return sorted(
+        (-end, rank, column.first_row + row, first, until)
+        for rank, column in enumerate(columns)
+        if not dated or column.mode == SERIES_MODE
+        for row, (end, first, until) in enumerate(zip(column.ends, column.firsts, column.untils, strict=True))
+    )
+
+
+def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[Entry]:
+    yield Entry(first_day_of_blocks([-fact[0] for fact in ordered], RANGES_PER_BLOCK))
+    for at in range(0, len(ordered), RANGES_PER_BLOCK):
+        block = ordered[at : at + RANGES_PER_BLOCK]
+        yield Entry(encode_ranges([(first, until, ranges[row]) for _, _, row, first, until in block]))
+
+
+class _AnnualFacts(TableRows):
+    def take(self, key: str, row: AnnualVintageRow) -> Iterable[object]:
+        value: object = row.value  # its digits as they are written, not a number yet
+        digits = value if isinstance(value, msgspec.Raw) else _NULL
+        annual = _Annual(
+            row.source_ref,
+            row.license_class,
+            row.observed_at,
+            row.country,
+            row.indicator,
+            row.year,
+            digits,
+            row.unit,
+            row.vintage,
+        )
+        return (annual_fact(as_entity(row.country), annual),)
+
+
+class _SeriesFacts(TableRows):
+    def take(self, key: str, row: SeriesVintageRow) -> Iterable[object]:
+        if not row.country or row.series.startswith(TABLED):  # an annual value is a fact already
+            return ()
+        return (series_fact(as_entity(row.country), wire.encode(row)),)
+
+
+table(
+    Table(
+        "af-macro-annual-fact",
+        FactRow,
+        MACRO,
+        "Annual indicators as facts of their country, every vintage. Bulk only.",
+        takes_from=ANNUAL_TABLE,
+        rows=_AnnualFacts,
+    )
+)
+table(
+    Table(
+        "af-macro-series-fact",
+        FactRow,
+        MACRO,
+        "Values of series as facts of their country, every vintage. Bulk only.",
+        takes_from=SERIES_TABLE,
+        rows=_SeriesFacts,
+    )
+)
+provenance_table("af-macro-annual-fact", MACRO)
+provenance_table("af-macro-series-fact", MACRO)

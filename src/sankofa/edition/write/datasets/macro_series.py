@@ -1,0 +1,232 @@
+"""Dated series: each value's vintage in force on a day, newest first; every vintage in bulk.
+
+Order: by series, series_type, frequency and country, then date descending.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from heapq import merge
+from itertools import chain, groupby, product
+from operator import itemgetter
+from typing import Annotated, Final, NamedTuple
+
+from sankofa.derive.annual_series import annual_series, annual_series_by_key
+from sankofa.derive.series import PublishedInfo, Series, SeriesReport, series_reports
+from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.series_blocks import (
+    SeriesSummary,
+    block_days,
+    list_pages,
+    pack_pages,
+    pack_series,
+    summary_of,
+)
+from sankofa.edition.write import inputs
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.write.json_text import ProvenanceText, figure, json_text
+from sankofa.edition.write.series_stats import CatalogueEntry, SeriesRelease, SeriesStats
+from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tally import CoverageTally
+from sankofa.model.days import iso_day, ordinal
+from sankofa.model.facts import MACRO
+from sankofa.model.field_docs import doc
+from sankofa.model.observations import series_name
+from sankofa.model.rows import MacroSeriesRow
+from sankofa.model.vintages import Mode, vintages, visibilities
+
+SERIES_TABLE: Final = "af-macro-series"
+_LATEST: Final = int(Mode.LATEST)
+
+
+class SeriesRows(NamedTuple):
+    """The rows of one series, and what they amount to."""
+
+    identity: Series
+    name: str
+    entries: list[Entry]
+    stats: SeriesStats
+    is_published: bool = True
+    """False of what an annual table amounts to."""
+    is_only: bool = True
+    """Whether no other series has its key."""
+
+    @property
+    def key(self) -> str:
+        return "|".join(self.identity)
+
+
+class SeriesIndex(NamedTuple):
+    """What other datasets are told of the series."""
+
+    summaries: list[SeriesSummary]
+    """Of every series, in their order."""
+    days: list[KeyRows]
+    """Of each long series, the day on which each of its blocks begins."""
+    catalogue: list[CatalogueEntry]
+    releases: dict[str, list[tuple[Series, list[SeriesRelease]]]]
+    """By key, of each series under it, the days of release, newest first."""
+    tally: CoverageTally
+
+    def noted(self, rows: SeriesRows, context: BuildContext) -> KeyRows:
+        """The rows of a series, now known here."""
+        key, identity, stats = rows.key, rows.identity, rows.stats
+        # Almost every key is one series: it then leads to its rows without a list.
+        aliases = (key_list(identity.series),) if rows.is_only else ()
+        self.summaries.append(summary_of(key, rows.entries))
+        if days := block_days(rows.entries):
+            self.days.append(KeyRows(key, [Entry(days)], aliases))
+        self.catalogue.append(stats.entry(identity, rows.name, context.captures))
+        self.releases.setdefault(identity.series, []).append((identity, stats.releases()))
+        if rows.is_published:  # else it is counted as an indicator
+            stats.count(self.tally, identity.country, context.captures)
+        return KeyRows(key, rows.entries, aliases)
+
+
+@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(inputs.MACRO,))
+def series(context: BuildContext) -> Building:
+    """Series as they are published, and those that annual tables amount to."""
+    index = SeriesIndex([], [], [], {}, CoverageTally())
+    for rows in chain(published_series(context), _tabled_series(context)):
+        yield index.noted(rows, context)
+    index.summaries.sort(key=lambda summary: summary.key.split("|"))
+    return Outcome(index, tally=index.tally)
+
+
+def published_series(context: BuildContext) -> Iterator[SeriesRows]:
+    """The rows of each series that a source publishes."""
+    provenance = ProvenanceText(context.captures)
+    published = PublishedInfo(context.ledger)
+    for _, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
+        filled = []
+        for identity, reports in group:
+            stats = SeriesStats()
+            if entries := _entries(provenance, identity, reports, stats):
+                info = published.of(stats.newest_capture, identity.series)
+                name = (info.name if info else "") or series_name(*identity)
+                filled.append(SeriesRows(identity, name, entries, stats))
+        for rows in filled:
+            yield rows._replace(is_only=len(filled) == 1)
+
+
+def _tabled_series(context: BuildContext) -> Iterator[SeriesRows]:
+    provenance = ProvenanceText(context.captures)
+    for identity, name, reports in annual_series(context.ledger, context.captures):
+        stats = SeriesStats()
+        if entries := _entries(provenance, identity, reports, stats):
+            yield SeriesRows(identity, name, entries, stats, is_published=False)
+
+
+@dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
+def series_days(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+    """Where in a long series a day is, so that what is newer need not be read."""
+    yield from series.result.days
+
+
+@dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
+def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+    def filters(summary: SeriesSummary) -> Iterable[str]:
+        key, family, frequency, country = summary.key.split("|")
+        # A series of no country is not on the list of any: the set makes that one list, not two.
+        combinations = {series_list(*some) for some in product(("", country), ("", family), ("", frequency))}
+        return key_list(key), *combinations
+
+    for key, pages in list_pages(series.result.summaries, filters):
+        yield KeyRows(key, pages)
+
+
+def _entries(
+    provenance: ProvenanceText,
+    identity: Series,
+    reports: dict[str, list[SeriesReport]],
+    stats: SeriesStats,
+) -> list[Entry]:
+    key, family, frequency, country = identity
+    shared = (
+        f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
+        f'"country":{json_text(country)},"date":"'
+    )
+    return [
+        entry
+        for day in sorted(reports, reverse=True)
+        for entry in _observations(provenance, shared, key, day, reports[day], stats)
+    ]
+
+
+def _observations(
+    provenance: ProvenanceText,
+    shared: str,
+    key: str,
+    day: str,
+    reports: list[SeriesReport],
+    stats: SeriesStats,
+) -> Iterator[Entry]:
+    """The vintages of one value, each while it is the latest."""
+    tag = ordinal(day)
+    for vintage in vintages(reports, tag):
+        report = vintage.report
+        stats.add(tag, report.location or f"{key} {day}", vintage)
+        for first, until, modes, _ in visibilities(vintage):
+            if modes & _LATEST:
+                location = json_text(report.location)[1:-1] if report.location else f"{key} {day}"
+                row = (
+                    f"{provenance.of(report.capture_id, report.document, location)}{shared}{day}"
+                    f'","value":{report.figure or "null"},"unit":{json_text(report.unit)},'
+                    f'"note":{json_text(report.note)},'
+                    f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
+                )
+                yield Entry(row.encode(), first, until, tag=tag)
+
+
+class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
+    """One vintage of one value of a series."""
+
+    superseded_at: Annotated[
+        date | None, doc("Day on which the next vintage became public; null for the latest.")
+    ]
+
+
+class _EveryVintage(TableRows):
+    def make(self) -> Iterator[SeriesVintageRow]:
+        tabled = annual_series_by_key(self.context.ledger, self.context.captures)
+        for identity, reports in merge(series_reports(self.context.ledger), tabled, key=itemgetter(0)):
+            for day in sorted(reports, reverse=True):
+                yield from self._of_day(identity, day, reports[day])
+
+    def _of_day(self, identity: Series, day: str, reports: list[SeriesReport]) -> Iterator[SeriesVintageRow]:
+        key, family, frequency, country = identity
+        for vintage in vintages(reports, ordinal(day)):
+            report, successor = vintage.report, vintage.successor
+            capture = self.context.captures[report.capture_id]
+            yield SeriesVintageRow(
+                series=key,
+                series_type=family,
+                frequency=frequency,
+                country=country or None,
+                date=date.fromisoformat(day),
+                value=figure(report.figure),
+                unit=report.unit or None,
+                note=report.note or None,
+                available_at=date.fromordinal(report.available),
+                vintage=vintage.number,
+                superseded_at=date.fromordinal(successor.available) if successor else None,
+                source_ref=capture.ref(report.location or f"{key} {day}", report.document),
+                license_class=capture.license_class,
+                observed_at=capture.observed_at,
+            )
+
+
+table(
+    Table(
+        SERIES_TABLE,
+        SeriesVintageRow,
+        MACRO,
+        "Dated series, every vintage: as published, and those of annual tables (`WDI:...`), known from the "
+        "day of capture. The rows with `available_at` up to a day and `superseded_at` null or later are "
+        "what `/v1/macro` serves as of that day.",
+        rows=_EveryVintage,
+        reads=(inputs.MACRO,),
+        sorted_by=("series",),
+    )
+)

@@ -1,0 +1,162 @@
+"""The indexes that organisations, series and indicators are searched by: inverted indexes in the same blocks
+as everything else (`format.search_records` says what each kind holds).
+
+A word of an organisation's name is kept under `CC|word` for its country besides. The same bytes serve on
+every engine, so a search finds the same on each.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, groupby
+from typing import Final
+
+import msgspec
+
+from sankofa.derive.annual_series import FAMILY
+from sankofa.edition.format.keys import SERIES_ENTRIES
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.search_records import (
+    LETTERS,
+    MACRO_ITEMS,
+    MACRO_SPANS,
+    ORGANISATIONS,
+    SearchIndex,
+    SearchRecord,
+    bucket,
+    code_key,
+)
+from sankofa.edition.write import inputs
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.write.series_stats import CatalogueEntry
+from sankofa.ledger.entities import Entity
+from sankofa.model.identifiers import stored_identifier
+from sankofa.model.names import code_words, neighbourhood, words
+
+_MOST_COUNTED: Final = 255
+_write = msgspec.msgpack.Encoder().encode
+_read_block = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
+_Catalogue = Built[list[CatalogueEntry]]
+
+
+def _declare(
+    index: SearchIndex, records: Callable[..., Iterator[SearchRecord]], *needs: str, reads: tuple[str, ...]
+) -> None:
+    """Declare the datasets of an index over records."""
+
+    @dataset(index.records, None, needs=needs, reads=reads)
+    def named(context: BuildContext, *built: _Catalogue) -> Iterator[KeyRows]:
+        for number, record in enumerate(records(context, *built)):
+            yield KeyRows(str(number), [Entry(msgspec.json.encode(record))])
+
+    @dataset(index.words, None, _pack_words, needs=needs, reads=reads, partitioned=True)
+    def word_index(context: BuildContext, *built: _Catalogue) -> Building:
+        """Returns of each word how many records have it."""
+        postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
+        word_counts: defaultdict[str, bytearray] = defaultdict(bytearray)
+        vocabulary: set[str] = set()
+        for number, record in enumerate(records(context, *built)):
+            own = set(chain.from_iterable(record.words))
+            count = _word_count(record) if index.in_order_of_ids else 0
+            vocabulary |= own
+            for key in chain(own, [f"{record.country}|{word}" for word in own] if record.country else ()):
+                postings[key].append(number)
+                word_counts[key].append(count)
+            for ticker in record.tickers:
+                postings[code_key(ticker.partition(":")[2])].append(number)
+        for word in sorted(postings):
+            counts = word_counts[word] if any(word_counts[word]) else b""
+            padded = bytes(counts) + bytes(-len(counts) % 4)
+            yield KeyRows(word, [Entry(_write((padded, postings[word].tobytes())))])
+        return Outcome({word: len(postings[word]) for word in sorted(vocabulary)})
+
+    @dataset(index.near, None, needs=(index.words,), reads=())
+    def near_words(context: BuildContext, counts: Built[dict[str, int]]) -> Building:
+        buckets = max(1, len(counts.result))
+        near: defaultdict[int, set[str]] = defaultdict(set)
+        for word in counts.result:
+            for form in neighbourhood(word):
+                near[bucket(form, buckets)].add(word)
+        for number in sorted(near):
+            yield KeyRows(str(number), [Entry(" ".join(sorted(near[number])).encode())])
+        return Outcome(manifest_extras={index.buckets: buckets})
+
+    @dataset(index.beginnings, None, needs=(index.words,), reads=())
+    def beginnings(context: BuildContext, counts: Built[dict[str, int]]) -> Iterator[KeyRows]:
+        begun: defaultdict[str, list[str]] = defaultdict(list)
+        for word in sorted(counts.result, key=lambda word: (-counts.result[word], word)):
+            if len(word) >= LETTERS:
+                begun[word[:LETTERS]].append(word)
+        for letters in sorted(begun):
+            yield KeyRows(letters, [Entry(" ".join(begun[letters]).encode())])
+
+
+def _pack_words(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
+    """The records of a word come with their word counts before them."""
+    return (_read_block(entry.row) for entry in entries)
+
+
+def _word_count(record: SearchRecord) -> int:
+    """How many words the only name of a record has; 0 where that does not say it all."""
+    if len(record.words) != 1:
+        return 0
+    (own,) = record.words
+    return len(own) if len(own) == len(set(own)) <= _MOST_COUNTED else 0
+
+
+def _organisations(context: BuildContext) -> Iterator[SearchRecord]:
+    return map(_organisation, context.entities)
+
+
+def _organisation(entity: Entity) -> SearchRecord:
+    profiles = [statement.profile for statement in entity.statements]
+    names = dict.fromkeys(n for p in profiles for n in (p.legal_name, *p.other_names) if n)
+    tickers = (stored_identifier(c.identifier) for c in entity.claims if c.identifier.startswith("ticker:"))
+    return SearchRecord(
+        entity.service_id,
+        entity.country,
+        tuple(names),
+        tuple(tuple(words(name)) for name in names),
+        tuple(f"{t.scheme}:{t.value}" for t in tickers),
+    )
+
+
+def _items(entries: Iterable[CatalogueEntry]) -> Iterator[tuple[int, list[CatalogueEntry]]]:
+    """The entries of one series key, or of one indicator, and the number of the first in the catalogue.
+
+    The series that tables amount to are found as their indicator: each is one of a country's.
+    """
+    first = 0
+    for _, group in groupby(entries, key=lambda entry: entry[:2]):
+        own = list(group)
+        if own[0].is_indicator or own[0].series_type != FAMILY:
+            yield first, own
+        first += len(own)
+
+
+def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[SearchRecord]:
+    """Series and indicators. Whether one is of a country, the catalogue says."""
+    for _, own in _items(catalogue.result):
+        code = own[0].series
+        names = tuple(dict.fromkeys(filter(None, (entry.name for entry in own)))) or (code,)
+        yield SearchRecord(
+            code,
+            None,
+            names,
+            tuple(tuple(dict.fromkeys(code_words(f"{name} {code}"))) for name in names),
+            (f":{code}",),
+            "indicator" if own[0].is_indicator else "series",
+        )
+
+
+@dataset(MACRO_SPANS, None, needs=(SERIES_ENTRIES,), reads=())
+def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRows]:
+    spans = array("i")
+    for first, own in _items(catalogue.result):
+        spans.extend((first, first + len(own)))
+    yield KeyRows("", [Entry(spans.tobytes())])
+
+
+_declare(ORGANISATIONS, _organisations, reads=(inputs.NAMES,))
+_declare(MACRO_ITEMS, _macro_items, SERIES_ENTRIES, reads=())

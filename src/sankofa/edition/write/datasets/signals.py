@@ -1,0 +1,126 @@
+"""The panels of signals-v1, each a dataset and a table of its own: this file knows none of them.
+
+A panel without filters is one list of rows. One of issuers is kept with the organisations, part by part.
+One with filters has a column for each question that they allow, newest first, so that an answer is a stretch
+of a column (see `format.series_blocks`).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, panels
+from sankofa.derive.signals.methodology import methodology
+from sankofa.edition.format.keys import TENDERS, panel_kind
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.series_blocks import pack_series
+from sankofa.edition.write import inputs
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.ledger.entities import Entity
+from sankofa.model.panel_keys import panel_key
+from sankofa.model.provenance import KEYED_CLASSES
+from sankofa.model.rows import wire
+
+_read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decode
+_write = msgspec.msgpack.Encoder().encode
+
+
+_READS: Final = (inputs.MACRO, inputs.ISSUERS)
+"""Of panels that are not of issuers, besides tenders and organisations."""
+
+
+def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
+    sources: set[str] = set()
+    observed = _observed(panel, context, sources)
+    yield KeyRows(panel_key(), (Entry(wire.encode(o.row), o.seen_from) for o in observed))
+    return Outcome(sources=sources)
+
+
+def _issuer_rows(panel: Panel, context: BuildContext, some: Sequence[Entity]) -> Building:
+    """The rows of some organisations under the id of the first: kept with them, not in one place with those
+    of all, where any change would write all of them again."""
+    kind = panel_kind(panel.key)
+    sources: set[str] = set()
+    entries: list[Entry] = []
+    for entity in some:
+        if part := context.issuers.part(kind, entity.service_id):
+            rows, named = _read(part)
+            sources.update(named)
+            entries += [Entry(row, first) for row, first in rows]
+    if entries:
+        yield KeyRows(some[0].service_id, entries)
+    return Outcome(sources=sources)
+
+
+def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
+    observed = list(observe(issuer))
+    sources = {source for o in observed for source in o.sources}
+    rows = [(wire.encode(o.row), o.seen_from) for o in observed]
+    return _write((rows, sorted(sources))) if rows else b""
+
+
+def _observed(panel: Panel, context: BuildContext, sources: set[str]) -> Iterator[Observation]:
+    """The rows of a panel; the sources of those that its file has are noted on the way."""
+    for observation in panel.observe(context):
+        if panel.access != "open" or observation.row.license_class not in KEYED_CLASSES:
+            sources |= observation.sources
+        yield observation
+
+
+def _filtered_rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
+    by_key: defaultdict[str, list[Entry]] = defaultdict(list)
+    sources: set[str] = set()
+    for row, day, seen_from, _ in _observed(panel, context, sources):
+        entry = Entry(wire.encode(row), seen_from, tag=day)
+        for key in panel.keys_of(row):
+            by_key[key].append(entry)
+    for key in sorted(by_key):
+        yield KeyRows(key, by_key[key])
+    return Outcome(sources=sources)
+
+
+class _EachRowOnce(TableRows):
+    """A row is kept under every question it answers: here it is taken from the widest."""
+
+    def __init__(self, panel: Panel, context: BuildContext) -> None:
+        super().__init__(context)
+        self._filters = panel.filters[:1]
+
+    def take(self, key: str, row: Any) -> Iterable[object]:
+        return (row,) if key == panel_key(*(str(getattr(row, name)) for name in self._filters)) else ()
+
+
+def _declare(panel: Panel) -> None:
+    kind = panel_kind(panel.key)
+    if panel.of_issuer:
+        issuer_part(kind)(partial(_issuer_part, panel.of_issuer))
+        dataset(kind, panel.row, by_organisation=True)(partial(_issuer_rows, panel))
+    elif panel.filters:
+        dataset(kind, panel.row, pack_series, needs=(TENDERS,), reads=_READS)(partial(_filtered_rows, panel))
+    else:
+        dataset(kind, panel.row, needs=(TENDERS,), reads=_READS)(partial(_rows, panel))
+    table(
+        Table(
+            panel.key,
+            panel.row,
+            panel.sku,
+            panel.summary,
+            takes_from=kind,
+            derived=True,
+            rows=partial(_EachRowOnce, panel) if panel.filters else TableRows,
+            signal_key=panel.key,
+            open=panel.access == "open",
+            methodology=methodology(panel),
+        )
+    )
+
+
+for _panel in panels().values():
+    _declare(_panel)

@@ -1,0 +1,166 @@
+"""Every source that the edition has rows of, and what there is of each dataset by country and source.
+
+Sources are ordered by id, coverage by sku, country, source and unit. Nothing is said of a source that is left
+out: the ledger is read without it.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from datetime import date
+from itertools import product
+from typing import Final
+
+from sankofa.edition.format.keys import COVERAGE, MACRO_ANNUAL, MACRO_SERIES, SOURCES, coverage_key
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.write.tally import NEVER, Counted, CoverageTally, TallyKey
+from sankofa.ledger.reader import CaptureInfo
+from sankofa.model.catalogue_rows import CoverageRow, SourceRow
+from sankofa.model.days import FOREVER, ordinal
+from sankofa.model.facts import FUND, TENDER
+from sankofa.model.rows import wire
+
+_RELEASES: Final = """
+    SELECT capture_id, country, count(*), min(release_date), max(release_date)
+    FROM release AS r
+    WHERE country <> '' AND NOT EXISTS (
+        SELECT 1 FROM release AS later
+        WHERE later.ocid = r.ocid AND later.release_id = r.release_id AND later.release_date = r.release_date
+          AND later.country = r.country AND later.number > r.number
+    )
+    GROUP BY capture_id, country
+"""
+"""The last correction of each release; releases are served by country."""
+
+
+@dataset(COVERAGE, CoverageRow, tallies=(MACRO_SERIES, MACRO_ANNUAL))
+def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally) -> Building:
+    """By country and sku, each or both. Returns the tally."""
+    tally = CoverageTally()
+    tally.update(series)
+    tally.update(annual)
+    for some in context.counts:
+        for source_id, country, total in some.facts:
+            key = TallyKey(FUND, country, source_id, "issuers")
+            tally[key].add(total.issuers, total.facts, total.first, total.last, total.published)
+    for capture_id, country, count, first, last in context.ledger.rows(_RELEASES):
+        key = TallyKey(TENDER, country, context.captures[capture_id].source_id, "releases")
+        days = ordinal(first[:10]), ordinal(last[:10])
+        tally[key].add(count, count, *days, days[1])
+    captures = _last_captures(context)
+    keyed: defaultdict[str, list[Entry]] = defaultdict(list)
+    for key, counted in tally.items():
+        row = Entry(wire.encode(_coverage_row(context, key, counted, captures[key.source_id])))
+        for asked in set(product((key.country, ""), (key.sku, ""))):
+            keyed[coverage_key(*asked)].append(row)
+    for name in sorted({*keyed, coverage_key(None, None)}):
+        yield KeyRows(name, keyed[name])
+    return Outcome(tally)
+
+
+@dataset(SOURCES, SourceRow, needs=(COVERAGE,))
+def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[KeyRows]:
+    counted: defaultdict[str, Counted] = defaultdict(Counted)
+    countries: defaultdict[str, set[str]] = defaultdict(set)
+    for key, counts in coverage.result.items():
+        counted[key.source_id].merge(counts)
+        countries[key.source_id].update(filter(None, (key.country,)))
+    of_datasets = frozenset(counted)
+    for some in context.counts:
+        for source_id, country, number in some.statements:
+            if source_id not in of_datasets:  # else it names the issuers of its own figures
+                counted[source_id].rows += number
+                countries[source_id].update(filter(None, (country,)))
+    rejected = _rejected(context)
+    yield KeyRows(
+        "",
+        [
+            Entry(
+                wire.encode(
+                    _source_row(
+                        context,
+                        source_id,
+                        capture,
+                        counted[source_id],
+                        sorted(countries[source_id]),
+                        rejected[source_id],
+                    )
+                )
+            )
+            for source_id, capture in sorted(_last_captures(context).items())
+        ],
+    )
+
+
+def _last_captures(context: BuildContext) -> dict[str, CaptureInfo]:
+    """By source."""
+    return {capture.source_id: capture for _, capture in sorted(context.captures.items())}
+
+
+def _rejected(context: BuildContext) -> Counter[str]:
+    rejected: Counter[str] = Counter()
+    for source_id, counts in context.ledger.rows("SELECT source_id, counts FROM capture"):
+        rejected[source_id] += int(json.loads(counts)["rejected"])
+    return rejected
+
+
+def _coverage_row(
+    context: BuildContext, key: TallyKey, counted: Counted, capture: CaptureInfo
+) -> CoverageRow:
+    return CoverageRow(
+        sku=key.sku,
+        country=key.country or None,
+        source_id=key.source_id,
+        count=counted.count,
+        unit_of_count=key.unit,
+        first_date=_day(counted.first),
+        last_date=_day(counted.last),
+        freshness_days=_age(counted, context.clock),
+        source_ref=capture.ref(f"{key.sku} {key.country} {key.unit}"),
+        license_class=capture.license_class,
+        observed_at=capture.observed_at,
+    )
+
+
+def _source_row(
+    context: BuildContext,
+    source_id: str,
+    capture: CaptureInfo,
+    counted: Counted,
+    countries: list[str],
+    rejected: int,
+) -> SourceRow:
+    entry = context.source(source_id)
+    return SourceRow(
+        source_id=source_id,
+        title=(entry and entry.title) or None,
+        publisher=(entry and entry.publisher) or None,
+        url=(entry and entry.url) or None,
+        licence=(entry and entry.licence) or None,
+        licence_url=(entry and entry.licence_link) or None,
+        attribution=entry.named if entry else source_id,
+        sku=entry.sku if entry else None,
+        countries=countries,
+        row_count=counted.rows,
+        first_date=_day(counted.first),
+        last_date=_day(counted.last),
+        captured_at=capture.observed_at,
+        freshness_days=_age(counted, context.clock),
+        rejected=rejected,
+        source_ref=capture.ref(source_id),
+        license_class=capture.license_class,
+        observed_at=capture.observed_at,
+    )
+
+
+def _day(day: int) -> date | None:
+    return None if day in (NEVER, FOREVER) else date.fromordinal(day)
+
+
+def _age(counted: Counted, clock: str) -> int | None:
+    """The days since anything was published, by evidence; not less than none for a release dated ahead."""
+    if counted.published == NEVER:
+        return None
+    return max(ordinal(clock[:10]) - counted.published, 0)

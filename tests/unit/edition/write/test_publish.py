@@ -1,0 +1,178 @@
+"""Build, check, switch: what does not pass is never served."""
+
+import asyncio
+import sqlite3
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from sankofa.edition.read.edition import open_edition, open_newest_usable
+from sankofa.edition.read.edition_manager import EditionManager
+from sankofa.edition.write.publish import switch
+from sankofa.model.errors import CheckFailed, EditionError
+from sankofa.model.identifiers import service_id
+from tests.edition_parts import part_of
+from tests.world.desk import Desk, ask
+
+ISSUER = "ticker:JSE:TST"
+KEY = service_id(ISSUER)
+TODAY = date(2024, 1, 1)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "home", TODAY)
+
+
+def add_edition(desk: Desk, number: int) -> str:
+    """A further edition, a day after the last, with one more figure."""
+    desk.set_day(date(2024, 1, number))
+    row = [
+        ISSUER,
+        "revenue",
+        str(number),
+        "ZAR",
+        f"{2000 + number}-01-01",
+        f"{2000 + number}-12-31",
+        "",
+        "d",
+        "",
+        "",
+    ]
+    desk.filings(f"{number}.csv", [row])
+    edition = desk.publish(keep=2)
+    edition.close()
+    return edition.id
+
+
+def revenue(desk: Desk, edition_id: str) -> int:
+    edition = open_edition(desk.store, edition_id)
+    try:
+        return len(ask(edition, KEY, [date(2024, 6, 1)], ["all"])[date(2024, 6, 1), "all"])
+    finally:
+        edition.close()
+
+
+def test_publishing_again_after_an_upgrade_writes_the_new_layout(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("sankofa.edition.write.publish.LAYOUT", 0)
+        with pytest.raises(EditionError, match=r"of another layout, 0, .*: run `sankofa publish`"):
+            add_edition(desk, 1)
+    desk.publish().close()
+    current = desk.store.list_editions().current
+    assert current is not None
+    assert revenue(desk, current) == 1
+
+
+def test_an_empty_ledger_is_not_published(desk: Desk) -> None:
+    with pytest.raises(CheckFailed, match="the ledger is empty"):
+        desk.publish()
+    assert desk.store.list_editions().current is None
+
+
+def test_publishing_the_same_ledger_again_gives_the_same_edition(desk: Desk) -> None:
+    first = add_edition(desk, 1)
+    desk.set_day(date(2024, 3, 1))
+    assert desk.publish().id == first
+    assert desk.store.list_editions().editions == (first,)
+
+
+@pytest.mark.rule("PUB-8")
+def test_the_newest_few_editions_are_kept_behind_the_current_one(desk: Desk) -> None:
+    made = [add_edition(desk, n) for n in range(1, 6)]
+    shelf = desk.store.list_editions()
+    assert (shelf.editions, shelf.current) == (tuple(reversed(made[2:])), made[-1])
+    assert [revenue(desk, name) for name in shelf.editions] == [5, 4, 3]
+
+
+def test_the_edition_that_was_served_until_now_is_kept_however_old_it_is(desk: Desk) -> None:
+    made = [add_edition(desk, n) for n in range(1, 4)]
+    switch(desk.store, made[0], keep=2)
+    assert desk.store.list_editions().current == made[0]
+    add_edition(desk, 4)
+    newest = add_edition(desk, 5)
+    shelf = desk.store.list_editions()
+    assert shelf.current == newest
+    assert made[0] not in shelf.editions, "and removed once it is nobody's"
+
+
+@pytest.mark.rule("PROV-9")
+def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_stays(desk: Desk) -> None:
+    old = add_edition(desk, 1)
+    with sqlite3.connect(desk.home / "ledger.sqlite") as ledger:
+        ledger.execute(
+            "INSERT INTO capture SELECT 99, source_id, 'f', '0', '2024-02-01T00:00:00Z', 'stolen', counts "
+            "FROM capture LIMIT 1"
+        )
+        columns = (
+            "concept, unit, period_end, period_start, available_at, document, value, confidence, source_id"
+        )
+        ledger.execute(
+            f"INSERT INTO fact SELECT subject, {columns}, 'other place', declared_period, 99 FROM fact"
+        )
+        ledger.execute(
+            f"INSERT INTO fact SELECT 'ticker:JSE:B', {columns}, location, declared_period, 99 FROM fact"
+        )
+    ledger.close()
+    with pytest.raises(CheckFailed, match="unknown licence class"):
+        desk.publish()
+    shelf = desk.store.list_editions()
+    assert (shelf.editions, shelf.current) == ((old,), old)
+    assert [p.name for p in (desk.home / "editions").iterdir() if p.name.startswith(".")] == []
+
+
+def damage(desk: Desk, edition: str) -> None:
+    path = part_of(desk.home / "editions" / edition)
+    path.chmod(0o644)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.rule("PUB-7")
+def test_a_damaged_edition_is_refused_by_name_and_the_newest_whole_one_is_served(desk: Desk) -> None:
+    made = [add_edition(desk, n) for n in range(1, 4)]
+    for edition in made[1:]:
+        damage(desk, edition)
+    with pytest.raises(EditionError, match=f"edition {made[2]}: corrupt"):
+        open_edition(desk.store, made[2])
+    found, complaints = open_newest_usable(desk.store)
+    assert found is not None
+    assert found.id == made[0]
+    assert len(complaints) == 2
+    found.close()
+
+
+def test_a_server_stays_with_its_edition_when_the_next_one_is_damaged(desk: Desk) -> None:
+    first = add_edition(desk, 1)
+    serving = EditionManager(desk.store)
+    asyncio.run(serving.look())
+    second = add_edition(desk, 2)
+    damage(desk, second)
+    asyncio.run(serving.look())
+    assert serving.get().id == first
+    third = add_edition(desk, 3)
+    asyncio.run(serving.look())
+    assert serving.get().id == third
+
+
+@pytest.mark.parametrize("missing", ["parts", "manifest.json"])
+def test_an_incomplete_edition_is_refused_by_name(desk: Desk, missing: str) -> None:
+    edition = add_edition(desk, 1)
+    folder = desk.home / "editions" / edition
+    path = part_of(folder) if missing == "parts" else folder / missing
+    path.unlink()
+    with pytest.raises(EditionError, match=rf"edition {edition}: incomplete: {path.name}"):
+        open_edition(desk.store, edition)
+
+
+def test_an_edition_cut_short_is_refused_by_name(desk: Desk) -> None:
+    edition = add_edition(desk, 1)
+    path = part_of(desk.home / "editions" / edition)
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(EditionError, match=f"edition {edition}: incomplete"):
+        open_edition(desk.store, edition)
