@@ -1,4 +1,4 @@
-"""GET /v1/shared/facts: any dataset in one shape (docs/decisions/0014)."""
+"""GET /v1/shared/facts: any dataset in one shape (docs/decisions/shared-facts-and-signals.md)."""
 
 import json
 import random

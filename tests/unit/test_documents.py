@@ -7,24 +7,41 @@ import pytest
 
 REPOSITORY = Path(__file__).parent.parent.parent
 DOCS = REPOSITORY / "docs"
-DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))
+DECISIONS = sorted(path for path in (DOCS / "decisions").glob("*.md") if path.name != "README.md")
 FOLDERS = ("docs", "tests", "examples", "clients", "bench", "deploy", "tools", "requirements")
 INDEXED = ("reference", "decisions")  # each has an index of its own
 
-_HEADING = re.compile(r"# (?P<number>[0-9]+)\. (?P<title>.+)")
-_STATUS = re.compile(r"Status: (?P<status>accepted|superseded by \[[0-9]+\]\([0-9a-z-]+\.md\))\.")
+_REFERENCE = re.compile(r"docs/decisions/([\w-]*)")
+_NUMBERED = re.compile(r"\bdecisions? [0-9]+\b", re.IGNORECASE)
+_HALF_A_PAGE = 350
+
+
+def test_there_are_at_most_25_decisions_and_the_index_lists_each_by_its_title():
+    assert len(DECISIONS) <= 25
+    index = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    titles = {path: path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in DECISIONS}
+    assert [path.name for path, title in titles.items() if f"- [{title}]({path.name})" not in index] == []
 
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
-def test_a_decision_has_its_number_a_status_and_a_line_in_the_index(path: Path):
-    heading, empty, status, *_ = path.read_text(encoding="utf-8").splitlines()
-    head, standing = _HEADING.fullmatch(heading), _STATUS.fullmatch(status)
-    assert head is not None, heading
-    assert standing is not None, status
-    assert empty == ""
-    assert int(path.name[:4]) == int(head["number"])
-    index = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
-    assert f"| [{head['number']}]({path.name}) | {head['title']} | {standing['status']} |" in index
+def test_a_decision_is_half_a_page(path: Path):
+    assert len(path.read_text(encoding="utf-8").split()) <= _HALF_A_PAGE
+
+
+def test_every_reference_to_a_decision_names_a_record_and_none_a_number():
+    records = {path.stem for path in DECISIONS} | {"README", ""}
+    unresolved = []
+    for folder in ("src", "tests", "docs", "tools", "bench", "deploy"):
+        for path in (REPOSITORY / folder).rglob("*"):
+            if (
+                path.suffix in (".py", ".md", ".toml", ".sql")
+                and path != Path(__file__)
+                and "node_modules" not in path.parts
+            ):
+                text = path.read_text(encoding="utf-8")
+                unresolved += [f"{path}: {name}" for name in _REFERENCE.findall(text) if name not in records]
+                unresolved += [f"{path}: {number}" for number in _NUMBERED.findall(text)]
+    assert unresolved == []
 
 
 def test_every_page_is_in_the_index_of_the_documentation():

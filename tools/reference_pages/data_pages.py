@@ -85,7 +85,7 @@ def line_items_page() -> str:
         " look at that filing alone. Filings come in the order of publication, those of one day by document;"
         " one that has only figures of an earlier one is left out. A route by members is tried only where no"
         " route before it is open. The rules in full:"
-        " [decision 24](../decisions/0024-routes.md#how-a-route-is-decided).",
+        " [decision: line item routes](../decisions/line-item-routes.md#how-a-route-is-decided).",
         "[Totals and their members](#totals-and-their-members) · [Equations](#equations) · [Parts](#parts) ·"
         " [Outflows](#outflows) · [Identities](#identities)",
     ]

@@ -3,7 +3,7 @@
 A record is in the key store under its host. A request to the service's own host never looks for one. On any
 other host a worker trusts what it last read for a second, so an addition or a removal is seen everywhere
 within that time, and a busy domain costs one read a second, not one a request.
-See docs/decisions/0020-customer-domains.md.
+See docs/decisions/keys-and-domains.md.
 
 See contract: KEY-11.
 """

@@ -3,7 +3,7 @@
 The seal is the last member of the record's JSON, so that a version that knows no seals reads the rest. It is
 made of the record and of the name it is stored under. Records of such a version are sealed once, when the
 store has no mark yet that it is sealed; from then on a record without a seal is refused. See
-docs/decisions/0029-sealed-ledger-and-keys.md.
+docs/decisions/sealed-ledger.md.
 """
 
 import hmac

@@ -4,7 +4,7 @@ The kernel does most of it: options of the listening socket, inherited by every 
 in either direction and end a connection whose client takes nothing. This module looks at what is left, from
 inside the worker: it closes those that take their answer by the byte, the stalled ones of an address with
 too many connections, and the slowest of all before connections or file descriptors run out. See
-docs/decisions/0025-hostile-clients.md.
+docs/decisions/hostile-clients.md.
 """
 
 import asyncio

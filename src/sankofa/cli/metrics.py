@@ -1,7 +1,7 @@
 """Counts of requests in a worker, and the file by which the supervisor reads them.
 
 A request costs a microsecond here: plain numbers are added up, and written to a file each second. The
-values of prometheus-client, shared between processes, cost ten (docs/decisions/0048-metrics.md).
+values of prometheus-client, shared between processes, cost ten (docs/decisions/request-cost.md).
 """
 
 import asyncio

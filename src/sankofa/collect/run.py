@@ -4,7 +4,7 @@ The documents of a source are ingested in their order, so a run that was cut and
 same captures. Sources do not wait for each other: a slow publisher delays nobody. Where a document fails, the
 rest of its source waits for the next run, and the others go on.
 
-See docs/decisions/0044-collecting.md. See contract: COL-1, COL-2, COL-3, COL-4.
+See docs/decisions/collecting.md. See contract: COL-1, COL-2, COL-3, COL-4.
 """
 
 import queue

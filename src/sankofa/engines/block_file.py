@@ -2,10 +2,10 @@
 
 It is written once, in order, and then only mapped into memory: finding a key and handing out its blocks makes
 no system call and copies nothing. (A database in its place gives up the interpreter to another thread several
-times per read, which on a busy server costs more than the read; see docs/decisions/0001.)
+times per read, which on a busy server costs more than the read; see docs/decisions/edition-format.md.)
 
 Rows are nine tenths of an edition and repeat themselves: a block of them is kept compressed where that at
-least halves it, and the blocks read last are kept as they were (`BlockCache`; docs/decisions/0053). Numbers
+least halves it, and the blocks read last are kept as they were (`BlockCache`). Numbers
 and columns are read in place.
 
 Layout, little-endian, every part padded to 8 bytes:

@@ -3,7 +3,7 @@
 Values are rows of an SQLite file, which is durable and shows every process the last commit.
 Counters are a table of their own beside it (counter_file.py): a write transaction per request
 costs SQLite twice as much, and its waiting writers sleep for tens of milliseconds.
-See docs/decisions/0003-key-value-engines.md.
+See docs/decisions/key-value-store.md.
 """
 
 import asyncio

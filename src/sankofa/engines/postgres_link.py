@@ -1,7 +1,7 @@
 """Connections of the serving side, with bounded waits.
 
 A frozen server is the hard case: the drivers answer a timeout by asking the server to cancel, and
-wait for it to agree (docs/decisions/0004 has the figures). So the waiting here is our own, on libpq's
+wait for it to agree. So the waiting here is our own, on libpq's
 non-blocking calls: a connection that is silent for too long is closed from this side at once.
 """
 

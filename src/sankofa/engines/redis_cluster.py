@@ -2,7 +2,7 @@
 
 Values are spread over a few hashes, each on one node. A single server, or the primary that sentinels name, is
 reached without it (redis_kv.py), at a tenth of the processor time a request
-(docs/decisions/0049-redis-in-groups.md).
+(docs/decisions/key-value-store.md).
 """
 
 import asyncio

@@ -4,7 +4,7 @@ The server is named by its address, or is the primary that sentinels watch.
 
 Commands travel over one connection per process, several at a time, and hiredis reads the answers.
 The connection is ours because its clock is: a client library either costs several times as much per
-request or cannot be stopped in time when the server is frozen (docs/decisions/0003-key-value-engines.md).
+request or cannot be stopped in time when the server is frozen (docs/decisions/key-value-store.md).
 """
 
 import asyncio

@@ -6,7 +6,7 @@ Instead the source begins a new generation, into which everything else of it is 
 before stays in the ledger and is read no more. A generation is stored under the id of the source with its
 number behind it.
 
-See docs/decisions/0042-withdrawing.md.
+See docs/decisions/licences-and-withdrawals.md.
 """
 
 import re

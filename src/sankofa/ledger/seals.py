@@ -4,7 +4,7 @@ Every row has a digest. A capture is sealed with the sum of the digests of its r
 does not depend on the order in which rows are read, so one scan of each table checks all captures at once.
 The seals form a chain that is keyed with the gate secret, so a capture that was altered, removed or put in
 another place shows, and nobody without the secret can seal it again. See
-docs/decisions/0029-sealed-ledger-and-keys.md.
+docs/decisions/sealed-ledger.md.
 """
 
 from collections import Counter, defaultdict

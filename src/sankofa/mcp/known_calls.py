@@ -2,7 +2,7 @@
 
 Served statelessly, what the SDK puts around the result of a tool depends on the header fields of the message
 and on its members besides `id`, tool and arguments: its `shape`. To take a message through the SDK costs ten
-times what the answer does (decision 39), so it is done once for each shape. The envelope it wrote is kept,
+times what the answer does, so it is done once for each shape. The envelope it wrote is kept,
 and the next call of that shape goes into it. Anything unusual, and every error, is the SDK's to answer.
 """
 

@@ -1,7 +1,7 @@
 """The protocol, which the official SDK owns in both its eras: the `initialize` handshake up to 2025-11-25 and
 the self-contained requests of 2026-07-28.
 
-Importing the SDK takes longer than everything else of a worker together (decision 69): `surface` loads this
+Importing the SDK takes longer than everything else of a worker together: `surface` loads this
 module in a thread, and no other module may import it or the SDK.
 """
 

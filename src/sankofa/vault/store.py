@@ -1,6 +1,6 @@
 """The vault as its users see it: keep a file, find its bytes again, verify everything.
 
-See docs/decisions/0043-vault.md. See contract: VLT-1, VLT-2, VLT-3.
+See docs/decisions/collecting.md. See contract: VLT-1, VLT-2, VLT-3.
 """
 
 import hashlib

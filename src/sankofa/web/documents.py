@@ -130,7 +130,7 @@ def _excerpt(text: str, word: str) -> str:
 
 
 def _name(relative: str) -> str:
-    """`docs/decisions/0001-x.md` as `decisions/0001-x`, `README.md` as `readme`."""
+    """`docs/decisions/tenders.md` as `decisions/tenders`, `README.md` as `readme`."""
     name = relative.removesuffix(".md")
     return name.removeprefix("docs/") if name.startswith("docs/") else name.lower()
 

@@ -1,6 +1,6 @@
 """The visitor's key: a cookie for the browser's session, which the pages read and the API never does.
 
-See docs/decisions/0045-keys-of-visitors.md.
+See docs/decisions/keys-and-domains.md.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Facts read back: stored ones by their day, reported figures turned into facts as they are asked for.
 
-Reported figures are not stored twice: turning one into a fact costs some 5 us (docs/decisions/0014).
+Reported figures are not stored twice: turning one into a fact costs some 5 us.
 """
 
 import asyncio

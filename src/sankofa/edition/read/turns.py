@@ -1,4 +1,4 @@
-"""Long work in short turns: no request keeps the others of its worker waiting (docs/decisions/0023).
+"""Long work in short turns: no request keeps the others of its worker waiting.
 
 Work in Python gives way after so many steps (`Turns`). Work inside one call of a library, which cannot give
 way, is cut into pieces of bounded size or done in a thread (`in_thread_if_large`).

@@ -19,7 +19,7 @@ from sankofa.model.provenance import LICENSE_NOTICE, SERVICE, file_license, sour
 
 _PAGES: Final = {"min_chunk_size": 32 << 10, "max_chunk_size": 128 << 10}
 """Pages end where the values say so: a row more changes one page of a column, not every page behind it, and a
-node that follows pulls little (decision 59). Files are larger by 2%."""
+node that follows pulls little (docs/decisions/following-editions.md). Files are larger by 2%."""
 _NO_DICTIONARY: Final = ("record_ref", "superseding_record_ref", "fact_id", "provenance_id", "release")
 """Columns whose values hardly ever come twice. Figures do now and then, yet a dictionary of them is soon full
 and takes twice as long."""

@@ -2,7 +2,7 @@
 
 A name goes as far as words that are written as names are: `Dr A. Pillay`, `Enquiries: S. Zulu`. Bodies,
 places and goods that are called after somebody stay: `Dr Kenneth Kaunda District`, `Rue du Dr Calmette`,
-`Mr Price Group`. The words around tell them. See docs/decisions/0091.
+`Mr Price Group`. The words around tell them. See docs/decisions/organisation-gate.md.
 """
 
 import re

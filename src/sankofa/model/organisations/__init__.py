@@ -2,7 +2,7 @@
 
 Pure logic: a name and identifiers in, the evidence or None out. Conservative on purpose: a person served is a
 failure, a firm withheld is only a cost, so whatever points at a person outweighs every legal form
-(docs/decisions/0009-organisation-gate.md).
+(docs/decisions/organisation-gate.md).
 
 See contract: GATE-1, GATE-2, GATE-3.
 """
