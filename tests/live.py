@@ -16,8 +16,7 @@ from typing import IO
 
 import httpx
 
-from sankofa.cli.commands.keys import create
-from sankofa.cli.key_store import opened_keys
+from sankofa.cli.keys import create, opened_keys
 from sankofa.settings import load
 from tests.commands import Commands, Running
 from tests.once import SHARED

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sankofa.cli.publishing import ingest_files, publish_edition
+from sankofa.cli.ledger import ingest_files
+from sankofa.cli.publishing import publish_edition
 from sankofa.cli.worlds import SAMPLE
 from sankofa.settings import load
 from tests.live import LiveServer, create_key

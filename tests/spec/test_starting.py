@@ -28,7 +28,7 @@ sys.meta_path.insert(0, Refusing())
 from sankofa.cli.main import _COMMANDS
 
 for command in _COMMANDS.values():
-    import_module("sankofa.cli.commands." + command.partition(":")[0])
+    import_module("sankofa.cli." + command.partition(":")[0])
 by_commands = [name for name in ("granian", "sankofa.rest.app", "sankofa.web.app") if name in sys.modules]
 import sankofa.cli.serving
 from sankofa.cli.application import application

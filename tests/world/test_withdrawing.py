@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.cli import publishing, replaying
+from sankofa.cli import ledger as ledger_commands
+from sankofa.cli import publishing, vault
 from sankofa.engines.datastore import Row
 from sankofa.ledger import leaving_out
 from sankofa.ledger.generations import Generations
@@ -72,14 +73,14 @@ class Desk:
         path = self.inbox / name
         path.write_bytes(content)
         with self._clock():
-            summary = publishing.ingest_files(self.settings, source, [path], clock_is_right=True)
+            summary = ledger_commands.ingest_files(self.settings, source, [path], clock_is_right=True)
         assert not summary.failures, summary.failures
         return summary.notes
 
     def withdraw(self, **chosen: Any) -> int:
         with self._clock():
             given: dict[str, Any] = {"capture": 0, "file_name": "", "everywhere": False} | chosen
-            return len(publishing.withdraw_files(self.settings, SOURCE, reason="wrong", **given).files)
+            return len(ledger_commands.withdraw_files(self.settings, SOURCE, reason="wrong", **given).files)
 
     def publish(self) -> dict[str, Any]:
         with self._clock():
@@ -87,11 +88,11 @@ class Desk:
 
     def replay_differences(self) -> list[str]:
         with self._clock():
-            return replaying.replay_vault(self.settings, None).differences
+            return vault.replay_vault(self.settings, None).differences
 
     def files(self) -> dict[int, tuple[str, str, str]]:
         """By number, the files that are valid: instant, name and digest."""
-        with publishing.open_ledger(self.settings) as ledger:
+        with ledger_commands.open_ledger(self.settings) as ledger:
             valid = ledger.without(())
             every = sorted((valid.captures() | valid.unchanged_files()).items())
         return {n: (f.observed_at, f.file_name, f.content_sha256) for n, f in every if f.source_id == SOURCE}
@@ -99,7 +100,10 @@ class Desk:
     @contextmanager
     def _clock(self) -> Iterator[None]:
         home = {"SANKOFA_HOME": str(self.settings.home)}  # where inline reports look for taxonomies
-        with mock.patch.object(publishing, "now", return_value=self.now), mock.patch.dict(os.environ, home):
+        with (
+            mock.patch.object(ledger_commands, "now", return_value=self.now),
+            mock.patch.dict(os.environ, home),
+        ):
             yield
 
 

@@ -11,9 +11,8 @@ from typing import Any
 from sankofa import settings
 from sankofa.cli.connections import KnownClients
 from sankofa.cli.lanes import Lanes
-from sankofa.cli.logs import configure
-from sankofa.cli.memory import keep_freed_memory
 from sankofa.cli.observers import observe_requests
+from sankofa.cli.process import configure, keep_freed_memory
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send

@@ -1,8 +1,7 @@
 """`sankofa backup` and `restore`: ledger, keys, secrets and sources in one file, whatever the engines.
 
 The ledger is read in one snapshot and held against its seals while it is, so a backup is of one moment and of
-a whole ledger, and ingest goes on meanwhile. Editions are not in it: `publish` builds the same again.
-"""
+a whole ledger, and ingest goes on meanwhile. Editions are not in it: `publish` builds the same again."""
 
 import asyncio
 import os
@@ -15,15 +14,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import click
 import msgspec
 
-from sankofa import __version__
+from sankofa import __version__, settings
 from sankofa.access.copying import StoredRecord, read_records, write_records
 from sankofa.cli.archive import ArchiveReader, ArchiveWriter, BackupListing, new_archive
-from sankofa.cli.clock import now
-from sankofa.cli.key_store import opened_keys
-from sankofa.cli.progress import Advance
-from sankofa.cli.publishing import open_ledger
+from sankofa.cli.keys import opened_keys
+from sankofa.cli.ledger import open_ledger
+from sankofa.cli.output import Advance, progress_bar
+from sankofa.cli.process import now
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import make_private_folder, open_private
 from sankofa.engines.publication import signers_of
@@ -243,3 +243,36 @@ def _restore_stores(
     store.list_as_published(lists.get("published", ()))
     store.withdraw(lists.get("withdrawn", ()))
     return checked.captures, len(records)
+
+
+_FILE = click.argument("file", type=click.Path(path_type=Path))
+
+
+@click.command("backup")
+@_FILE
+@click.option("--with-vault", is_flag=True, help="Save the files in the vault, too, as they came.")
+def backup_command(file: Path, with_vault: bool) -> None:
+    """Save ledger, keys, secrets and sources in a new FILE, while serving and ingesting go on.
+
+    The file opens everything: keep it as safe as HOME. Editions are not in it; `publish` builds them again.
+    """
+    current = settings.load()
+    with progress_bar("backup", count_rows(current)) as progress:
+        listing, damaged = back_up(current, file, progress, with_vault=with_vault)
+    for line in damaged:
+        click.echo(f"left out: {line}", err=True)
+    parts = "keys, secrets, sources and the vault" if with_vault else "keys, secrets and sources"
+    click.echo(f"saved {listing.rows} rows of the ledger, {parts} in {file}")
+    if not with_vault and has_vault(current):
+        click.echo("the vault is not in it: copy HOME/vault, or use --with-vault")
+
+
+@click.command("restore")
+@_FILE
+def restore_command(file: Path) -> None:
+    """Bring a backup back into an empty HOME; then `sankofa publish` builds the same edition as before."""
+    current = settings.load()
+    with progress_bar("restore", None) as progress:
+        restored = restore(current, file, progress)
+    taken = f"{restored.listing.rows} rows of {restored.captures} captures, {restored.records} key records"
+    click.echo(f"restored {taken}, as saved at {restored.listing.created_at}; now run: sankofa publish")

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from sankofa.cli.descriptors import descriptor_limit, raise_descriptor_limit
+from sankofa.cli.process import descriptor_limit, raise_descriptor_limit
 from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.serving")

@@ -8,37 +8,36 @@ from typing import Any
 import click
 
 from sankofa import __version__, settings
-from sankofa.cli.descriptors import raise_descriptor_limit
-from sankofa.cli.stopping import end_soon_after_signals
+from sankofa.cli.process import end_soon_after_signals, raise_descriptor_limit
 from sankofa.model.errors import OperatorError, StoreUnavailable
 
 _COMMANDS = {
     "serve": "running:serve",
-    "ingest": "data:ingest",
-    "collect": "collect:collect",
-    "withdraw": "data:withdraw",
-    "publish": "data:publish",
-    "push": "replication:push",
-    "follow": "replication:follow",
-    "starter": "data:starter",
-    "sample": "data:sample",
+    "ingest": "ledger:ingest_command",
+    "collect": "collecting:collect",
+    "withdraw": "ledger:withdraw_command",
+    "publish": "publishing:publish_command",
+    "push": "replicating:push_command",
+    "follow": "replicating:follow_command",
+    "starter": "worlds:starter",
+    "sample": "worlds:sample",
     "keys": "keys:keys",
-    "domains": "domains:domains",
+    "domains": "keys:domains",
     "sources": "describing:list_sources",
     "editions": "editions:editions",
-    "ledger": "ledger:ledger",
-    "backup": "backups:backup",
-    "restore": "backups:restore",
-    "doctor": "health:doctor",
-    "upgrade-check": "health:upgrade_check",
+    "ledger": "ledger:ledger_commands",
+    "backup": "backup:backup_command",
+    "restore": "backup:restore_command",
+    "doctor": "running:doctor",
+    "upgrade-check": "running:upgrade_check",
     "vault": "vault:vault",
     "status": "running:status",
     "settings": "describing:show_settings",
-    "openapi": "openapi:print_description",
+    "openapi": "describing:print_description",
     "show": "showing:show",
     "open": "showing:open_pages",
 }
-"""Each command with the file under `commands` that has it, in the order of the help text."""
+"""Each command with its module and function, in the order of the help text."""
 
 
 _LISTING = (("editions",), ("keys", "list"), ("domains", "list"))
@@ -71,7 +70,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         file, _, name = _COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(f"sankofa.cli.commands.{file}"), name)
+        command: click.Command = getattr(import_module(f"sankofa.cli.{file}"), name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

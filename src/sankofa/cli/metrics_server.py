@@ -30,8 +30,8 @@ from prometheus_client.registry import Collector
 
 from sankofa import __version__
 from sankofa import settings as environment
-from sankofa.cli.clock import now
-from sankofa.cli.metrics import BYTES, SECONDS, Requests, WorkerCounts
+from sankofa.cli.observers import BYTES, SECONDS, Requests, WorkerCounts
+from sankofa.cli.process import now
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.operations.build_id import build_id

@@ -1,20 +1,242 @@
-"""Who is told of the requests of a worker, as the settings say: metrics, the access log, traces.
+"""Observers of a worker's requests: Prometheus counts, the access log and OpenTelemetry traces.
 
 A request only joins a list, which is worked off a few times a second: together they cost a fraction of what
-each costs alone, between the parts of an answer.
-"""
+each costs alone. Counts are plain numbers, written to a file each second for the metrics process: the values
+of prometheus-client, shared between processes, cost ten times as much (docs/decisions/request-cost.md)."""
 
 import asyncio
+import os
+import sys
+import time
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from sankofa.cli.access_log import AccessLog
-from sankofa.cli.metrics import RequestCounter, write_counts
+import msgspec
+
+from sankofa import __version__
+from sankofa.model.errors import SettingsError, StoreUnavailable
 from sankofa.operations.observing import ObservedRequest
-from sankofa.operations.service import Service
+from sankofa.operations.service import Service, probe
+
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+BYTES: Final = (256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216)
+_COUNTS_SECONDS: Final = 1.0
+_PROBE_EVERY: Final = 10  # writes
+
+
+class Requests(msgspec.Struct):
+    """Requests of one operation with one status."""
+
+    count: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+    by_seconds: list[int] = msgspec.field(default_factory=lambda: [0] * (len(SECONDS) + 1))
+    by_bytes: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BYTES) + 1))
+
+
+class WorkerCounts(msgspec.Struct):
+    """Everything a worker tells the supervisor."""
+
+    requests: dict[str, dict[int, Requests]] = {}
+    refusals: dict[str, int] = {}
+    quota: dict[str, int] = {}
+    over_quota: dict[str, int] = {}
+    edition: str | None = None
+    built_from: str | None = None
+    dependencies: dict[str, tuple[bool, float]] = {}
+    """Whether it answers, and within how many seconds."""
+
+
+class RequestCounter:
+    """An observer of the service of one worker."""
+
+    def __init__(self) -> None:
+        self._requests: defaultdict[str, defaultdict[int, Requests]] = defaultdict(
+            lambda: defaultdict(Requests)
+        )
+        self._refusals: defaultdict[str, int] = defaultdict(int)
+        self._quota: defaultdict[str, int] = defaultdict(int)
+        self._over_quota: defaultdict[str, int] = defaultdict(int)
+
+    def __call__(self, requests: Sequence[ObservedRequest]) -> None:
+        for request in requests:
+            self._count(request)
+
+    def _count(self, request: ObservedRequest) -> None:
+        seconds, size = request.seconds, request.size
+        cell = self._requests[request.operation][request.status]
+        cell.count += 1
+        cell.seconds += seconds
+        cell.bytes += size
+        cell.by_seconds[bisect_left(SECONDS, seconds)] += 1
+        cell.by_bytes[bisect_left(BYTES, size)] += 1
+        if request.grant is not None:
+            self._quota[request.grant.tier] += 1
+        if request.problem:
+            self._refusals[request.problem] += 1
+            if request.status == 429 and request.grant is not None:
+                self._over_quota[request.grant.tier] += 1
+
+    def counts(self, service: Service, dependencies: dict[str, tuple[bool, float]]) -> bytes:
+        """What the supervisor reads."""
+        edition = built_from = None
+        with suppress(StoreUnavailable):
+            current = service.edition.get()
+            edition, built_from = current.id, current.manifest.get("built_from")
+        counts = WorkerCounts(
+            {name: dict(by_status) for name, by_status in self._requests.items()},
+            self._refusals,
+            self._quota,
+            self._over_quota,
+            edition,
+            built_from,
+            dependencies,
+        )
+        return msgspec.json.encode(counts)
+
+
+async def write_counts(counter: RequestCounter, service: Service, folder: Path) -> None:
+    """Write them each second, for as long as the worker runs; look at the dependencies now and then."""
+    path = folder / f"{os.getpid()}.json"
+    dependencies: dict[str, tuple[bool, float]] = {}
+    turn = 0
+    while True:
+        if turn % _PROBE_EVERY == 0:
+            checks = await probe(service)
+            dependencies = {name: (failure is None, took / 1000) for name, (failure, took) in checks.items()}
+        turn += 1
+        content = counter.counts(service, dependencies)
+        with suppress(OSError):  # a full disk stops no request
+            await asyncio.to_thread(_replace, path, content)
+        await asyncio.sleep(_COUNTS_SECONDS)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    partial = path.with_suffix(".new")
+    partial.write_bytes(content)
+    partial.replace(path)
+
+
+_LOG_SECONDS: Final = 0.2
+_MOST_WAITING: Final = 50_000
+_encode = msgspec.json.Encoder().encode
+
+
+class AccessLog:
+    """An observer of the service of one worker."""
+
+    def __init__(self) -> None:
+        self._requests: list[ObservedRequest] = []
+        self._lost = 0
+        self._offset = time.time() - time.perf_counter()
+
+    def __call__(self, requests: Sequence[ObservedRequest]) -> None:
+        if len(self._requests) < _MOST_WAITING:
+            self._requests += requests
+        else:
+            self._lost += len(requests)
+
+    async def write(self) -> None:
+        """Write what is waiting, a few times a second, for as long as the worker runs."""
+        try:
+            while True:
+                await asyncio.sleep(_LOG_SECONDS)
+                if self._requests:
+                    await asyncio.to_thread(self.flush)
+        finally:
+            self.flush()
+
+    def flush(self) -> None:
+        requests, self._requests = self._requests, []
+        lines = b"".join(map(self._line, requests))
+        if self._lost:
+            lines += _encode({"lost": self._lost}) + b"\n"
+            self._lost = 0
+        with suppress(OSError):  # a reader that is gone stops no request
+            while lines:
+                lines = lines[os.write(sys.stderr.fileno(), lines) :]
+
+    def _line(self, request: ObservedRequest) -> bytes:
+        when = datetime.fromtimestamp(request.began + self._offset, UTC)
+        return (
+            _encode(
+                {
+                    "time": when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                    "request_id": request.request_id,
+                    "key": None if request.grant is None else request.grant.key_id,
+                    "tier": None if request.grant is None else request.grant.tier,
+                    "method": request.method if request.method in _METHODS else "other",
+                    "operation": request.operation,
+                    "status": request.status,
+                    "problem": request.problem or None,
+                    "bytes": request.size,
+                    "ms": round(request.seconds * 1000, 3),
+                }
+            )
+            + b"\n"
+        )
+
+
+_METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+
+
+def tracer(endpoint: str) -> tuple[Callable[[Sequence[ObservedRequest]], None], Callable[[], object]]:
+    """An observer that makes spans, and the function that sends what is left. Raises SettingsError."""
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+    except ImportError as missing:
+        raise SettingsError(
+            "SANKOFA_OTLP_ENDPOINT needs an exporter: make setup EXTRAS=1, or install sankofa[tracing]"
+        ) from missing
+    resource = Resource.create({"service.name": "sankofa", "service.version": __version__})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=5)))
+    spans = provider.get_tracer("sankofa", __version__)
+    propagator = TraceContextTextMapPropagator()
+    offset = time.time_ns() - time.perf_counter_ns()
+
+    def observe(request: ObservedRequest) -> None:
+        carrier = {
+            name.decode(): value.decode("latin-1")
+            for name, value in request.headers
+            if name in (b"traceparent", b"tracestate")
+        }
+        began = int(request.began * 1e9) + offset
+        span = spans.start_span(
+            request.operation,
+            context=propagator.extract(carrier) if carrier else None,
+            kind=SpanKind.SERVER,
+            start_time=began,
+            attributes={
+                "http.request.method": request.method,
+                "http.response.status_code": request.status,
+                "http.response.body.size": request.size,
+                "sankofa.request_id": request.request_id,
+                "sankofa.tier": request.grant.tier if request.grant else "",
+                "error.type": request.problem,
+            },
+        )
+        if request.status >= 500:
+            span.set_status(Status(StatusCode.ERROR))
+        span.end(began + int(request.seconds * 1e9))
+
+    def observe_all(requests: Sequence[ObservedRequest]) -> None:
+        for request in requests:
+            observe(request)
+
+    return observe_all, provider.shutdown
+
 
 _EVERY_SECONDS: Final = 0.2
 _AT_ONCE: Final = 2_000
@@ -65,8 +287,6 @@ def observe_requests(service: Service, metrics_folder: Path | None) -> Observing
         observing.duties.append(lambda _: log.write())
         observing.endings.append(log.flush)
     if service.settings.otlp_endpoint:
-        from sankofa.cli.tracing import tracer
-
         observer, shutdown = tracer(service.settings.otlp_endpoint)
         observing.observers.append(observer)
         observing.endings.append(shutdown)

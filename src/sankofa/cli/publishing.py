@@ -1,116 +1,119 @@
-"""What the commands that move data do: ingest, publish, roll back, compare."""
+"""`sankofa publish`: builds the next edition, unless nothing changed since the last."""
 
-import asyncio
+import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import click
+import msgspec
 
-from sankofa.cli.clock import now
-from sankofa.cli.progress import progress_bar
-from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
-from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
-from sankofa.edition.read.diff import Difference, diff
-from sankofa.edition.read.edition import open_edition
-from sankofa.edition.write.context import described, left_out_of
+from sankofa import settings as environment
+from sankofa.cli.ledger import open_ledger
+from sankofa.cli.output import progress_bar
+from sankofa.cli.process import leave_cycles_to_the_end
+from sankofa.edition.format.layout import LAYOUT
 from sankofa.edition.write.issuer_workers import IssuerProcesses
-from sankofa.edition.write.publish import count_parts, publish, without_cycle_collection
+from sankofa.edition.write.publish import count_parts, publish
 from sankofa.edition.write.pyarrow_alone import keep_pandas_out
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.publication import (
-    KEY_FILE,
-    NOTE,
-    read_signers,
-    signers_of,
-    signers_to_sign,
-    write_signers,
-)
-from sankofa.ledger.clock import refuse_doubtful_clock
-from sankofa.ledger.ingest import Summary, files_under, ingest
-from sankofa.ledger.replaying import VaultFiles
+from sankofa.engines.private_files import replace_file
 from sankofa.ledger.store import Ledger
-from sankofa.ledger.withdrawing import Withdrawn, withdraw
-from sankofa.model.days import instant
-from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
-from sankofa.model.signed_notes import new_signer
-from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
+from sankofa.model.errors import BuildFailed, EditionError, OperatorError
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
-from sankofa.sources.base import Limits
-from sankofa.sources.registry import find_source, load_sources
-from sankofa.vault.journal import Withdrew
-from sankofa.vault.store import Vault
+from sankofa.sources.registry import Source, load_sources
+
+_FILE: Final = ".last-publication.json"
+
+
+class PublicationInputs(msgspec.Struct, frozen=True):
+    """What an edition is made of."""
+
+    ledger: tuple[int, str]
+    """The position and the chain of the last seal."""
+    others: str
+    """A digest of the sources and the code."""
+
+
+class _Publication(msgspec.Struct, frozen=True):
+    edition: str
+    inputs: PublicationInputs
+    written: str
+    """`Datastore.written_state`, once ledger and edition were compared with their seals."""
+
+
+def publication_inputs(
+    ledger: Ledger, sources: Mapping[str, Source], *, despite_floors: bool
+) -> PublicationInputs:
+    head = list(ledger.rows("SELECT position, chain FROM seal ORDER BY position DESC LIMIT 1"))
+    position, chain = head[0] if head else (0, "")
+    digest = hashlib.sha256(msgspec.json.encode([sources, despite_floors]) + _code_state())
+    return PublicationInputs((int(position), str(chain)), digest.hexdigest())
+
+
+@cache
+def _code_state() -> bytes:
+    """Name, size and time of change of every file that has a part in an edition, as this process met it."""
+    package = Path(str(files("sankofa")))
+    lines = []
+    for folder, inside, names in os.walk(package):
+        inside[:] = sorted({*inside} - {"__pycache__", "client"})
+        place = Path(folder)
+        for name in sorted(names):
+            if name.endswith((".py", ".sql", ".toml", ".json", ".csv")):
+                known = (path := place / name).stat()
+                lines.append(f"{path.relative_to(package)} {known.st_size} {known.st_mtime_ns}\n")
+    return "".join(lines).encode()
+
+
+def unchanged_edition(
+    settings: Settings, store: Datastore, ledger: Ledger, inputs: PublicationInputs
+) -> dict[str, Any] | None:
+    """The manifest of the current edition, where it is what would be published now.
+
+    Ledger and edition are compared with their seals where anything was written to them since they last were.
+    Raises OperatorError.
+    """
+    try:
+        last = msgspec.json.decode((settings.home / _FILE).read_bytes(), type=_Publication)
+    except (OSError, msgspec.DecodeError):
+        return None
+    if last.inputs != inputs or store.list_editions().current != last.edition:
+        return None
+    if settings.datastore_folder() and store.publication() is None:
+        return None  # an older version built it: it is to be signed
+    written = store.written_state(last.edition)
+    try:
+        if last.written != written:
+            ledger.verify()
+            store.open(last.edition, check_all=True).close()
+            _write(settings, msgspec.structs.replace(last, written=written))
+        manifest = dict(store.manifest(last.edition))
+    except EditionError:
+        return None
+    return manifest if manifest.get("format") == LAYOUT else None
+
+
+def record_publication(settings: Settings, store: Datastore, edition: str, inputs: PublicationInputs) -> None:
+    """Write down what was published of what, once the ledger is closed."""
+    with suppress(OperatorError):
+        _write(settings, _Publication(edition, inputs, store.written_state(edition)))
+
+
+def _write(settings: Settings, last: _Publication) -> None:
+    with suppress(OSError, OperatorError):  # without it the next publish only takes longer
+        replace_file(settings.home / _FILE, msgspec.json.encode(last))
+
 
 _PROCESSES_AT_MOST: Final = 4
 _WORTH_PROCESSES: Final = 256
 """Issuers: deriving as many small ones takes as long as starting a process."""
-
-
-def ingest_files(
-    settings: Settings,
-    source_id: str,
-    paths: Iterable[Path],
-    *,
-    clock_is_right: bool = False,
-    dry_run: bool = False,
-) -> Summary:
-    """Read files of a source into the ledger, with a progress bar on a terminal.
-
-    With `dry_run` nothing is written: where there is no ledger yet, one is made in a folder for the moment.
-    """
-    source = find_source(settings.home, source_id)
-    source.refuse_unless_redistributable()
-    paths = list(paths)
-    files = files_under(paths)
-    in_home = list(settings.home.glob("*"))  # before this command itself changes any
-    witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
-    with (
-        _ledger_to_try(settings) if dry_run else open_ledger(settings) as ledger,
-        progress_bar(source_id, len(files)) as progress,
-        without_cycle_collection(),
-    ):
-        if not clock_is_right:
-            refuse_doubtful_clock(now(), ledger.newest_capture(), witnesses)
-        return ingest(
-            ledger,
-            source,
-            files,
-            rejects_folder=settings.home / "rejects",
-            clock=now,
-            started=lambda p: progress(p.name),
-            limits=Limits.of(settings),
-            folders=[path for path in paths if path.is_dir()],
-            vault=None if dry_run else open_vault(settings),
-            dry_run=dry_run,
-        )
-
-
-@contextmanager
-def _ledger_to_try(settings: Settings) -> Iterator[Ledger]:
-    """The ledger, or an empty one elsewhere where HOME has none: what is only tried leaves nothing there."""
-    if has_ledger(settings):
-        with open_ledger(settings) as ledger:
-            yield ledger
-        return
-    with (
-        TemporaryDirectory(prefix="sankofa-try-") as folder,
-        open_ledger(replace(settings, home=Path(folder))) as ledger,
-    ):
-        yield ledger
-
-
-def open_vault(settings: Settings) -> Vault | None:
-    """None where the operator wants none. What was kept beyond its time is removed."""
-    if settings.vault == "off":
-        return None
-    vault = Vault.of(settings)
-    vault.drop_expired(now())
-    return vault
 
 
 def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
@@ -156,177 +159,67 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def withdraw_files(
-    settings: Settings, source_id: str, *, capture: int, file_name: str, everywhere: bool, reason: str
-) -> Withdrawn:
-    """Append a tombstone: the next edition is built as if that had never been ingested."""
-    vault = open_vault(settings)
-    source = load_sources(settings.home).get(source_id)
-    at = now()
-
-    def journalled(number: int) -> None:
-        if vault is not None:
-            vault.tell_withdrawal(
-                Withdrew(instant(at), source_id, number, reason.strip(), capture, file_name, everywhere)
-            )
-
-    with open_ledger(settings) as ledger, without_cycle_collection():
-        again = None
-        if vault is not None and source is not None:
-            again = VaultFiles(vault, source, Limits.of(settings))
-        return withdraw(
-            ledger,
-            source_id,
-            capture=capture,
-            file_name=file_name,
-            everywhere=everywhere,
-            reason=reason,
-            now=at,
-            reads_again=again,
-            appended=journalled,
-        )
+_verbose = click.option(
+    "--verbose",
+    is_flag=True,
+    help="Every line: quality, rows of each dataset, each conflict; the traceback of a defect.",
+)
 
 
-def roll_back(settings: Settings, edition: str) -> None:
-    """Make a kept edition current, after checking that it is intact."""
-    refuse_where_editions_are_followed(settings)
-    store = open_store(settings)
-    with store.exclusive("switch"):  # no publisher removes it meanwhile
-        if edition not in store.list_editions().editions:
-            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
-        if any(may_name_a_person(edition, capture) for capture in _person_captures(store)):
-            raise EditionError(
-                f"{edition} is withdrawn: somebody it may name was proven a natural person since"
-            )
-        withdrawn = _withdrawn(settings, store)
-        if edition in withdrawn:
-            raise EditionError(f"{edition} is withdrawn: {withdrawn[edition]}")
-        # Told by the list, too: the newer edition that withdrew it may be damaged or gone by now.
-        if edition in store.withdrawn() - {store.list_editions().current}:
-            raise EditionError(
-                f"{edition} is withdrawn by a later edition: it may name a natural person, or hold what "
-                "may not be redistributed; `sankofa publish` builds one that does not"
-            )
-        open_edition(store, edition, check_all=True).close()
-        # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
-        store.set_current_and_prune(
-            [name for name in store.list_editions().editions if name not in withdrawn], edition
-        )
-
-
-def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | None = None) -> str:
-    """The verifier key of this HOME. A change of keys is signed at once. Raises OperatorError."""
-    refuse_where_editions_are_followed(settings)
-    signers = signers_of(settings.home)
-    if not signers and not rotate:
-        raise OperatorError(f"there is no {KEY_FILE} in HOME yet: the first `sankofa publish` creates it")
-    if add is not None:
-        added = read_signers(add)
-        if not added:
-            raise OperatorError(f"{add}: no such file")
-        signers = tuple(dict.fromkeys((*signers, *added)))
-    if rotate or retire or add is not None:
-        store = open_store(settings)
-        if rotate and signers:
-            signers = (new_signer(signers[0].verifier.name), *signers)
-        elif rotate:  # it was lost: what it signed counts no more
-            if folder := settings.datastore_folder():
-                (folder / "editions" / NOTE).unlink(missing_ok=True)
-            signers = signers_to_sign(settings.home, signed_before=False)
-        write_signers(settings.home, signers[:1] if retire else signers)
-        with store.exclusive("switch"):
-            listed = store.list_editions()
-            if listed.current is not None:
-                store.set_current_and_prune(listed.editions, listed.current)
-    return signers[0].verifier.text
-
-
-def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
-    """Each kept edition, and what is wrong with it. Raises OperatorError where nothing is signed."""
-    with closing(open_store(settings)) as store:
-        try:
-            if store.publication() is None:
-                raise OperatorError("nothing is signed here yet: run `sankofa publish`")
-            listed = store.list_editions()
-        except StoreUnavailable as failure:
-            raise OperatorError(failure.cause) from failure
-        for edition in listed.editions:
-            try:
-                store.open(edition, check_all=True).close()
-            except EditionError as failure:
-                yield edition, str(failure).removeprefix(f"edition {edition}: ")
-            else:
-                yield edition, None
-        if listed.current not in listed.editions:
-            yield str(listed.current), "is current, and not there"
-
-
-def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:
-    """Editions with what may not be redistributed today or was withdrawn everywhere; each with why."""
-    sources = load_sources(settings.home)
-    permitted = {name for name, source in sources.items() if source.commercial_redistribution}
-    with open_ledger(settings) as ledger:
-        left_out = [omission.source for omission in left_out_of(ledger, sources)]
-        withdrawals = [described(withdrawal) for withdrawal in ledger.withdrawals()]
-    withdrawn = {}
-    for name in store.list_editions().editions:
-        with suppress(EditionError), closing(open_edition(store, name)) as edition:
-            refused = set(edition.manifest.get("sources", left_out)) - permitted
-            if may_hold(edition.manifest, refused):
-                named = ", ".join(sorted(refused))
-                withdrawn[name] = f"what it holds may not be redistributed today: {named}"
-            elif holds_withdrawn(name, edition.manifest, withdrawals):
-                withdrawn[name] = "it holds what was withdrawn everywhere"
-    return withdrawn
-
-
-def _person_captures(store: Datastore) -> Iterator[int]:
-    """For each readable edition, its last capture that proved somebody a natural person."""
-    for name in store.list_editions().editions:
-        with suppress(EditionError), closing(open_edition(store, name)) as edition:
-            yield edition.last_person_capture
-
-
-def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
-    """What changed between two kept editions, by dataset."""
-    store = open_store(settings)
-    kept = store.list_editions().editions
-    for edition in (before, after):
-        if edition not in kept:
-            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
-
-    async def compare() -> dict[str, Difference]:
-        old, new = open_edition(store, before), open_edition(store, after)
-        try:
-            return await diff(old, new, examples)
-        finally:
-            old.close()
-            new.close()
-            store.close()
-
-    return asyncio.run(compare())
-
-
-def has_ledger(settings: Settings) -> bool:
-    """Whether there is one, or a server that has it."""
-    folder = settings.datastore_folder()
-    return folder is None or (folder / "ledger.sqlite").is_file()
-
-
-@contextmanager
-def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
-    """The ledger of the settings; one begun by an older version is brought up to date.
-
-    Without `create` there must be one: OperatorError.
-    """
-    refuse_where_editions_are_followed(settings)
-    if not create and not has_ledger(settings):
-        raise OperatorError(f"there is no ledger in HOME ({settings.home})")
-    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ledger = Ledger(
-        open_store(settings), settings.gate_key(), now, notify=lambda line: click.echo(line, err=True)
-    )
+@click.command("publish")
+@click.option(
+    "--despite-floors", is_flag=True, help="Publish though a source misses a hard floor; the edition says so."
+)
+@_verbose
+def publish_command(despite_floors: bool, verbose: bool) -> None:
+    """Build and check the next edition, then switch to it."""
+    leave_cycles_to_the_end()
     try:
-        yield ledger
-    finally:
-        ledger.close()
+        manifest = publish_edition(environment.load(), despite_floors=despite_floors)
+    except BuildFailed as failure:
+        if verbose:
+            click.echo(failure.trace, err=True)
+        raise
+    print_published(manifest, verbose=verbose)
+
+
+def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
+    """At most ten lines, unless `verbose`."""
+    to_stderr = [f"left unresolved: {conflict}" for conflict in manifest["conflicts"]]
+    to_stderr += [
+        f"published despite its floor: {shortfall}" for shortfall in manifest.get("despite_floors", ())
+    ]
+    lines = [
+        f"left out {one['source']} ({one['why']}): captures {one['captures']}, rows {one['rows']}"
+        for one in manifest.get("left_out", ())
+    ]
+    lines += [
+        f"left out {one['rows']} figures of {one['source']} (capture {one['capture']}, {one['file']}): "
+        "their dates are out of range"
+        for one in manifest.get("impossible_dates", ())
+    ]
+    lines += [
+        f"without {one['files']} withdrawn files of {one['source']}: {one['reason']}"
+        for one in manifest.get("withdrawals", ())
+    ]
+    missed = [line for line in manifest["quality"] if line.rstrip().endswith(("FAIL", "UNMEASURED"))]
+    lines += manifest["quality"] if verbose else sorted(missed, key=lambda line: "FAIL" not in line)
+    for line in to_stderr if verbose else _first(to_stderr, _MOST_ON_STDERR):
+        click.echo(line, err=True)
+    for line in lines if verbose else _first(lines, _MOST_LINES):
+        click.echo(line)
+    if manifest.get("unchanged"):
+        click.echo(f"nothing changed since edition {manifest['edition']} was published")
+    rows = manifest["rows"]
+    shown = [f"{kind} {count}" for kind, count in rows.items() if verbose or not kind.startswith("signal-")]
+    click.echo(f"published edition {manifest['edition']}: {', '.join(shown)}")
+
+
+_MOST_ON_STDERR, _MOST_LINES = 3, 5
+
+
+def _first(lines: list[str], most: int) -> list[str]:
+    """So many lines, the last of which says how many more there are."""
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], f"and {len(lines) - most + 1} more (`sankofa publish --verbose` prints all)"]

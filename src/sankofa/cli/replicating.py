@@ -1,4 +1,4 @@
-"""What `sankofa push` and `sankofa follow` do, and the follower beside a server."""
+"""`sankofa push` and `sankofa follow`, and the follower beside a server."""
 
 from contextlib import AbstractContextManager, closing, suppress
 from datetime import timedelta
@@ -7,12 +7,17 @@ from urllib.parse import urlsplit
 
 import click
 
+from sankofa import settings
 from sankofa import settings as environment
-from sankofa.cli.clock import now
-from sankofa.cli.logs import configure
-from sankofa.cli.memory import keep_freed_memory, return_freed_memory
-from sankofa.cli.progress import progress_bar
-from sankofa.cli.stopping import end_soon_after_signals, stop_on_signals
+from sankofa.cli.output import progress_bar
+from sankofa.cli.process import (
+    configure,
+    end_soon_after_signals,
+    keep_freed_memory,
+    now,
+    return_freed_memory,
+    stop_on_signals,
+)
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
 from sankofa.engines.private_files import locked, make_private_folder
@@ -110,3 +115,42 @@ def follow_beside() -> None:
         suppress(OperatorError),
     ):  # another follows into this HOME: its state is read
         follow_editions(settings, once=False)
+
+
+@click.command("push")
+@click.argument("destination")
+@click.option(
+    "--keep-unused",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="MINUTES",
+    help="How long what no edition needs any more stays, for nodes that are pulling it.",
+)
+def push_command(destination: str, keep_unused: float) -> None:
+    """Send the editions that are kept to DESTINATION, for nodes to follow: a folder that a web server serves,
+    s3://bucket/path, gs:// or az://. Only what is missing there is sent."""
+    pushed = push_editions(settings.load(), destination, timedelta(minutes=keep_unused))
+    if pushed.replaced:
+        click.echo(f"replaced what was there: {pushed.replaced}", err=True)
+    if not pushed.changed and not pushed.files:
+        click.echo(f"nothing changed: edition {pushed.current} is there")
+        return
+    click.echo(
+        f"edition {pushed.current}: {pushed.files} files and {pushed.bytes} bytes sent, "
+        f"{pushed.editions} editions there, {pushed.removed} files removed"
+    )
+
+
+@click.command("follow")
+@click.option("--once", is_flag=True, help="Pull what is current now, and end.")
+def follow_command(once: bool) -> None:
+    """Follow the editions at SANKOFA_EDITIONS into HOME. `sankofa serve` does so by itself."""
+    current = settings.load()
+    configure(current)
+    state = follow_editions(current, once=once)
+    if once:
+        pulled = f"{state.pulled_files} files and {state.pulled_bytes} bytes pulled"
+        click.echo(f"edition {state.remote_edition}: {pulled}")
+        if state.refusal:
+            raise click.ClickException(state.refusal)

@@ -16,8 +16,8 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from sankofa.cli.connections import ConnectionLimits
-from sankofa.cli.findings import to_have_an_edition
-from sankofa.cli.stopping import STOP_SECONDS
+from sankofa.cli.output import to_have_an_edition
+from sankofa.cli.process import STOP_SECONDS
 from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit

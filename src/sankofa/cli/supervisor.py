@@ -31,7 +31,7 @@ from granian.server.mp import MPServer
 
 from sankofa.cli.application import Duty, application
 from sankofa.cli.connections import ConnectionLimits, shed_connections
-from sankofa.cli.stopping import STOP_SECONDS, SignalSafeEvent
+from sankofa.cli.process import STOP_SECONDS, SignalSafeEvent
 from sankofa.rest.app import Application
 
 _log = logging.getLogger("sankofa.serving")

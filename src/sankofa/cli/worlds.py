@@ -14,7 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from sankofa.cli.publishing import ingest_files, open_ledger, publish_edition
+import click
+
+from sankofa import settings as environment
+from sankofa.cli.ledger import ingest_files, open_ledger
+from sankofa.cli.publishing import print_published, publish_edition
 from sankofa.ledger.ingest import Summary
 from sankofa.model.errors import OperatorError
 from sankofa.replication.stores import open_store
@@ -119,3 +123,28 @@ def _ecb_rates(folder: Path) -> Path:
             writer.writeheader()
             writer.writerows(rows)
     return target
+
+
+_if_empty = click.option("--if-empty", is_flag=True, help="Do nothing where an edition is published already.")
+
+
+@click.command()
+@_if_empty
+def starter(if_empty: bool) -> None:
+    """Ingest the bundled starter world, real African data under open licences, and publish it."""
+    _print_world(STARTER, if_empty)
+
+
+@click.command()
+@_if_empty
+def sample(if_empty: bool) -> None:
+    """Ingest the bundled sample world, which is fictional, and publish it."""
+    _print_world(SAMPLE, if_empty)
+
+
+def _print_world(world: BundledWorld, if_empty: bool) -> None:
+    manifest, summaries = publish_world(environment.load(), world, if_empty=if_empty)
+    for summary in summaries:
+        click.echo(summary.line())
+    if manifest is not None:
+        print_published(manifest)

@@ -42,7 +42,7 @@ class RefusedNote(ObjectError):
 
 
 class Follower:
-    """One process at a time on one HOME: see `sankofa.cli.commands.following`."""
+    """One process at a time on one HOME: see `sankofa.cli.replicating`."""
 
     def __init__(
         self,

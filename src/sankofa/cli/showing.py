@@ -1,4 +1,4 @@
-"""Commands that show: a statement in the terminal, the pages in the browser."""
+"""`sankofa show` and `sankofa open`: a statement in the terminal, the pages in the browser."""
 
 import asyncio
 import sys
@@ -14,9 +14,8 @@ from rich.table import Table
 from sankofa import settings
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import grant
-from sankofa.cli.clock import now
-from sankofa.cli.findings import to_have_an_edition
-from sankofa.cli.listing import as_json, print_json
+from sankofa.cli.output import as_json, print_json, to_have_an_edition
+from sankofa.cli.process import now
 from sankofa.edition.read.edition import open_edition
 from sankofa.model.errors import OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS

@@ -1,22 +1,112 @@
-"""Commands on API keys."""
+"""`sankofa keys` and `sankofa domains`: the key store, opened for one command."""
 
 import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
 
 from sankofa import settings
+from sankofa.access.copying import read_records, write_records
 from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
 from sankofa.access.last_used import LastUsed
 from sankofa.access.quotas import Quotas
+from sankofa.access.sealing import SealedRecords
 from sankofa.access.tiers import TIERS
-from sankofa.cli.key_store import copy_records, with_keys, with_usage
-from sankofa.cli.listing import as_json, print_json, print_table
+from sankofa.cli.output import as_json, print_json, print_table
+from sankofa.cli.process import now
+from sankofa.engines.embedded_kv import EmptyKeyValue
+from sankofa.engines.factory import open_keyvalue
 from sankofa.model.days import parse_day
 from sankofa.model.errors import OperatorError, StoreUnavailable
+from sankofa.settings import Settings
+
+T = TypeVar("T")
+
+
+def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    """Run a command with the keys and the domains of the store as its first arguments."""
+    return _with_keys(command, create=True)
+
+
+def reading_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    """As `with_keys`, for a command that only reads: it creates nothing."""
+    return _with_keys(command, create=False)
+
+
+def _with_keys(command: Callable[..., Coroutine[Any, Any, T]], *, create: bool) -> Callable[..., T]:
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> T:
+        async def opened() -> T:
+            async with opened_keys(settings.load(), create=create) as (keys, domains, _):
+                return await command(keys, domains, *args, **kwargs)
+
+        return asyncio.run(opened())
+
+    return run
+
+
+def with_usage(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    """Run a command that only reads with keys, quotas and days of last use as its first arguments."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> T:
+        async def opened() -> T:
+            current = settings.load()
+            url = current.keyvalue_url(current.usagestore, "usage")
+            usage = open_keyvalue(url, "usage store", create=False)
+            try:
+                async with opened_keys(current, create=False) as (keys, _, _):
+                    return await command(keys, Quotas(usage, now), LastUsed(usage), *args, **kwargs)
+            finally:
+                await usage.close()
+
+        return asyncio.run(opened())
+
+    return run
+
+
+@asynccontextmanager
+async def opened_keys(
+    current: Settings, *, create: bool = True
+) -> AsyncIterator[tuple[Keys, Domains, SealedRecords]]:
+    """The keys and the domains of the key store that the settings name, and the records they are made of.
+
+    Without `create` a store that is not there is an empty one, and no secret is generated for it.
+    """
+    url = current.keyvalue_url(current.keystore, "keys")
+    store = open_keyvalue(url, "key store", create=create)
+    is_empty = isinstance(store, EmptyKeyValue)
+    try:
+        records = SealedRecords(store, (b"",) if is_empty else current.keys_secrets())
+        keys, domains = Keys(records, current, now), Domains(records, current, now)
+        if not is_empty:
+            await records.prepare()
+        yield keys, domains, records
+    finally:
+        await store.close()
+
+
+async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]]:
+    """Copy every record to another store, sealed with the secret in force there.
+
+    How many there are, how many the other store did not have as they are, and the reason for each that is
+    damaged and left out. Raises OperatorError where it is the same store.
+    """
+    target = replace(current, keystore=url)
+    if target.keystore == current.keystore:
+        raise OperatorError("--to: that is the store the keys are in already (SANKOFA_KEYSTORE)")
+    source = replace(current, keys_secret=current.keys_secret_of_home())
+    async with opened_keys(source) as (_, _, records), opened_keys(target) as (_, _, others):
+        copied, damaged = await read_records(records)
+        return len(copied), await write_records(others, copied), damaged
+
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
@@ -190,3 +280,55 @@ def _state(store: Keys, key: KeyRecord) -> str:
     if key.expires_at:
         return f"{'expired' if store.is_expired(key) else 'active until'} {key.expires_at}"
     return "active"
+
+
+@click.group()
+def domains() -> None:
+    """Answer professional customers on hosts of their own."""
+
+
+@domains.command("add")
+@click.argument("host")
+@click.option(
+    "--key", "key_id", required=True, metavar="ID", help="A key of the customer, professional tier."
+)
+@with_keys
+async def add(keys: Keys, store: Domains, host: str, key_id: str) -> None:
+    """Answer this key on HOST, with every link on that host; again with another key of the same customer."""
+    record = await store.add(host, await keys.find(key_id))
+    click.echo(f"{record.host}  keys {', '.join(record.keys)}")
+
+
+@domains.command("list")
+@as_json
+@reading_keys
+async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
+    """Each host, the keys answered there, and those of them that are revoked."""
+    revoked = {key.id for key in await keys.list() if key.revoked_at is not None}
+    records = await store.list()
+    if as_json:
+        rows = [
+            {
+                "host": record.host,
+                "keys": record.keys,
+                "revoked_keys": [key for key in record.keys if key in revoked],
+                "added_at": record.added_at,
+            }
+            for record in records
+        ]
+        print_json(rows)
+        return
+    lines = []
+    for record in records:
+        keys_text = ", ".join(f"{key} (revoked)" if key in revoked else key for key in record.keys)
+        lines.append((record.host, record.added_at, keys_text))
+    print_table(("host", "added", "keys"), lines)
+
+
+@domains.command("remove")
+@click.argument("host")
+@with_keys
+async def remove(keys: Keys, store: Domains, host: str) -> None:
+    """Answer HOST as any other host from now on."""
+    record = await store.remove(host)
+    click.echo(f"removed {record.host}")

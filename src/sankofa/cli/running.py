@@ -1,15 +1,24 @@
-"""`sankofa upgrade-check`: whether what older versions left in HOME can be used as it is."""
+"""Commands that run the service and check an installation."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from contextlib import closing
+from typing import NamedTuple
 
-from sankofa.cli.findings import Finding
+import click
+
+from sankofa import settings
+from sankofa.cli.doctor import examine, explain_settings_error
+from sankofa.cli.output import Finding, as_json, print_json
+from sankofa.cli.process import now
 from sankofa.edition.format.layout import LAYOUT
+from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger import seals
 from sankofa.ledger.transfer import table_names
-from sankofa.model.errors import EditionError
+from sankofa.model.errors import EditionError, SettingsError
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
@@ -83,3 +92,84 @@ def _keys(settings: Settings) -> Iterator[Finding]:
     else:
         message = "records of an older version have no seals"
         yield Finding("key store", "warning", message, "the next start seals them as they are; back up first")
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on."
+)
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Worker processes.")
+def serve(host: str, port: int, workers: int) -> None:
+    """Serve the current edition, and each newer one from the moment it is published."""
+    from sankofa.cli import serving  # `status` needs nothing of it
+
+    serving.serve(settings.load(), host, port, workers)
+
+
+class _Stores(NamedTuple):
+    datastore: Datastore
+    keystore: KeyValue
+    usagestore: KeyValue
+
+
+@click.command()
+def status() -> None:
+    """The dependency reads of /v1/status; exit code 1 when degraded. Creates nothing."""
+    from sankofa.operations.service import following, probe
+
+    current = settings.load()
+
+    def opened(url: str, name: str, component: str) -> KeyValue:
+        reserve = current.usage_reserve << 20 if name == "usage" else 0
+        return open_keyvalue(current.keyvalue_url(url, name), component, reserve=reserve, create=False)
+
+    async def look() -> dict[str, tuple[str | None, float]]:
+        stores = _Stores(
+            open_store(current),
+            opened(current.keystore, "keys", "key store"),
+            opened(current.usagestore, "usage", "usage store"),
+        )
+        try:
+            checks = await probe(stores)
+            if (followed := following(stores.datastore, now())) is not None:
+                checks["editions"] = (followed[1], 0.0)
+            return checks
+        finally:
+            await stores.keystore.close()
+            await stores.usagestore.close()
+            stores.datastore.close()
+
+    checks = asyncio.run(look())
+    for name, (failure, took) in checks.items():
+        click.echo(f"{name:<10}  {'ok' if failure is None else 'FAILED: ' + failure}  {took:.1f} ms")
+    if any(failure is not None for failure, _ in checks.values()):
+        sys.exit(1)
+
+
+@click.command()
+@as_json
+def doctor(as_json: bool) -> None:
+    """What is wrong here and what to do about it; exit code 1 when something must be mended."""
+    try:
+        findings = examine(settings.load())
+    except SettingsError as failure:
+        findings = [explain_settings_error(failure)]
+    _report(findings, as_json)
+
+
+@click.command("upgrade-check")
+@as_json
+def upgrade_check(as_json: bool) -> None:
+    """Whether this version can use what is in HOME as it is, and the command to run where it cannot."""
+    _report(check_layouts(settings.load()), as_json)
+
+
+def _report(findings: list[Finding], as_json: bool) -> None:
+    if as_json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        for finding in findings:
+            click.echo(finding.line())
+    if any(finding.status == "error" for finding in findings):
+        sys.exit(1)

@@ -1,6 +1,7 @@
-"""What the commands on the vault do: verify it, and rebuild the ledger from it."""
+"""`sankofa vault`: verify what was fetched or ingested, and rebuild the ledger from it."""
 
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -9,10 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import click
+
+from sankofa import settings
 from sankofa.cli.backup import has_vault
-from sankofa.cli.clock import now
-from sankofa.cli.progress import progress_bar
-from sankofa.cli.publishing import open_ledger
+from sankofa.cli.ledger import open_ledger
+from sankofa.cli.output import progress_bar
+from sankofa.cli.process import now
 from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.replaying import Replayed, replay
 from sankofa.ledger.store import Ledger
@@ -112,3 +116,47 @@ def _differences(ledger: Ledger, rebuilt: Ledger, replayed: Replayed) -> list[st
     if len(differences) > _NAMED_AT_MOST:
         differences[_NAMED_AT_MOST:] = [f"and {len(differences) - _NAMED_AT_MOST} more"]
     return differences
+
+
+@click.group()
+def vault() -> None:
+    """Look after the files that were fetched or ingested."""
+
+
+@vault.command()
+def verify() -> None:
+    """Read every byte that is kept; exit code 1 where one is not what came in, naming its file."""
+    verified = verify_vault(settings.load())
+    for fault in verified.faults:
+        click.echo(f"damaged: {fault}", err=True)
+    notes = [f"events {verified.events}, files {verified.objects}, bytes {verified.size}"]
+    if verified.hash_only:
+        notes.append(f"of {verified.hash_only} only the hash is kept")
+    if verified.unreadable:
+        notes.append(f"{verified.unreadable} encrypted and compared as stored, for want of SANKOFA_VAULT_KEY")
+    result = f"damaged {len(verified.faults)}" if verified.faults else "all as they came"
+    click.echo(f"{', '.join(notes)}: {result}")
+    if verified.faults:
+        sys.exit(1)
+
+
+@vault.command("replay")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Make a new HOME there, on files; without it an empty ledger of HOME is filled.",
+)
+def replay_command(into: Path | None) -> None:
+    """Rebuild the ledger from the vault alone.
+
+    Where HOME has a ledger already, it is rebuilt on the side and compared: exit code 1 where they differ.
+    """
+    outcome = replay_vault(settings.load(), into)
+    for source, files in outcome.replayed.missing.items():
+        click.echo(f"not rebuilt: {source}: {files} files whose bytes are not in the vault")
+    for failure in (*outcome.replayed.failures, *outcome.differences):
+        click.echo(f"Error: {failure}", err=True)
+    click.echo(f"captures {outcome.replayed.captures}: {outcome.result}")
+    if outcome.replayed.failures or outcome.differences:
+        sys.exit(1)

@@ -1,9 +1,12 @@
-"""Commands that print the configuration: sources, settings."""
+"""Commands that print the configuration: sources, settings and the OpenAPI description."""
+
+import json
 
 import click
 
 from sankofa import settings
-from sankofa.cli.listing import as_json, print_json, print_table
+from sankofa.cli.output import as_json, print_json, print_table
+from sankofa.rest.openapi import describe
 from sankofa.sources.registry import load_sources
 
 
@@ -29,3 +32,9 @@ def show_settings() -> None:
     """Each setting with its value, where that came from and what it means; secrets masked."""
     for variable, value, origin, explanation in settings.explain():
         click.echo(f"{variable}={value}  ({origin})\n    {explanation}")
+
+
+@click.command("openapi")
+def print_description() -> None:
+    """Print the OpenAPI description, as served at /openapi.json."""
+    click.echo(json.dumps(describe(settings.load()), indent=2, ensure_ascii=False))

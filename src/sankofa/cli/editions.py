@@ -1,0 +1,233 @@
+"""`sankofa editions`: list, compare, verify and sign editions, and go back to an earlier one."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from sankofa import settings as environment
+from sankofa.cli.ledger import open_ledger
+from sankofa.cli.output import as_json, print_json, print_table
+from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
+from sankofa.edition.read.diff import COUNTED, Difference, diff
+from sankofa.edition.read.edition import open_edition
+from sankofa.edition.write.context import described, left_out_of
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.publication import (
+    KEY_FILE,
+    NOTE,
+    read_signers,
+    signers_of,
+    signers_to_sign,
+    write_signers,
+)
+from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
+from sankofa.model.signed_notes import new_signer
+from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
+from sankofa.settings import Settings
+from sankofa.sources.registry import load_sources
+
+
+def roll_back(settings: Settings, edition: str) -> None:
+    """Make a kept edition current, after checking that it is intact."""
+    refuse_where_editions_are_followed(settings)
+    store = open_store(settings)
+    with store.exclusive("switch"):  # no publisher removes it meanwhile
+        if edition not in store.list_editions().editions:
+            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+        if any(may_name_a_person(edition, capture) for capture in _person_captures(store)):
+            raise EditionError(
+                f"{edition} is withdrawn: somebody it may name was proven a natural person since"
+            )
+        withdrawn = _withdrawn(settings, store)
+        if edition in withdrawn:
+            raise EditionError(f"{edition} is withdrawn: {withdrawn[edition]}")
+        # Told by the list, too: the newer edition that withdrew it may be damaged or gone by now.
+        if edition in store.withdrawn() - {store.list_editions().current}:
+            raise EditionError(
+                f"{edition} is withdrawn by a later edition: it may name a natural person, or hold what "
+                "may not be redistributed; `sankofa publish` builds one that does not"
+            )
+        open_edition(store, edition, check_all=True).close()
+        # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
+        store.set_current_and_prune(
+            [name for name in store.list_editions().editions if name not in withdrawn], edition
+        )
+
+
+def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | None = None) -> str:
+    """The verifier key of this HOME. A change of keys is signed at once. Raises OperatorError."""
+    refuse_where_editions_are_followed(settings)
+    signers = signers_of(settings.home)
+    if not signers and not rotate:
+        raise OperatorError(f"there is no {KEY_FILE} in HOME yet: the first `sankofa publish` creates it")
+    if add is not None:
+        added = read_signers(add)
+        if not added:
+            raise OperatorError(f"{add}: no such file")
+        signers = tuple(dict.fromkeys((*signers, *added)))
+    if rotate or retire or add is not None:
+        store = open_store(settings)
+        if rotate and signers:
+            signers = (new_signer(signers[0].verifier.name), *signers)
+        elif rotate:  # it was lost: what it signed counts no more
+            if folder := settings.datastore_folder():
+                (folder / "editions" / NOTE).unlink(missing_ok=True)
+            signers = signers_to_sign(settings.home, signed_before=False)
+        write_signers(settings.home, signers[:1] if retire else signers)
+        with store.exclusive("switch"):
+            listed = store.list_editions()
+            if listed.current is not None:
+                store.set_current_and_prune(listed.editions, listed.current)
+    return signers[0].verifier.text
+
+
+def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
+    """Each kept edition, and what is wrong with it. Raises OperatorError where nothing is signed."""
+    with closing(open_store(settings)) as store:
+        try:
+            if store.publication() is None:
+                raise OperatorError("nothing is signed here yet: run `sankofa publish`")
+            listed = store.list_editions()
+        except StoreUnavailable as failure:
+            raise OperatorError(failure.cause) from failure
+        for edition in listed.editions:
+            try:
+                store.open(edition, check_all=True).close()
+            except EditionError as failure:
+                yield edition, str(failure).removeprefix(f"edition {edition}: ")
+            else:
+                yield edition, None
+        if listed.current not in listed.editions:
+            yield str(listed.current), "is current, and not there"
+
+
+def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:
+    """Editions with what may not be redistributed today or was withdrawn everywhere; each with why."""
+    sources = load_sources(settings.home)
+    permitted = {name for name, source in sources.items() if source.commercial_redistribution}
+    with open_ledger(settings) as ledger:
+        left_out = [omission.source for omission in left_out_of(ledger, sources)]
+        withdrawals = [described(withdrawal) for withdrawal in ledger.withdrawals()]
+    withdrawn = {}
+    for name in store.list_editions().editions:
+        with suppress(EditionError), closing(open_edition(store, name)) as edition:
+            refused = set(edition.manifest.get("sources", left_out)) - permitted
+            if may_hold(edition.manifest, refused):
+                named = ", ".join(sorted(refused))
+                withdrawn[name] = f"what it holds may not be redistributed today: {named}"
+            elif holds_withdrawn(name, edition.manifest, withdrawals):
+                withdrawn[name] = "it holds what was withdrawn everywhere"
+    return withdrawn
+
+
+def _person_captures(store: Datastore) -> Iterator[int]:
+    """For each readable edition, its last capture that proved somebody a natural person."""
+    for name in store.list_editions().editions:
+        with suppress(EditionError), closing(open_edition(store, name)) as edition:
+            yield edition.last_person_capture
+
+
+def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
+    """What changed between two kept editions, by dataset."""
+    store = open_store(settings)
+    kept = store.list_editions().editions
+    for edition in (before, after):
+        if edition not in kept:
+            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+
+    async def compare() -> dict[str, Difference]:
+        old, new = open_edition(store, before), open_edition(store, after)
+        try:
+            return await diff(old, new, examples)
+        finally:
+            old.close()
+            new.close()
+            store.close()
+
+    return asyncio.run(compare())
+
+
+@click.group(invoke_without_command=True)
+@as_json
+@click.pass_context
+def editions(context: click.Context, as_json: bool) -> None:
+    """What is published. One that is withdrawn is answered with 410: it holds what may no longer be shown."""
+    if context.invoked_subcommand is not None:
+        return
+    store = open_store(environment.load())
+    listed = store.list_editions()
+    withdrawn = store.withdrawn() - {listed.current}
+    if as_json:
+        states = [(name, name == listed.current, name in withdrawn) for name in listed.editions]
+        print_json([dict(zip(("edition", "current", "withdrawn"), state, strict=True)) for state in states])
+        return
+    lines = []
+    for name in listed.editions:
+        captured = datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        state = "current" if name == listed.current else "withdrawn" if name in withdrawn else ""
+        lines.append((name, f"{captured:%Y-%m-%d %H:%M}", state))
+    print_table(("edition", "last capture (UTC)", "state"), lines)
+
+
+@editions.command()
+@click.argument("edition", metavar="ID")
+def rollback(edition: str) -> None:
+    """Go back to a kept edition."""
+    roll_back(environment.load(), edition)
+    click.echo(f"current edition is now {edition}")
+
+
+@editions.command("key")
+@click.option("--rotate", is_flag=True, help="Create a new key; it signs from now on, beside the old one.")
+@click.option("--retire", is_flag=True, help="Stop signing with every key but the newest.")
+@click.option(
+    "--add",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Sign with the keys of FILE too: the edition-key of another publisher.",
+)
+def key(rotate: bool, retire: bool, add: Path | None) -> None:
+    """Print the verifier key of this HOME (C2SP, Ed25519), for SANKOFA_TRUSTED_KEYS of the nodes."""
+    click.echo(edition_key(environment.load(), rotate=rotate, retire=retire, add=add))
+
+
+@editions.command("verify")
+def verify() -> None:
+    """Compare every kept edition with what a trusted key signed: the note, the manifests, and all files."""
+    broken = 0
+    for edition, complaint in verify_editions(environment.load()):
+        click.echo(f"{edition}  {complaint or 'signed and whole'}")
+        broken += complaint is not None
+    if broken:
+        raise click.ClickException(
+            f"{broken} of them must not be served: `sankofa publish` builds them again"
+        )
+
+
+@editions.command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option(
+    "--examples", default=5, show_default=True, type=click.IntRange(0), help="Keys to show of each dataset."
+)
+def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None:
+    """What changed from edition A to edition B: rows added, changed, removed (withheld now, or no longer
+    served), and of those added or changed the restated: figures that a later vintage replaced."""
+    differences = difference(environment.load(), before, after, examples)
+    if as_json:
+        document = {"before": before, "after": after, "datasets": differences}
+        click.echo(msgspec.json.encode(document).decode())
+        return
+    for dataset, changed in differences.items():
+        counts = ", ".join(f"{name} {getattr(changed, name)}" for name in COUNTED)
+        click.echo(f"{dataset}: {counts}")
+        for example in changed.examples:
+            click.echo(f"  {example['change']:<8}  {' | '.join(example['key'])}")
+    if not differences:
+        click.echo("no row differs")

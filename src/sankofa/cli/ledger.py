@@ -1,0 +1,269 @@
+"""Commands on the ledger: ingest, withdraw, verify and list what was captured."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from sankofa import settings as environment
+from sankofa.cli.output import as_json, print_json, print_table, progress_bar
+from sankofa.cli.process import now
+from sankofa.edition.write.publish import without_cycle_collection
+from sankofa.ledger.clock import refuse_doubtful_clock
+from sankofa.ledger.ingest import Summary, files_under, ingest
+from sankofa.ledger.reader import CaptureInfo
+from sankofa.ledger.replaying import VaultFiles
+from sankofa.ledger.store import Ledger
+from sankofa.ledger.withdrawing import Withdrawn, withdraw
+from sankofa.model.days import instant
+from sankofa.model.errors import OperatorError
+from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
+from sankofa.settings import Settings
+from sankofa.sources.base import Limits
+from sankofa.sources.registry import find_source, load_sources
+from sankofa.vault.journal import Withdrew
+from sankofa.vault.store import Vault
+
+
+def ingest_files(
+    settings: Settings,
+    source_id: str,
+    paths: Iterable[Path],
+    *,
+    clock_is_right: bool = False,
+    dry_run: bool = False,
+) -> Summary:
+    """Read files of a source into the ledger, with a progress bar on a terminal.
+
+    With `dry_run` nothing is written: where there is no ledger yet, one is made in a folder for the moment.
+    """
+    source = find_source(settings.home, source_id)
+    source.refuse_unless_redistributable()
+    paths = list(paths)
+    files = files_under(paths)
+    in_home = list(settings.home.glob("*"))  # before this command itself changes any
+    witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
+    with (
+        _ledger_to_try(settings) if dry_run else open_ledger(settings) as ledger,
+        progress_bar(source_id, len(files)) as progress,
+        without_cycle_collection(),
+    ):
+        if not clock_is_right:
+            refuse_doubtful_clock(now(), ledger.newest_capture(), witnesses)
+        return ingest(
+            ledger,
+            source,
+            files,
+            rejects_folder=settings.home / "rejects",
+            clock=now,
+            started=lambda p: progress(p.name),
+            limits=Limits.of(settings),
+            folders=[path for path in paths if path.is_dir()],
+            vault=None if dry_run else open_vault(settings),
+            dry_run=dry_run,
+        )
+
+
+@contextmanager
+def _ledger_to_try(settings: Settings) -> Iterator[Ledger]:
+    """The ledger, or an empty one elsewhere where HOME has none: what is only tried leaves nothing there."""
+    if has_ledger(settings):
+        with open_ledger(settings) as ledger:
+            yield ledger
+        return
+    with (
+        TemporaryDirectory(prefix="sankofa-try-") as folder,
+        open_ledger(replace(settings, home=Path(folder))) as ledger,
+    ):
+        yield ledger
+
+
+def open_vault(settings: Settings) -> Vault | None:
+    """None where the operator wants none. What was kept beyond its time is removed."""
+    if settings.vault == "off":
+        return None
+    vault = Vault.of(settings)
+    vault.drop_expired(now())
+    return vault
+
+
+def withdraw_files(
+    settings: Settings, source_id: str, *, capture: int, file_name: str, everywhere: bool, reason: str
+) -> Withdrawn:
+    """Append a tombstone: the next edition is built as if that had never been ingested."""
+    vault = open_vault(settings)
+    source = load_sources(settings.home).get(source_id)
+    at = now()
+
+    def journalled(number: int) -> None:
+        if vault is not None:
+            vault.tell_withdrawal(
+                Withdrew(instant(at), source_id, number, reason.strip(), capture, file_name, everywhere)
+            )
+
+    with open_ledger(settings) as ledger, without_cycle_collection():
+        again = None
+        if vault is not None and source is not None:
+            again = VaultFiles(vault, source, Limits.of(settings))
+        return withdraw(
+            ledger,
+            source_id,
+            capture=capture,
+            file_name=file_name,
+            everywhere=everywhere,
+            reason=reason,
+            now=at,
+            reads_again=again,
+            appended=journalled,
+        )
+
+
+def has_ledger(settings: Settings) -> bool:
+    """Whether there is one, or a server that has it."""
+    folder = settings.datastore_folder()
+    return folder is None or (folder / "ledger.sqlite").is_file()
+
+
+@contextmanager
+def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
+    """The ledger of the settings; one begun by an older version is brought up to date.
+
+    Without `create` there must be one: OperatorError.
+    """
+    refuse_where_editions_are_followed(settings)
+    if not create and not has_ledger(settings):
+        raise OperatorError(f"there is no ledger in HOME ({settings.home})")
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ledger = Ledger(
+        open_store(settings), settings.gate_key(), now, notify=lambda line: click.echo(line, err=True)
+    )
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+@click.command("ingest")
+@click.argument("source")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Exit non-zero when a row was rejected.")
+@click.option(
+    "--clock-is-right", is_flag=True, help="Believe the clock though it is far from the newest capture."
+)
+@click.option("--dry-run", is_flag=True, help="Read, check and count everything, and keep nothing.")
+def ingest_command(
+    source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: bool, dry_run: bool
+) -> None:
+    """Read files (plain, .gz, .zip, or folders of them) of a registered SOURCE into the ledger.
+
+    Exits with 1 where a file is of another format, or not one of its rows was accepted.
+    """
+    summary = ingest_files(environment.load(), source, paths, clock_is_right=clock_is_right, dry_run=dry_run)
+    for reason in summary.reasons:
+        click.echo(f"rejected: {reason}", err=True)
+    for warning in summary.first_warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    if summary.warnings:
+        click.echo(f"{source}: warnings {summary.warnings}", err=True)
+    empty = [f"{name}: it has no rows" for name in summary.empty]
+    for failure in (*summary.failures, *empty):
+        click.echo(f"Error: {failure}", err=True)
+    for note in summary.notes:
+        click.echo(note)
+    click.echo(f"{summary.line()}{'; nothing was kept (--dry-run)' if dry_run else ''}")
+    if summary.failures or empty or (strict and summary.counts.rejected):
+        sys.exit(1)
+
+
+@click.command("withdraw")
+@click.argument("source")
+@click.argument("file", required=False)
+@click.option("--capture", type=click.IntRange(1), metavar="ID", help="One capture, by its number.")
+@click.option("--file", "file_name", metavar="NAME", help="The file of this name; the same as FILE.")
+@click.option("--everywhere", is_flag=True, help="Withdraw the kept editions that hold it, too.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; the edition's manifest says it.")
+def withdraw_command(
+    source: str, file: str | None, capture: int | None, file_name: str | None, everywhere: bool, reason: str
+) -> None:
+    """Build the next edition as if a SOURCE, or one FILE or capture of it, had never been ingested.
+
+    Rows that another file of the source also gives stay where one FILE is withdrawn; they are that file's.
+    """
+    if sum(given is not None for given in (file, capture, file_name)) > 1:
+        raise click.UsageError("FILE, --capture and --file exclude each other")
+    withdrawn = withdraw_files(
+        environment.load(), source, capture=capture or 0, file_name=file or file_name or "",
+        everywhere=everywhere, reason=reason,
+    )  # fmt: skip
+    for one in withdrawn.files:
+        click.echo(f"withdrawn {source} capture {one.capture_id}: {one.file_name}")
+    for name in withdrawn.not_read_again:
+        click.echo(
+            f"{name}: came later and its bytes are not in the vault; rows that it repeated of the withdrawn "
+            "file are missing until it is ingested again",
+            err=True,
+        )
+    kept = "; kept editions that hold it are withdrawn with that" if everywhere else ""
+    click.echo(
+        f"{source}: withdrawn {len(withdrawn.files)}, still valid {withdrawn.valid}; "
+        f"`sankofa publish` builds the edition without it{kept}"
+    )
+
+
+@click.group("ledger")
+def ledger_commands() -> None:
+    """Look after the record of what was ingested."""
+
+
+@ledger_commands.command()
+def verify() -> None:
+    """Check that every row is as it was appended; exit code 1 where one is not, naming its capture."""
+    with open_ledger(environment.load(), create=False) as opened:
+        checked = opened.verify()
+    click.echo(f"captures {checked.captures}, rows {checked.rows}: all as they were appended")
+
+
+@ledger_commands.command()
+@click.argument("source", required=False)
+@as_json
+def captures(source: str | None, as_json: bool) -> None:
+    """The files that are not withdrawn, of one SOURCE or of all: number, source, instant, file, SHA-256."""
+    current = environment.load()
+    captured: dict[int, CaptureInfo] = {}
+    unchanged: dict[int, CaptureInfo] = {}
+    if has_ledger(current):
+        with open_ledger(current, create=False) as opened:
+            valid = opened.without(())
+            captured, unchanged = valid.captures(), valid.unchanged_files()
+    every = sorted((captured | unchanged).items())
+    listed = {number: capture for number, capture in every if source in (None, capture.source_id)}
+    if as_json:
+        print_json(
+            [
+                {
+                    "capture": number,
+                    "source": capture.source_id,
+                    "observed_at": capture.observed_at,
+                    "file": capture.file_name,
+                    "sha256": capture.content_sha256,
+                    "unchanged": number in unchanged,
+                }
+                for number, capture in listed.items()
+            ]
+        )
+        return
+    lines = [
+        (
+            str(number),
+            capture.source_id,
+            capture.observed_at,
+            capture.file_name,
+            "unchanged" if number in unchanged else "",
+        )
+        for number, capture in listed.items()
+    ]
+    print_table(("capture", "source", "observed_at", "file", ""), lines)

@@ -1,0 +1,97 @@
+"""What commands print: tables, JSON, progress bars, findings and advice."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal, NamedTuple, Protocol
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from sankofa.settings import Settings
+
+as_json = click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+def print_json(rows: object) -> None:
+    """Print an array, indented, for people and programs alike."""
+    click.echo(msgspec.json.format(_encode(rows), indent=2).decode())
+
+
+def print_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """A table with headings; bold and folded to the width on a terminal, one line for each row elsewhere."""
+    if sys.stdout.isatty():
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in headings:
+            table.add_column(heading, overflow="fold")
+        for line in lines:
+            table.add_row(*(cell.replace("[", "\\[") for cell in line))
+        Console().print(table)
+        return
+    widths = [max(len(line[n]) for line in (headings, *lines)) for n in range(len(headings))]
+    for line in (headings, *lines):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+class Advance(Protocol):
+    """Called with what is at hand, and how many of it are done; one where it is not said."""
+
+    def __call__(self, name: str, number: int = 1, /) -> None: ...
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None) -> Iterator[Advance]:
+    """A bar on a terminal, with counts, the time taken and the time left; nothing anywhere else."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda name, number=1: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=total)
+
+        def advance(name: str, number: int = 1, /) -> None:
+            progress.update(task, description=f"{title}: {name}", advance=number)
+
+        yield advance
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. An `error` must be mended; a `warning` should be known."""
+
+    check: str
+    status: Literal["ok", "warning", "error"]
+    message: str
+    remedy: str = ""
+
+    def line(self) -> str:
+        advice = f"; {self.remedy}" if self.remedy else ""
+        status = self.status if self.status == "ok" else self.status.upper()
+        return f"{status:<8} {self.check:<12} {self.message}{advice}"
+
+
+def to_have_an_edition(settings: Settings) -> str:
+    """What to do where no edition is published."""
+    if settings.editions:
+        return "see `following` in `sankofa doctor`"
+    if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():
+        return "try: sankofa starter"
+    return "run: sankofa publish"
