@@ -25,7 +25,7 @@ from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import SCHEMA, Ledger
-from sankofa.model.metric_states import State
+from sankofa.model.rows import State
 from sankofa.sources.registry import load_sources
 
 SHARED = ROOT.parent / "shared"

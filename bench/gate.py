@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sankofa.model.folding import composed
+from sankofa.model.text import composed
 from sankofa.model.ocds.fields import free_fields
 from sankofa.model.ocds.redaction import Secrets
 from sankofa.model.organisations import org_evidence

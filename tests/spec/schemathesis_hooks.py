@@ -10,9 +10,9 @@ import schemathesis
 
 from sankofa.edition.format.keys import searched_words
 from sankofa.model.countries import country
-from sankofa.model.day_patterns import real_days
-from sankofa.model.exchanges import exchange
-from sankofa.model.names import code_words
+from sankofa.model.days import real_days
+from sankofa.model.identifiers import exchange
+from sankofa.model.text import code_words
 from sankofa.operations.paging import filters_digest
 
 EDITIONS = ("edition", "since")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sankofa.model import registers
+from sankofa.model import identifiers
 from sankofa.model.ocds.redaction import _number
 from sankofa.model.ocds.telephones import _plans
-from sankofa.model.organisations.names import _spelling
+from sankofa.model.organisations.tables import spelling
 from sankofa.operations.keywords import whole_match
 from sankofa.sources import alfred
 from sankofa.web.view import _pattern
@@ -26,12 +26,12 @@ def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
             _plans().national,
             _plans().word_before,
         ],
-        ("model/organisations/names.py", "_spelling"): [_spelling(("pty", "ltd")), _spelling(("s.a.",))],
-        ("model/organisations/reading.py", "parts"): [re.compile(r"(?<!\w)a/s(?!\w)")],
+        ("model/organisations/tables.py", "spelling"): [spelling(("pty", "ltd")), spelling(("s.a.",))],
+        ("model/organisations/tables.py", "parts"): [re.compile(r"(?<!\w)a/s(?!\w)")],
         ("model/organisations/tables.py", "registers"): [],  # called with no argument: held like any other
-        ("model/registers.py", "_compiled"): [
+        ("model/identifiers.py", "_compiled"): [
             pattern
-            for register in registers._registers().values()
+            for register in identifiers._registers().values()
             for rules in (register.numbers, *register.under.values())
             for pattern, _ in rules
         ],

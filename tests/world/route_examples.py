@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sankofa.derive.metrics.route_steps import items_asked
-from sankofa.model.routes import Route, table
+from sankofa.model.line_items import Route, table
 
 FILE = Path(__file__).with_name("route_examples.csv")
 COLUMNS = ("item", "route", "confirm", "issuer", "period_end", "document", "value")

@@ -26,8 +26,8 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.reader import FactColumns, FactReader
 from sankofa.model.days import ordinal
 from sankofa.model.identifiers import cik, service_id
-from sankofa.model.metric_states import State
-from sankofa.model.routes import table
+from sankofa.model.line_items import table
+from sankofa.model.rows import State
 from tests.real_inputs import companyfacts_of, statements_of
 from tests.torture import ALL_ROUNDS, FULL
 from tests.world.desk import Desk

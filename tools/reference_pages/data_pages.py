@@ -13,7 +13,7 @@ from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import columns_of, common_rules
 from sankofa.edition.write.tables import Table, tables
-from sankofa.model import routes
+from sankofa.model import line_items
 from sankofa.model.provenance import LICENSE_CLASSES, SKUS
 from sankofa.operations.schemas import row_schema
 from sankofa.sources.base import adapters
@@ -73,7 +73,7 @@ def _type_name(kind: Any) -> str:
 
 
 def line_items_page() -> str:
-    told = routes.table()
+    told = line_items.table()
     parts = [
         "A concept is served under the one line item it is exact for. Every other concept is served under"
         " its own name in snake_case, with its taxonomy before it where it would read as one of these items.",
@@ -126,14 +126,18 @@ def line_items_page() -> str:
         kinds: dict[str, list[str]] = {}
         for concept, (sign, kind) in one.members.items():
             kinds.setdefault(kind or "other", []).append(code(concept if sign > 0 else f"-{concept}"))
-        totals = " or ".join(code(routes.written(total)) for total in one.totals)
+        totals = " or ".join(code(line_items.written(total)) for total in one.totals)
         members = [(kind, " ".join(concepts)) for kind, concepts in kinds.items()]
         parts += [f"### {name}", f"Total: {totals}.", table(("kind", "members"), members)]
     parts += ["## Equations", "One of them has to hold for a route that names the table; `$` is its value."]
     for name, equations in told.confirmations.items():
-        parts += [f"### {name} (equations)", "<br>".join(code(routes.written(e) + " = 0") for e in equations)]
+        parts += [
+            f"### {name} (equations)",
+            "<br>".join(code(line_items.written(e) + " = 0") for e in equations),
+        ]
     wholes = [
-        (code(item), "<br>".join(code(routes.written(s)) for s in sums)) for item, sums in told.parts.items()
+        (code(item), "<br>".join(code(line_items.written(s)) for s in sums))
+        for item, sums in told.parts.items()
     ]
     parts += [
         "## Parts",
@@ -155,8 +159,8 @@ def line_items_page() -> str:
     identities = [
         (
             i.name,
-            code(routes.written(i.items)),
-            " ".join(code(routes.written([term])) for term in i.optional),
+            code(line_items.written(i.items)),
+            " ".join(code(line_items.written([term])) for term in i.optional),
             ", ".join(i.doubted),
             ", ".join(i.refused),
         )

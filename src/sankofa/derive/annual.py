@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.ledger.reader import LedgerReader
-from sankofa.model.units import read_unit, unit_of_indicator
+from sankofa.model.figures import read_unit, unit_of_indicator
 
 
 class Indicator(NamedTuple):

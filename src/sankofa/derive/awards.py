@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.derive.tenders import Resolved, Tender
-from sankofa.model.folding import fold_in_place
-from sankofa.model.text import one_line
+from sankofa.model.text import fold_in_place, one_line
 
 _NOT_AWARDED: Final = ("cancelled", "unsuccessful")
 

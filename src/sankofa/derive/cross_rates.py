@@ -10,7 +10,7 @@ from decimal import Context, Decimal
 from typing import Final
 
 from sankofa.derive.rounding import SIGNIFICANT_DIGITS, quotient
-from sankofa.model.cross_rates import DERIVED, METHODOLOGY, CrossRateInput, CrossRateRow
+from sankofa.model.catalogue_rows import DERIVED, METHODOLOGY, CrossRateInput, CrossRateRow
 from sankofa.model.provenance import strictest
 
 FAMILY: Final = "fx"

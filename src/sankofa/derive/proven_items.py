@@ -12,8 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from sankofa.ledger.reports import Identity, Reports
-from sankofa.model.line_items import line_item
-from sankofa.model.routes import NOTHING, SELF, Route, table
+from sankofa.model.line_items import NOTHING, SELF, Route, line_item, table
 
 
 class _Candidates(NamedTuple):

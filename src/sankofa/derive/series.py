@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from sankofa.ledger.reader import LedgerReader
 from sankofa.model.days import ordinal
+from sankofa.model.figures import read_unit
 from sankofa.model.observations import FREQUENCIES, SeriesInfo
-from sankofa.model.units import read_unit
 
 
 class Series(NamedTuple):

@@ -16,8 +16,7 @@ from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.period_views import History, PeriodView, ReportedFigure
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.line_items import LINE_ITEMS, line_item
-from sankofa.model.routes import table
+from sankofa.model.line_items import LINE_ITEMS, line_item, table
 from sankofa.model.vintages import Vintage, vintages
 
 _EVERY_DAY = range(FOREVER)

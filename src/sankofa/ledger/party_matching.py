@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from sankofa.ledger.entities import Entity
-from sankofa.model.folding import search_form
 from sankofa.model.identifiers import make_identifier
 from sankofa.model.organisations import LEI_SCHEMES, in_companies_register
+from sankofa.model.text import search_form
 
 Key = TypeVar("Key")
 

@@ -2,6 +2,8 @@
 
 import re
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from sankofa.model.limits import limit
 
@@ -49,3 +51,111 @@ def figure_in(field: str, text: str) -> str:
         return exact(text) if text else ""
     except ValueError as failure:
         raise ValueError(f"{field}: {failure}") from None
+
+
+_GROUP = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*\Z")
+"""The parentheses at the end of a text, with one level inside them."""
+_UNIT = re.compile(
+    r"[%$€£=]|\b(?:per|percent|percentage|index|ratio|score|rank|scale|number|count|units?|currency"
+    r"|LCU|SDRs?|[A-Z]{3} per [A-Z]{3}|U\.?S\.? dollars?|dollars?|euros?|rand"
+    r"|years?|months?|weeks?|days?|hours?|minutes?|people|persons?|births|deaths|women|men|children"
+    r"|thousands?|millions?|billions?|trillions?"
+    r"|metric|tons?|tonnes?|kilotons?|kt|mt|kg|kilograms?|grams?|pounds?|bbl|barrels?|ounces?|oz"
+    r"|km|kilometers?|meters?|metres?|mm|millimeters?|hectares?|ha|acres?|cubic|sq|liters?|litres?"
+    r"|[kMG]?Wh?|watts?|joules?|TJ|BTU|mmbtu|degrees?|celsius|TEU|CO2)\b",
+    re.IGNORECASE,
+)
+_REMARK = re.compile(
+    r"(?:as|based on|excludes?|excluding|includes?|including|incl|excl|of which|from|according to|using)\b"
+    r"|.*\b(?:estimates?|methodology|seasonally adjusted|unadjusted|not adjusted)\Z"
+    r"|(?:annual |monthly |period )?average(?: of (?:the )?period)?\Z"
+    r"|end[- ]of[- ](?:the )?(?:period|month|year)\Z"
+    r"|(?:constant|current) prices\Z|provisional\Z|preliminary\Z|modeled\Z|modelled\Z",
+    re.IGNORECASE,
+)
+_COUNTS_PEOPLE = re.compile(
+    r"(?:(?:urban|rural|refugee) population|population|labou?r force|(?:international )?migrant stock"
+    r"|net migration|armed forces personnel)\b(?!.*\b(?:growth|density|rate|ratio|share|index)\b)",
+    re.IGNORECASE,
+)
+_PEOPLE_BY_CODE = re.compile(r"(?:SP\.(?:POP|URB|RUR)|SL\.TLF)\.TOTL(?:\.(?:FE|MA))?(?:\.IN)?\Z")
+_WDI_CODE = re.compile(r"[A-Z]{2}\.[A-Z0-9]{3}\.")
+_BY_CODE: Final = {
+    "CD": "current US$",
+    "KD": "constant US$",
+    "CN": "current LCU",
+    "KN": "constant LCU",
+    "ZG": "annual %",
+    "ZS": "%",
+}
+"""What the World Bank's own codes say in one of their last parts: `NY.GDP.MKTP.CD`, `FP.CPI.TOTL.ZG`."""
+PEOPLE: Final = "people"
+
+
+class Unit(NamedTuple):
+    """A unit, and what else its publisher says of the figures; each is empty where nothing is said."""
+
+    unit: str = ""
+    note: str = ""
+
+
+@lru_cache(maxsize=8192)
+def read_unit(text: str) -> Unit:
+    """A unit as a publisher writes it into a field, its remarks apart: `percent change, period average`."""
+    written = _split(text.strip())
+    if written.unit or _REMARK.match(text):
+        return written
+    return Unit(text.strip())
+
+
+@lru_cache(maxsize=8192)
+def unit_of_indicator(name: str, code: str = "") -> Unit:
+    """The unit of an indicator by its name, else by its code.
+
+    The unit is in the last parentheses that hold one; what stands with it or behind it is the note. A name
+    without parentheses that counts people is in people.
+    """
+    notes: list[str] = []
+    rest = name.strip()
+    while group := _GROUP.search(rest):
+        written = _split(group[1].strip())
+        if written.unit:
+            return Unit(written.unit, _joined(written.note, *notes))
+        if not any(letter.isalpha() for letter in group[1]):  # a sign: "net borrowing (-)"
+            break
+        notes.insert(0, group[1].strip())
+        rest = rest[: group.start()].rstrip()
+    if _COUNTS_PEOPLE.match(rest) or _PEOPLE_BY_CODE.match(code):
+        return Unit(PEOPLE, _joined(*notes))
+    return Unit("" if name else _unit_of_code(code), _joined(*notes))
+
+
+def _unit_of_code(code: str) -> str:
+    if not _WDI_CODE.match(code):
+        return ""
+    parts = code.split(".")[2:]
+    for at in range(len(parts) - 1, -1, -1):
+        if unit := _BY_CODE.get(parts[at]):
+            purchasing_power = at and parts[at - 1] == "PP"
+            return unit.replace("US$", "international $") if purchasing_power else unit
+    return ""
+
+
+def _split(text: str) -> Unit:
+    """A unit and the remarks before and behind it; no unit where no part is one."""
+    notes: list[str] = []
+    while (group := _GROUP.search(text)) and group.start() and not _UNIT.search(group[1]):
+        notes.insert(0, group[1].strip())
+        text = text[: group.start()].rstrip()
+    parts = text.split(", ")
+    units = [at for at, part in enumerate(parts) if _UNIT.search(part) and not _REMARK.match(part)]
+    if not units:
+        return Unit("", _joined(text, *notes))
+    first, end = units[0], len(parts)
+    while end > first + 1 and _REMARK.match(parts[end - 1]):
+        end -= 1
+    return Unit(", ".join(parts[first:end]), _joined(*parts[:first], *parts[end:], *notes))
+
+
+def _joined(*remarks: str) -> str:
+    return "; ".join(filter(None, remarks))

@@ -2,14 +2,157 @@
 
 import hashlib
 import re
-from functools import lru_cache
+import string
+import tomllib
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Final, NamedTuple
 
 from stdnum import figi, isin, lei
 from stdnum.exceptions import ValidationError
 
-from sankofa.model.exchanges import exchange
-from sankofa.model.registers import one_spelling
+
+class _Codes(NamedTuple):
+    of_sources: tuple[str, ...]
+    """Market identifier codes, of the exchange and of its segments, and a vendor's letters."""
+    of_figi: tuple[str, ...] = ()
+
+
+_CODES: Final = {
+    # Africa
+    "JSE": _Codes(("XJSE", "ALTX", "JNB"), ("SJ",)),
+    "A2X": _Codes(("A2XX",)),
+    "NGX": _Codes(("XNSA",), ("NL",)),
+    "NSE-KE": _Codes(("XNAI",), ("KN",)),
+    "EGX": _Codes(("XCAI", "NILX"), ("EY",)),
+    "GSE": _Codes(("XGHA",), ("GN",)),
+    "CSE-MA": _Codes(("XCAS",), ("MC",)),
+    "BSE-BW": _Codes(("XBOT", "BOTE", "BOTV"), ("BG",)),
+    "BRVM": _Codes(("XBRV",), ("BC",)),
+    "DSE-TZ": _Codes(("XDAR",), ("TZ",)),
+    "SEM": _Codes(("XMAU",), ("MP",)),
+    "LUSE": _Codes(("XLUS",), ("ZL",)),
+    "NSX": _Codes(("XNAM",), ("NW",)),
+    "MSE-MW": _Codes(("XMSW",), ("MW",)),
+    "USE-UG": _Codes(("XUGA",), ("UG",)),
+    "RSE": _Codes(("RSEX",), ("RW",)),
+    "ZSE": _Codes(("XZIM",), ("ZH",)),
+    "VFEX": _Codes(("VFEX",)),
+    "BVMT": _Codes(("XTUN",), ("TU",)),
+    "BVM": _Codes(("XBVM",)),
+    "BODIVA": _Codes(("XBDV",)),
+    "ESE": _Codes(("XSWA",)),
+    "MERJ": _Codes(("TRPX",)),
+    # Elsewhere: where organisations of this service are listed too
+    "NSE": _Codes(("XNSE",), ("IS",)),
+    "BSE": _Codes(("XBOM",), ("IB",)),
+    "LSE": _Codes(("XLON", "AIMX"), ("LN",)),
+    "NYSE": _Codes(("XNYS",), ("UN",)),
+    "NASDAQ": _Codes(("XNAS", "XNGS", "XNMS", "XNCM"), ("UW", "UQ", "UR")),
+    "TSX": _Codes(("XTSE",), ("CT",)),
+    "ASX": _Codes(("XASX",), ("AT", "AU")),
+}
+_OF_FIGI: Final = {code: name for name, codes in _CODES.items() for code in codes.of_figi}
+_NAME: Final = {code: name for name, codes in _CODES.items() for code in (name, *codes.of_sources)}
+
+
+def exchange(code: str) -> str:
+    """The one name of an exchange, by any of its codes in any case."""
+    code = code.strip().upper()
+    return _NAME.get(code, code)
+
+
+def exchange_of_figi(code: str) -> str | None:
+    """The name of the exchange behind a code of the FIGI standard; None for whatever else has one.
+
+    Most codes are of trading platforms, off-exchange reporting and whole countries: a share has a hundred
+    of them, and EXCHANGE:TICKER only where it is listed.
+    """
+    return _OF_FIGI.get(code.strip().upper())
+
+
+_Rewrites = tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]
+"""Patterns, each with what a number that matches it becomes: texts and the numbers of groups in turn."""
+_GROUP = re.compile(r"\\(\d)")
+
+
+class _Register(NamedTuple):
+    code: str
+    numbers: _Rewrites
+    under: Mapping[str, _Rewrites]
+    """Rules for one spelling of the register only; they are tried before `numbers`."""
+
+
+def register_code(spelling: str) -> str:
+    """The code of a register, however it is spelled; an unknown register keeps the given spelling."""
+    written = _folded(spelling)
+    register = _registers().get(written)
+    return register.code if register else written
+
+
+@lru_cache(maxsize=1 << 16)  # a buyer is a party of thousands of releases
+def one_spelling(spelling: str, number: str) -> tuple[str, str]:
+    """A register and a number (in upper case, single spaces) in canonical form."""
+    written = _folded(spelling)
+    register = _registers().get(written)
+    if register is None:
+        return written, number
+    for pattern, replacement in (*register.under.get(written, ()), *register.numbers):
+        if match := pattern.fullmatch(number):
+            texts = (match[int(part)] if at % 2 else part for at, part in enumerate(replacement))
+            return register.code, "".join(texts)
+    return register.code, number
+
+
+def _folded(spelling: str) -> str:
+    return " ".join(spelling.split()).upper()
+
+
+@cache
+def _registers() -> Mapping[str, _Register]:
+    """Every register by each of its spellings, its code among them."""
+    table = tomllib.loads(files("sankofa.model").joinpath("registers.toml").read_text("utf-8"))
+    by_spelling: dict[str, _Register] = {}
+    for code, entry in table.items():
+        under = {_folded(name): _compiled(rules) for name, rules in entry.get("under", {}).items()}
+        register = _Register(code, _compiled(entry.get("numbers", [])), under)
+        for spelling in (code, *entry["spellings"]):
+            if by_spelling.setdefault(_folded(spelling), register) is not register:
+                raise ValueError(f"registers.toml: {spelling} is two registers")
+    return by_spelling
+
+
+def _compiled(rules: list[list[str]]) -> _Rewrites:
+    # `Match.expand` would read the replacement anew for each number.
+    return tuple((re.compile(pattern), tuple(_GROUP.split(replacement))) for pattern, replacement in rules)
+
+
+# A counts as 10, Z as 35.
+_VALUES = str.maketrans({letter: str(int(letter, 36)) for letter in string.ascii_uppercase})
+_LEI = re.compile(r"[0-9A-Z]{18}[0-9]{2}\Z")
+_ISIN = re.compile(r"[A-Z]{2}[0-9A-Z]{9}[0-9]\Z")
+_SINGLE = bytes.maketrans(b"0123456789", bytes(range(10)))
+_DOUBLED = bytes.maketrans(b"0123456789", bytes((0, 2, 4, 6, 8, 1, 3, 5, 7, 9)))
+
+
+def is_lei(text: str) -> bool:
+    """Whether this is an LEI in canonical form with the right check digits (ISO 7064, mod 97-10)."""
+    return _LEI.match(text) is not None and int(text.translate(_VALUES)) % 97 == 1
+
+
+def is_isin(text: str) -> bool:
+    """Whether this is an ISIN in canonical form, of an issuing country, with the right check digit (Luhn)."""
+    if not _ISIN.match(text) or not _issues(text[:2]):
+        return False
+    digits = text.translate(_VALUES).encode()
+    return (sum(digits[::-2].translate(_SINGLE)) + sum(digits[-2::-2].translate(_DOUBLED))) % 10 == 0
+
+
+@lru_cache(maxsize=26 * 26)
+def _issues(country: str) -> bool:
+    return bool(isin.is_valid(isin.from_natid(country, "0")))
+
 
 ID_TYPES: Final = ("lei", "registry", "isin", "ticker", "figi", "aggregator")
 FREE_ID_TYPES: Final = ("lei", "ticker")

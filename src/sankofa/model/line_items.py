@@ -6,10 +6,330 @@ with restricted cash is not cash. An inexact figure is worse than none.
 """
 
 import re
+import tomllib
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Final
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
 
-from sankofa.model.routes import Route, table
+_NAME: Final = re.compile(r"(?:us-gaap|ifrs-full|dei|srt):[A-Z][A-Za-z0-9]*|[a-z][a-z0-9_]*")
+_TERM: Final = re.compile(r"\s*+([+-]?)\s*+([\w:-]+)")
+_FIELDS: Final = frozenset(
+    ("take", "members", "of", "unless", "at_least", "confirm", "served", "since", "why")
+)
+
+
+class Term(NamedTuple):
+    """A concept, added or taken away."""
+
+    sign: int
+    concept: str
+
+
+Sum = tuple[Term, ...]
+
+
+class Breakdown(NamedTuple):
+    """A total of a statement, and the concepts that are its members by the taxonomy."""
+
+    name: str
+    totals: tuple[Sum, ...]
+    """How the total is had, in order."""
+    members: Mapping[str, tuple[int, str]]
+    """By concept: its sign in the total, and the mark of what kind of member it is (often none)."""
+    within: Mapping[str, frozenset[str]]
+    """By a member that is a sum of others: those."""
+    positive: bool
+    """Whether nothing in it can be negative: then a total of zero has no members."""
+    concepts: frozenset[str]
+    """The members, and what the totals are had from."""
+    order: Mapping[str, int]
+    """By member, its place among them."""
+
+
+class Route(NamedTuple):
+    """One way to have a line item."""
+
+    item: str
+    number: int
+    """Its place among the routes of the item."""
+    terms: Sum
+    members: str
+    """The mark of members to be added; empty where none are."""
+    of: tuple[str, ...]
+    """The breakdowns that have to close."""
+    unless: tuple[str, ...]
+    at_least: tuple[Sum, ...]
+    confirm: str
+    served: bool
+    since: str
+    why: str
+    guards: frozenset[str]
+    """The concepts of `unless` and `at_least`: without any of them in a filing neither closes it."""
+    is_nothing: bool
+    """Whether the value can only be zero."""
+
+    @property
+    def single(self) -> str:
+        """The concept, where the route is nothing but one as it is reported; else empty."""
+        plain = len(self.terms) == 1 and self.terms[0].sign > 0 and not self.members
+        return self.terms[0].concept if plain else ""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether more than its own terms decides if it is exact."""
+        return bool(self.members or self.unless or self.at_least or self.confirm)
+
+    @property
+    def text(self) -> str:
+        """As a reader of the page sees it."""
+        parts = [written(self.terms)] if self.terms else []
+        if self.members:
+            parts.append(f"the members for {self.members} of " + " and of ".join(self.of))
+        return " + ".join(parts)
+
+    @property
+    def provisos(self) -> str:
+        """What must hold besides, in words."""
+        provisos = []
+        if self.unless:
+            provisos.append("not where the filing has " + ", ".join(f"`{c}`" for c in self.unless))
+        if self.at_least:
+            provisos.append(
+                "not where it is less than " + " or ".join(f"`{written(s)}`" for s in self.at_least)
+            )
+        if self.confirm:
+            provisos.append(f"only where an equation of `{self.confirm}` holds")
+        if self.of:
+            provisos.append("only where " + " and ".join(f"`{name}`" for name in self.of) + " closes")
+        return "; ".join(provisos)
+
+
+class AccountingIdentity(NamedTuple):
+    """An equation between line items that a filing must satisfy."""
+
+    name: str
+    items: tuple[Term, ...]
+    """Line items and concepts, by sign: they add up to nothing."""
+    optional: tuple[Term, ...]
+    """Concepts that may take part, where they are reported."""
+    doubted: tuple[str, ...]
+    """The items of which another route is taken where that satisfies the equation."""
+    refused: tuple[str, ...]
+    """The items of which no route is used where every member is reported and nothing satisfies it."""
+    column: bool
+    """Whether it must hold between the latest figures, whatever filings they come from."""
+
+
+class RouteTable(NamedTuple):
+    """Everything that the file says."""
+
+    routes: Mapping[str, tuple[Route, ...]]
+    breakdowns: Mapping[str, Breakdown]
+    confirmations: Mapping[str, tuple[Sum, ...]]
+    """By name, the equations of which one must hold; `$` stands for the value of the route."""
+    identities: tuple[AccountingIdentity, ...]
+    parts: Mapping[str, tuple[Sum, ...]]
+    """By item, the sums that no figure of it can be less than."""
+    magnitudes: frozenset[str]
+    """The items that are outflows by their nature, so that a negative figure has its sign turned."""
+
+    @property
+    def concepts(self) -> frozenset[str]:
+        """Every concept that takes part in anything."""
+        concepts = {term.concept for routes in self.routes.values() for r in routes for term in r.terms}
+        concepts.update(c for routes in self.routes.values() for r in routes for c in r.unless)
+        sums = [s for routes in self.routes.values() for r in routes for s in r.at_least]
+        sums += [s for equations in self.confirmations.values() for s in equations]
+        sums += [s for entry in self.breakdowns.values() for s in entry.totals]
+        sums += [s for parts in self.parts.values() for s in parts]
+        sums += [entry.optional for entry in self.identities]
+        sums += [tuple(term for term in entry.items if ":" in term.concept) for entry in self.identities]
+        concepts.update(term.concept for s in sums for term in s)
+        concepts.update(c for entry in self.breakdowns.values() for c in entry.members)
+        return frozenset(concepts - {SELF})
+
+
+SELF: Final = "$"
+"""The value of a route, in an equation that confirms it."""
+NOTHING: Final = "nothing"
+"""The confirmation that a value is zero."""
+
+
+def written(terms: Iterable[Term]) -> str:
+    """`a + b - c`."""
+    text = " ".join(f"{'+' if term.sign > 0 else '-'} {term.concept}" for term in terms)
+    return text.removeprefix("+ ")
+
+
+@cache
+def table() -> RouteTable:
+    """What `routes.toml` of this package says."""
+    folder = files("sankofa.model")
+    return parse("\n".join(folder.joinpath(f"{name}.toml").read_text() for name in ("routes", "breakdowns")))
+
+
+def parse(text: str) -> RouteTable:
+    """Read and check. Raises ValueError that names what is wrong."""
+    tables = tomllib.loads(text)
+    unknown = tables.keys() - {
+        "groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes",
+    }  # fmt: skip
+    if unknown:
+        raise ValueError(f"unknown table {', '.join(sorted(unknown))}")
+    breakdowns = {name: _breakdown(name, one) for name, one in tables.get("breakdowns", {}).items()}
+    confirmations = {
+        name: tuple(_sum(equation, f"confirmations.{name}", SELF) for equation in equations)
+        for name, equations in tables.get("confirmations", {}).items()
+    }
+    items: dict[str, list[dict[str, Any]]] = tables["items"]
+    routes = {
+        item: (_own(item), *(_route(item, n, one, tables["groups"]) for n, one in enumerate(given, 1)))
+        for item, given in items.items()
+    }
+    identities = tuple(_identity(name, one) for name, one in tables.get("identities", {}).items())
+    parts = {
+        item: tuple(_sum(one, f"parts.{item}") for one in given)
+        for item, given in tables.get("parts", {}).items()
+    }
+    magnitudes = frozenset(tables.get("magnitudes", "").split())
+    parsed = RouteTable(routes, breakdowns, confirmations, identities, parts, magnitudes)
+    _check(parsed)
+    return parsed
+
+
+def _own(item: str) -> Route:
+    """A figure under the item's own name, as documents have it, comes before every concept."""
+    why = "The item itself, as taken from a document."
+    return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why, frozenset(), False)
+
+
+def _route(item: str, number: int, entry: dict[str, Any], groups: Mapping[str, str]) -> Route:
+    where = f"{item}, route {number}"
+    unknown = entry.keys() - _FIELDS
+    if unknown:
+        raise ValueError(f"{where}: unknown field {', '.join(sorted(unknown))}")
+    for needed in ("since", "why"):
+        if not entry.get(needed):
+            raise ValueError(f"{where}: {needed} is missing")
+    if not entry.get("take") and not entry.get("members"):
+        raise ValueError(f"{where}: expected take, members or both")
+    if bool(entry.get("members")) != bool(entry.get("of")):
+        raise ValueError(f"{where}: members and of belong together")
+    terms = _sum(entry["take"], where) if "take" in entry else ()
+    unless = _unless(entry.get("unless", ""), {term.concept for term in terms}, groups, where)
+    at_least = tuple(_sum(one, where) for one in entry.get("at_least", []))
+    return Route(
+        item,
+        number,
+        terms,
+        entry.get("members", ""),
+        tuple(entry.get("of", "").split()),
+        unless,
+        at_least,
+        entry.get("confirm", ""),
+        bool(entry.get("served", False)),
+        entry["since"],
+        entry["why"],
+        frozenset(unless).union(term.concept for least in at_least for term in least),
+        entry.get("confirm") == NOTHING and not entry.get("members"),
+    )
+
+
+def _unless(text: str, own: set[str], groups: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """The concepts named, and those of the groups named with an @, without the route's own terms."""
+    excluded: dict[str, None] = {}
+    for name in text.split():
+        if name.startswith("@") and name[1:] not in groups:
+            raise ValueError(f"{where}: no group {name[1:]}")
+        for concept in groups[name[1:]].split() if name.startswith("@") else (name,):
+            if not _NAME.fullmatch(concept):
+                raise ValueError(f"{where}: {concept!r} is no concept")
+            if concept not in own:
+                excluded[concept] = None
+    return tuple(excluded)
+
+
+def _sum(text: str, where: str, also: str = "") -> Sum:
+    terms: list[Term] = []
+    rest = text.strip()
+    while rest:
+        if also and (match := re.match(r"\s*+([+-]?)\s*+(\$)", rest)):
+            pass
+        elif not (match := _TERM.match(rest)):
+            raise ValueError(f"{where}: cannot read {rest!r}")
+        sign, name = match.groups()
+        if name != also and not _NAME.fullmatch(name):
+            raise ValueError(f"{where}: {name!r} is no concept and no line item")
+        if terms and not sign:
+            raise ValueError(f"{where}: expected + or - before {name}")
+        terms.append(Term(-1 if sign == "-" else 1, name))
+        rest = rest[match.end() :].strip()
+    if not terms or len({term.concept for term in terms}) < len(terms):
+        raise ValueError(f"{where}: expected concepts, each once, in {text!r}")
+    return tuple(terms)
+
+
+def _breakdown(name: str, entry: dict[str, Any]) -> Breakdown:
+    members: dict[str, tuple[int, str]] = {}
+    for mark, given in entry["members"].items():
+        for concept in given.split():
+            sign = -1 if concept.startswith("-") else 1
+            concept = concept.lstrip("-")
+            if concept in members or not _NAME.fullmatch(concept):
+                raise ValueError(f"breakdowns.{name}: {concept} is twice a member, or no concept")
+            members[concept] = (sign, "" if mark == "other" else mark)
+    within = {whole: frozenset(parts.split()) for whole, parts in entry.get("within", {}).items()}
+    for whole, parts in within.items():
+        strange = ({whole} | parts) - members.keys()
+        if strange:
+            raise ValueError(f"breakdowns.{name}: {', '.join(sorted(strange))} is no member")
+    totals = tuple(_sum(total, f"breakdowns.{name}") for total in entry["totals"])
+    concepts = members.keys() | {term.concept for total in totals for term in total}
+    positive = bool(entry.get("positive", False))
+    order = {concept: number for number, concept in enumerate(members)}
+    return Breakdown(name, totals, members, within, positive, frozenset(concepts), order)
+
+
+def _identity(name: str, entry: dict[str, Any]) -> AccountingIdentity:
+    where = f"identities.{name}"
+    optional = _sum(entry["optional"], where) if entry.get("optional") else ()
+    doubted, refused = (tuple(entry.get(key, "").split()) for key in ("doubted", "refused"))
+    items, column = _sum(entry["items"], where), bool(entry.get("column", False))
+    return AccountingIdentity(name, items, optional, doubted, refused, column)
+
+
+def _check(table: RouteTable) -> None:
+    served: dict[str, str] = {}
+    for item, routes in table.routes.items():
+        seen = set()
+        for route in routes:
+            where = f"{item}, route {route.number}"
+            for name in route.of:
+                if name not in table.breakdowns:
+                    raise ValueError(f"{where}: no breakdown {name}")
+            if route.members:
+                marks = {mark for name in route.of for _, mark in table.breakdowns[name].members.values()}
+                if route.members not in marks:
+                    raise ValueError(f"{where}: no member of {' '.join(route.of)} is marked {route.members}")
+            if route.confirm and route.confirm not in table.confirmations:
+                raise ValueError(f"{where}: no confirmation {route.confirm}")
+            for term in route.terms:
+                if ":" not in term.concept and term.concept not in table.routes:
+                    raise ValueError(f"{where}: no line item {term.concept}")
+            if route.served and (not route.single or served.setdefault(route.single, item) != item):
+                raise ValueError(f"{where}: only one concept can be served, under one item")
+            if route[2:8] in seen:
+                raise ValueError(f"{where}: is there twice")
+            seen.add(route[2:8])
+    for item in [*table.parts, *table.magnitudes]:
+        if item not in table.routes:
+            raise ValueError(f"parts or magnitudes: no line item {item}")
+    for identity in table.identities:
+        for item in [*(term.concept for term in identity.items), *identity.doubted, *identity.refused]:
+            if ":" not in item and item not in table.routes:
+                raise ValueError(f"identities.{identity.name}: no line item {item}")
+
 
 LINE_ITEMS: Final = tuple(table().routes)
 

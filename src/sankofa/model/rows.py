@@ -6,6 +6,7 @@ Every field is always present; null where unknown. Every row carries its provena
 from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
+from enum import IntEnum
 from types import GenericAlias
 from typing import Annotated, Any
 
@@ -13,11 +14,51 @@ import msgspec
 from msgspec import Meta
 
 from sankofa.model.facts import METHODS, SHARED_METHODS
-from sankofa.model.field_docs import doc, instant, one_of
 from sankofa.model.identifiers import ID_TYPES
 from sankofa.model.observations import FREQUENCIES
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
+
+
+def doc(description: str, **limits: Any) -> Meta:
+    """What a field is, and the limits that msgspec holds it to (`ge`, `min_length` ...)."""
+    return Meta(description=description, **limits)
+
+
+def one_of(words: Iterable[str | None], description: str) -> Meta:
+    """The same of a field that has one of these values."""
+    return Meta(description=description, extra_json_schema={"enum": list(words)})
+
+
+def instant(description: str) -> Meta:
+    """The same of an instant, written as RFC 3339 has it."""
+    return Meta(description=description, extra_json_schema={"format": "date-time"})
+
+
+class State(IntEnum):
+    """Its value, or why there is none."""
+
+    STANDS = 0
+    NOT_PUBLISHED = 1
+    INPUT_ABSENT = 2
+    CURRENCY_MIXED = 3
+    DENOMINATOR_NOT_POSITIVE = 4
+    COMPLETED_AFTER_AS_OF = 5
+    REVISED_AFTER_AS_OF = 6
+
+
+REASONS: dict[State, str] = {state: state.name.lower() for state in State if state is not State.STANDS}
+
+
+def panel_key(*values: str) -> str:
+    """The key of the rows that have these values of the filters; of all rows where there are no filters."""
+    return "|".join(values)
+
+
+def is_widest(key: str) -> bool:
+    """Whether one filter alone names it: each row is under one such key, and again under narrower ones."""
+    return "|" not in key
+
 
 Figure = Annotated[Decimal, Meta(extra={"figure": True})]
 """A figure as it was given, every digit kept, as against a number rounded to ten digits."""
@@ -235,3 +276,65 @@ def decoder_of(fields: Iterable[tuple[str, Any] | tuple[str, Any, Any]]) -> msgs
 
 wire = msgspec.json.Encoder(decimal_format="number")
 """How every row is written: decimals as JSON numbers, every digit kept."""
+
+
+class CompactTenderRow(Row, frozen=True, kw_only=True):
+    """One OCDS release, without the release itself."""
+
+    buyer_service_id: Annotated[str | None, doc("Organisation identifier of the buyer, where resolved.")]
+    country: Annotated[str, doc("Country code, ISO 3166-1 alpha-2.")]
+    ocid: Annotated[str, doc("Open Contracting process identifier.", min_length=1)]
+    release_id: Annotated[str, doc("Identifier of the release within its process.", min_length=1)]
+    release_date: Annotated[str, instant("An instant in UTC.")]
+    tag: Annotated[list[str], doc("Release tags as published.")]
+    title: Annotated[str | None, doc("Title of the tender.")]
+    category: Annotated[str | None, doc("Category as published by the source portal.")]
+    procurement_method: Annotated[str | None, doc("Procurement method as published.")]
+    status: Annotated[str | None, doc("Status of the tender as published.")]
+    value_amount: Annotated[
+        Figure | None, doc("The tender's own value, with every digit; null where not published.")
+    ]
+    value_currency: Annotated[str | None, doc("Currency code, ISO 4217.")]
+    buyer_name: Annotated[
+        str | None, doc("Name of the buyer; null where it is not known to be an organisation.")
+    ]
+    award_count: Annotated[int, doc("Number of awards in this release.", ge=0)]
+    withheld_parties: Annotated[
+        int, doc("Number of parties that are not known to be organisations; they are never served.", ge=0)
+    ]
+
+
+class TenderRow(CompactTenderRow, frozen=True, kw_only=True):
+    """One OCDS release."""
+
+    release: Annotated[
+        msgspec.Raw,
+        doc(
+            "Cleaned OCDS release with the fields of the standard and its extensions; zero amounts are null.",
+            extra_json_schema={"type": "object"},
+        ),
+    ]
+
+
+class PartyIdentifier(msgspec.Struct, frozen=True):
+    """How a register names a party."""
+
+    scheme: Annotated[str, doc("Register, as an org-id.guide code where published so.")]
+    id: Annotated[str, doc("Number in the register.")]
+
+
+class TenderPartyRow(Row, frozen=True, kw_only=True):
+    """A buyer or supplier named in releases, in one role."""
+
+    service_id: Annotated[str | None, doc("Organisation identifier; null when unresolved.")]
+    name: Annotated[str, doc("Name as published.", min_length=1)]
+    role: Annotated[str, doc("Role in OCDS terms: buyer, supplier, tenderer.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
+    identifier: Annotated[PartyIdentifier | None, doc("First identifier as published.")]
+    org_evidence: Annotated[str, doc("Evidence that it is an organisation, as `kind: detail`.", min_length=1)]
+    match_method: Annotated[
+        str | None, one_of(("lei", "identifier", "name", None), "How it was resolved; null when unresolved.")
+    ]
+    release_count: Annotated[int, doc("Number of releases that name it in this role.", ge=1)]
+    first_seen: Annotated[date, doc("Day of the earliest of these releases.")]
+    last_seen: Annotated[date, doc("Day of the latest of these releases.")]

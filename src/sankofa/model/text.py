@@ -1,6 +1,65 @@
 """Text as publishers write it, made fit to be stored: one line, no control characters."""
 
 import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import filterfalse
+from typing import Final
+
+_ACCENTED = re.compile(r"[^\x00-\x7f]")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # letters Unicode does not take apart
+_CLOSED_UP = dict.fromkeys(map(ord, ".'`\u2019\u00b4\u02bc"))  # dots and every kind of apostrophe
+_ASCII = {code: " " for code in range(128) if not chr(code).isalnum()} | _CLOSED_UP | {ord("&"): " and "}
+
+
+def fold(text: str) -> str:
+    """Lower case without accents and without characters nobody sees: as the gate reads a name."""
+    text = text.casefold()
+    if text.isascii():
+        return text
+    return _without_accents(_UNSEEN.sub("", text)).translate(_UNDECOMPOSED)
+
+
+def search_form(name: str) -> str:
+    """As a name is searched: lower case, no accents, `&` as "and", other punctuation as spaces.
+
+    Dots and apostrophes are closed up.
+    """
+    if name.isascii():  # most often: the same, without looking at each letter
+        return " ".join(name.lower().translate(_ASCII).split())
+    plain = _without_accents(name.casefold().translate(_CLOSED_UP)).replace("&", " and ")
+    return " ".join("".join(c if c.isalnum() else " " for c in plain).split())
+
+
+def _without_accents(text: str) -> str:
+    return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))
+
+
+def composed(text: str) -> str:
+    """Every letter one character, accents and all."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def fold_in_place(text: str) -> str:
+    """Lower case without accents, letter by letter: positions are the same as in the composed text."""
+    if text.isascii():
+        return text.lower()
+    text = composed(text)
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a letter that is two in lower case
+        return "".join(map(_folded, text))
+    return _ACCENTED.sub(lambda letter: _folded(letter.group()), lowered)
+
+
+@lru_cache(maxsize=4096)
+def _folded(character: str) -> str:
+    lowered = unicodedata.normalize("NFD", character.lower())[:1]
+    if lowered == "\u03c2":  # the sigma at a word's end, whose capital is that of any other
+        return "\u03c3"
+    return lowered if len(lowered) == 1 else character
+
 
 # NUL and its kin cannot be stored on every engine; a lone surrogate cannot be written as UTF-8.
 # Format characters (the marks of right-to-left names) are text and stay.
@@ -36,3 +95,83 @@ def one_line(text: str) -> str:
 def name(text: str) -> str | None:
     """A name in which every character that cannot be stored is a blank. None where nothing is left."""
     return one_line(_UNFIT.sub(" ", text)) or None
+
+
+LEGAL_FORMS: Final = frozenset(
+    (
+        "ab ad ag as asa bhd bv bvba cc cia cie co company coop cooperative corp corporation cv de doo "
+        "ead eeig eirl gie gmbh gte inc incorporated jsc kft kg kgaa kk lda limitada limited limitee llc "
+        "llp lp lpp ltd ltda nv oao ohg ojsc ooo oy oyj pao pcl pjsc plc private pt pte pty public pvt "
+        "rf rl sa sab sac saci sae saeca saica sal sale saoc saog sapi sarl sarlau sas sasu sca scl scs "
+        "sdn se sgps sicav sl slu snc soc sp spa srl sro ste tbk trust uab ug unlimited xk zao zoo "
+    ).split()
+)
+"""Words that say what kind of body it is, as they look after folding. Dropped for searching only."""
+
+_LONG_ENOUGH = 4
+
+
+def words(name: str) -> list[str]:
+    """The words a name is indexed by; the legal form only where there is nothing else."""
+    every = search_form(name).split()
+    return [word for word in every if word not in LEGAL_FORMS and word != "and"] or every
+
+
+def code_words(text: str) -> list[str]:
+    """The words of a code or of what it stands for: `FX.EUR.ZAR` is three. None is a legal form there."""
+    return search_form(text.replace(".", " ")).split()
+
+
+def neighbourhood(word: str) -> Iterator[str]:
+    """The word, and the word with one letter left out: two words one error apart share one of these."""
+    yield word
+    if len(word) >= _LONG_ENOUGH:
+        for position in range(len(word)):
+            yield word[:position] + word[position + 1 :]
+
+
+def slips_between(word: str, other: str) -> int | None:
+    """How many typing errors apart two words are that share a form of their neighbourhoods; else None.
+
+    An error is a letter added, left out or changed, or two neighbours swapped.
+    """
+    if word == other:
+        return 0
+    if len(word) < len(other):
+        word, other = other, word
+    longer = len(word) - len(other)
+    if longer > 1 or len(word) < _LONG_ENOUGH:
+        return None
+    start, end = 0, len(other)
+    while start < end and word[start] == other[start]:
+        start += 1
+    while end > start and word[end + longer - 1] == other[end - 1]:
+        end -= 1
+    if longer or end - start <= 1:
+        return 1 if end - start <= 1 - longer else None
+    one, two = word[start:end], other[start:end]
+    if one == two[::-1] and len(one) == 2:
+        return 1
+    return 2 if one[1:] == two[:-1] or one[:-1] == two[1:] else None
+
+
+def near_words(word: str, others: Iterable[str]) -> list[tuple[int, str]]:
+    """Those of some words that share a form with a word, each after how many errors it is away."""
+    if not word:
+        return [(0, other) for other in others if not other]
+    size, first, last, tail, head = len(word), word[0], word[-1], word[1:], word[:-1]
+    near = []
+    for other in others:
+        # Most are strangers that only came with them. What differs at both ends is at most a rotation.
+        if -2 < len(other) - size < 2 and (
+            other[:1] == first or other[-1:] == last or other[1:] == head or other[:-1] == tail
+        ):
+            distance = slips_between(word, other)
+            if distance is not None:
+                near.append((distance, other))
+    return near
+
+
+def tolerated(word: str) -> int:
+    """How many typing errors a word of this length may have and still match."""
+    return 0 if len(word) < _LONG_ENOUGH else 1 if len(word) < 9 else 2

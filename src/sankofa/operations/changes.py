@@ -8,9 +8,9 @@ import msgspec
 from sankofa.access.cursors import Position
 from sankofa.edition.read.changes import Change, ChangePlace, page
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.model.catalogue_rows import ChangeRow
 from sankofa.model.provenance import source_of_ref, source_ref
 from sankofa.model.rows import Row, wire
-from sankofa.model.service_rows import ChangeRow
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import (
     ChangedDatasetParameter,

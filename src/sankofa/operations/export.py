@@ -3,9 +3,9 @@
 from typing import Final
 
 from sankofa.edition.read.edition import Selection
+from sankofa.model.catalogue_rows import ExportRow
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
-from sankofa.model.service_rows import ExportRow
 from sankofa.operations.contract import Answer, Call, operation
 
 MEDIA_TYPE: Final = "application/vnd.apache.parquet"

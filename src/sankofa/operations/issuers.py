@@ -4,8 +4,8 @@ from sankofa.edition.format.row_order import SortKey
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.issuers import issuer_behind, issuer_key, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
-from sankofa.model.exchanges import exchange as exchange_name
 from sankofa.model.facts import FUND
+from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameters import (

@@ -8,8 +8,7 @@ from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.screens import dated, omissions, rank_of, screen, screen_order
 from sankofa.model.facts import FUND
-from sankofa.model.metric_states import REASONS, State
-from sankofa.model.rows import MetricsRow, ScreenRow
+from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, State
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import Start, first_page

@@ -15,9 +15,8 @@ from sankofa.edition.read.search import NameQuery, codes_sharing_words, search_c
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
-from sankofa.model.names import code_words, words
 from sankofa.model.rows import Predecessor
-from sankofa.model.text import fit
+from sankofa.model.text import code_words, fit, words
 from sankofa.operations.contract import Call, Operation, printable
 from sankofa.operations.service import Service
 

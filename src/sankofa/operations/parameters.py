@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import LONGEST_FILTER
-from sankofa.model.catalogue_rows import SEARCH_TYPES
+from sankofa.model.catalogue_rows import FOLLOWED, SEARCH_TYPES
 from sankofa.model.identifiers import EDITION_PATTERN, ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
 from sankofa.model.line_items import STATEMENT_KINDS
 from sankofa.model.observations import (
@@ -18,7 +18,6 @@ from sankofa.model.observations import (
 )
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
-from sankofa.model.service_rows import FOLLOWED
 from sankofa.operations.parameter_types import Choice, Country, Currency, Day, DayOrYear, Text, Whole, Words
 
 TOOL_ONLY = "tool only"

@@ -27,9 +27,9 @@ from sankofa.edition.read.turns import Turns
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
 from sankofa.model.countries import begins_country, country_named
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
-from sankofa.model.names import code_words, words
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
+from sankofa.model.text import code_words, words
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (

@@ -14,7 +14,7 @@ from sankofa.edition.read.series_catalogue import (
 )
 from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.facts import MACRO
-from sankofa.model.names import code_words
+from sankofa.model.text import code_words
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import unknown_series
 from sankofa.operations.paging import Start, first_page

@@ -16,7 +16,7 @@ from sankofa.edition.read.series import read_one_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
-from sankofa.model.panel_keys import panel_key
+from sankofa.model.rows import panel_key
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameters import (

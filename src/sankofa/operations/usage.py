@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 from sankofa.access.quotas import Usage
 from sankofa.edition.read.edition import Selection
+from sankofa.model.catalogue_rows import UsageRow
 from sankofa.model.days import instant
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
-from sankofa.model.service_rows import UsageRow
 from sankofa.operations.contract import Answer, Call, operation
 
 

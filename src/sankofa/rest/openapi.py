@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.model.day_patterns import real_days
+from sankofa.model.days import real_days
 from sankofa.operations.answers import API_VERSION
 from sankofa.operations.contract import EDITION, FORMAT, Operation, Parameter, endpoints
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES

@@ -15,7 +15,7 @@ from sankofa.derive.metrics.methodology import methodology
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
-from sankofa.model.cross_rates import METHODOLOGY as CROSS_RATES
+from sankofa.model.catalogue_rows import METHODOLOGY as CROSS_RATES
 from sankofa.model.days import instant
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers
 from sankofa.operations.build_id import build_id

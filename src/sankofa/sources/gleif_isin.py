@@ -5,9 +5,8 @@ from typing import IO, Final
 
 import msgspec
 
-from sankofa.model.check_digits import is_isin, is_lei
 from sankofa.model.errors import FormatError
-from sankofa.model.identifiers import make_identifier
+from sankofa.model.identifiers import is_isin, is_lei, make_identifier
 from sankofa.model.records import IdentifierLink, Record, Rejected
 from sankofa.sources.base import InputFile, adapter
 

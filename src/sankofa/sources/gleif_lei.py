@@ -11,11 +11,10 @@ from typing import IO, Final, NamedTuple
 import msgspec
 
 from sankofa.model import text
-from sankofa.model.check_digits import is_lei
 from sankofa.model.countries import country
 from sankofa.model.days import instant
 from sankofa.model.errors import FormatError
-from sankofa.model.identifiers import make_identifier
+from sankofa.model.identifiers import is_lei, make_identifier
 from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
 from sankofa.sources.base import InputFile, adapter
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from sankofa.model.exchanges import exchange
-from sankofa.model.identifiers import ID_TYPES, Identifier, make_identifier
+from sankofa.model.identifiers import ID_TYPES, Identifier, exchange, make_identifier
 from sankofa.model.records import IdentifierLink, Record, Skipped
 from sankofa.sources.base import InputFile, adapter
 from sankofa.sources.template import ISSUER_COLUMNS, SUCCESSOR, Template, subject

@@ -7,8 +7,7 @@ import msgspec
 
 from sankofa.model import text
 from sankofa.model.errors import FormatError
-from sankofa.model.exchanges import exchange_of_figi
-from sankofa.model.identifiers import make_identifier
+from sankofa.model.identifiers import exchange_of_figi, make_identifier
 from sankofa.model.records import IdentifierLink, Record, Rejected, Skipped
 from sankofa.sources.base import InputFile, adapter
 

@@ -15,7 +15,7 @@ from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.methodology import methodology
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
-from sankofa.model.cross_rates import METHODOLOGY as CROSS_RATES
+from sankofa.model.catalogue_rows import METHODOLOGY as CROSS_RATES
 from sankofa.model.limits import limit
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.financial_years import YearEvidence
-from sankofa.model.metric_states import State
+from sankofa.model.rows import State
 
 CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
 Told = tuple[str, str, str, str, str, str | None]  # concept, unit, start, end, available, value

@@ -11,7 +11,7 @@ from sankofa.derive.metrics.lines import Lines
 from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
-from sankofa.model.routes import SELF, Route, Term, parse, table
+from sankofa.model.line_items import SELF, Route, Term, parse, table
 from tests.unit.derive.test_full_years import flow, issuer
 from tests.world.route_examples import read_examples, route_key, routes_with_a_filing
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdnum.iso7064 import mod_97_10
 
-from sankofa.model.check_digits import is_isin, is_lei
+from sankofa.model.identifiers import is_isin, is_lei
 
 ALPHABET = string.digits + string.ascii_uppercase
 COUNTRIES = st.sampled_from(["ZA", "NG", "US", "XS", "EU", "AN", "QQ", "A1"]) | st.text(

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from sankofa.model.day_patterns import real_days
+from sankofa.model.days import real_days
 
 
 def test_pattern_matches_exactly_the_days_there_are() -> None:

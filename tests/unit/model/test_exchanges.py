@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.model.exchanges import _CODES, exchange, exchange_of_figi
+from sankofa.model.identifiers import _CODES, exchange, exchange_of_figi
 
 
 @pytest.mark.parametrize("code", ["JSE", "jse", " XJSE ", "altx", "JNB"])

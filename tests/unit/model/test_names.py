@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.folding import search_form
-from sankofa.model.names import near_words, neighbourhood, slips_between, tolerated, words
+from sankofa.model.text import near_words, neighbourhood, search_form, slips_between, tolerated, words
 
 WORD = st.text("abcde", min_size=0, max_size=8)
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.folding import composed, fold_in_place
 from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.redaction import CUT, Secrets
+from sankofa.model.text import composed, fold_in_place
 
 NAME = "Thandiwe Mokoena-Dube"
 

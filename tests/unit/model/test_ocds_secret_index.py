@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.ocds import name_runs, redaction, secret_index
+from sankofa.model.ocds import redaction, secret_index
 from sankofa.model.ocds.redaction import CUT, Secrets
 
 _WORDS = "ann bee carl dube ella fana gogo h i van de la y water supply dr mokoena peña".split()
@@ -65,7 +65,7 @@ def test_many_names_that_share_their_words_are_told_apart_by_those_in_the_text_a
         looked_for.append(arguments)
         return runs(*arguments)  # type: ignore[arg-type]
 
-    runs = name_runs.runs
+    runs = secret_index.runs
     with patch.object(secret_index, "runs", counted):
         assert secrets.cut(f"Won by Thandiwe de {surnames[5]}, road 5") == f"Won by {CUT}, road 5"
         assert secrets.cut("Repair of roads de la Vega") == "Repair of roads de la Vega"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sankofa.model.identifiers import register_code
 from sankofa.model.organisations import KINDS, Evidence, org_evidence
 from sankofa.model.organisations.tables import registers, tables
-from sankofa.model.registers import register_code
 
 
 def entries(text: str) -> list[str]:

@@ -4,9 +4,14 @@ import re
 
 import pytest
 
-from sankofa.model.identifiers import in_one_spelling, make_identifier
+from sankofa.model.identifiers import (
+    _registers,
+    in_one_spelling,
+    make_identifier,
+    one_spelling,
+    register_code,
+)
 from sankofa.model.organisations.tables import registers
-from sankofa.model.registers import _registers, one_spelling, register_code
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sankofa.model.units import read_unit, unit_of_indicator
+from sankofa.model.figures import read_unit, unit_of_indicator
 
 NAMES = {
     "GDP (current US$)": ("current US$", ""),

@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
-from sankofa.model.routes import Breakdown
+from sankofa.model.line_items import Breakdown
 
 UNCLEAR = "unclear"
 _SEARCHED_AT_MOST = 32

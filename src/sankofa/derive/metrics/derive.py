@@ -27,7 +27,7 @@ from sankofa.derive.metrics.period_views import StatementBasis
 from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
-from sankofa.model.metric_states import State
+from sankofa.model.rows import State
 
 Inputs = tuple[tuple[str, Figure], ...]
 

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import combinations, product
 
 from sankofa.derive.metrics.lines import Lines
-from sankofa.model.routes import AccountingIdentity, table
+from sankofa.model.line_items import AccountingIdentity, table
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 _MOST_OPTIONAL = 3

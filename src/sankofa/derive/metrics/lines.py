@@ -15,7 +15,7 @@ import msgspec
 from sankofa.derive.metrics.closing import UNCLEAR, Closed, closed
 from sankofa.derive.metrics.figures import Fact, Figure, Part
 from sankofa.derive.metrics.route_steps import RouteStep, routes_that_can_begin, steps_to
-from sankofa.model.routes import SELF, Route, Sum, table
+from sankofa.model.line_items import SELF, Route, Sum, table
 
 _ZERO = Decimal(0)
 _Proof = tuple[Decimal, list[str]]

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from sankofa.derive.metrics.contract import PRIOR, SET, Metric
 from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE
 from sankofa.derive.rounding import SIGNIFICANT_DIGITS
-from sankofa.model.line_items import routes
-from sankofa.model.routes import Route
+from sankofa.model.line_items import Route, routes
 
 _NO_VALUE = """\
 - An input is absent: no route leads to it. Absent is never zero, unless totals of the same filing leave

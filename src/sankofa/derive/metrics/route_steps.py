@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from sankofa.derive.metrics.contract import PRIOR, metrics
-from sankofa.model.routes import Route, table
+from sankofa.model.line_items import Route, table
 
 
 class RouteStep(NamedTuple):

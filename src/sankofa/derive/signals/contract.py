@@ -15,9 +15,8 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.model.panel_keys import panel_key
 from sankofa.model.provenance import SKUS, strictest
-from sankofa.model.rows import Row
+from sankofa.model.rows import Row, panel_key
 
 SET: Final = "signals-v1"
 LONGEST_FILTER: Final = 200

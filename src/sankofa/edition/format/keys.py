@@ -3,7 +3,7 @@
 from typing import Final
 from zlib import crc32
 
-from sankofa.model.folding import search_form
+from sankofa.model.text import search_form
 
 ENTITIES: Final = "entity"
 PREDECESSORS: Final = "predecessor"

@@ -20,7 +20,7 @@ padded to whole words. Byte ranges: of each value block, start and end of the ro
 import struct
 
 from sankofa.edition.format.visibility import visible
-from sankofa.model.metric_states import State
+from sankofa.model.rows import State
 
 SCREEN = "screen"
 SCREEN_RANGES = "screen-ranges"

@@ -13,7 +13,7 @@ from sankofa.edition.format.series_blocks import ROWS_IN_A_BLOCK, DayRange
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.series import read_one_series
 from sankofa.edition.read.turns import Turns
-from sankofa.model.cross_rates import CrossRateInput
+from sankofa.model.catalogue_rows import CrossRateInput
 
 _EVERY_ROW = 1_000_000
 """More than there are days."""

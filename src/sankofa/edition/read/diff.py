@@ -20,7 +20,7 @@ from sankofa.edition.read.changes import (
     whole,
 )
 from sankofa.edition.read.edition import Edition
-from sankofa.model.panel_keys import is_widest, panel_key
+from sankofa.model.rows import is_widest, panel_key
 
 RESTATED: Final = "restated"
 COUNTED: Final = (ADDED, CHANGED, "removed", RESTATED)

@@ -23,7 +23,7 @@ from sankofa.edition.format.screen_index import (
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
 from sankofa.engines.datastore import ByteRange
-from sankofa.model.metric_states import REASONS, State
+from sankofa.model.rows import REASONS, State
 
 _LISTED = 10_000
 _EVERYBODY = 2**31 - 1

@@ -9,7 +9,7 @@ from sankofa.edition.format.search_records import LETTERS, SearchIndex, bucket
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.turns import Turns
-from sankofa.model.names import near_words, neighbourhood, tolerated
+from sankofa.model.text import near_words, neighbourhood, tolerated
 
 _WORDS_A_TURN: Final = 256
 _EVERY: Final = 2**31 - 1

@@ -21,9 +21,8 @@ from sankofa.edition.format.screen_index import UNDATED
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER, iso_day
-from sankofa.model.metric_states import State
 from sankofa.model.provenance import strictest
-from sankofa.model.rows import wire
+from sankofa.model.rows import State, wire
 
 METRICS: Final = "metrics"
 """The part of an issuer, and the dataset, that holds these rows."""

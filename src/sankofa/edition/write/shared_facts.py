@@ -9,8 +9,7 @@ from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import FactEntity, SharedFact
-from sankofa.model.field_docs import doc
-from sankofa.model.rows import Row
+from sankofa.model.rows import Row, doc
 
 if TYPE_CHECKING:
     import pyarrow

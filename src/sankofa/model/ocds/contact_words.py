@@ -7,8 +7,8 @@ from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
 
-from sankofa.model.folding import fold_in_place
 from sankofa.model.organisations.tables import tables
+from sankofa.model.text import fold_in_place
 
 WORD = re.compile(r"(?<!\w)[^\W\d_]/[^\W\d_](?!\w)|[^\W\d_\u00aa\u00ba]+(?:['\u2019\u02bc-][^\W\d_]+)*+|\d+")
 _ARABIC_PREFIXES: Final = ("", "\u0628", "\u0648", "\u0641")

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Set
 from typing import Final, NamedTuple
 
-from sankofa.model.folding import fold_in_place
 from sankofa.model.ocds.contact_words import WORD, has_address, has_digits, has_hint, vocabulary
 from sankofa.model.ocds.telephones import telephones
 from sankofa.model.organisations import org_evidence
+from sankofa.model.text import fold_in_place
 
 Span = tuple[int, int]
 

@@ -13,10 +13,9 @@ import msgspec
 
 from sankofa.model.countries import country as country_code
 from sankofa.model.countries import country_named
-from sankofa.model.folding import fold_in_place
 from sankofa.model.ocds.fields import Json, Walk
 from sankofa.model.ocds.redaction import Secrets
-from sankofa.model.text import one_line
+from sankofa.model.text import fold_in_place, one_line
 
 ROLES: Final = {
     "suppliers": "supplier",

@@ -14,13 +14,22 @@ from importlib import resources
 from typing import Any, Final
 
 from sankofa.model.countries import country_names
-from sankofa.model.folding import composed, fold_in_place
 from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.contacts import persons
 from sankofa.model.ocds.fields import free_fields
-from sankofa.model.ocds.name_runs import LEAST_SINGLE, PARTICLES, TITLES, WORD, Name, Token, runs
-from sankofa.model.ocds.secret_index import LiteralIndex, NameIndex
+from sankofa.model.ocds.secret_index import (
+    LEAST_SINGLE,
+    PARTICLES,
+    TITLES,
+    WORD,
+    LiteralIndex,
+    Name,
+    NameIndex,
+    Token,
+    runs,
+)
 from sankofa.model.organisations.tables import tables
+from sankofa.model.text import composed, fold_in_place
 
 CUT: Final = "[withheld]"
 

@@ -14,7 +14,7 @@ from importlib import resources
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from sankofa.model.folding import fold_in_place
+from sankofa.model.text import fold_in_place
 
 _DASHES: Final = "\\-\u2010-\u2015"
 _CANDIDATE = re.compile(rf"[+(]{{0,2}}\d(?:[\s().{_DASHES}/]{{0,3}}\+?\d)*+")

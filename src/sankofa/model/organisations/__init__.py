@@ -7,16 +7,319 @@ failure, a firm withheld is only a cost, so whatever points at a person outweigh
 See contract: GATE-1, GATE-2, GATE-3.
 """
 
+import re
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from stdnum import lei
 
-from sankofa.model.folding import fold
-from sankofa.model.organisations.names import body_by_name, marked_as_person, worth_reading
-from sankofa.model.organisations.reading import parts
-from sankofa.model.organisations.tables import registers
-from sankofa.model.registers import register_code
+from sankofa.model.identifiers import register_code
+from sankofa.model.organisations.tables import (
+    DOT,
+    SURE,
+    WEAK,
+    WORDY,
+    Tables,
+    as_written,
+    longest_phrase,
+    parts,
+    registers,
+    spelling,
+    tables,
+)
+from sankofa.model.text import fold
+
+Words = list[str]
+
+
+class Proof(NamedTuple):
+    """What a name proves, and which of its parts that rests on."""
+
+    kind: str
+    detail: str
+    parts: frozenset[int]
+
+
+# A person and the name they trade under, a person and where they are reached, a person and their kin; and the
+# Armenian and Georgian marks of an individual entrepreneur.
+_PERSON_STROKE: Final = re.compile(
+    r"(?<!\w)(?:[tcodwhif][/\\]\s?[aobk]|s[/\\]\s?o|d[/\\]b[/\\]a|[af][/\\]k[/\\]a"
+    r"|a[/\\]dz|\u0561[/\\]\u0571|\u10d8[/\\]\u10db)(?!\w)"
+)
+_ROMANIAN: Final = re.compile(r"Î\.?\s?[MS]\.?(?=[\s\"„«])|(?<=\s)Î\.?\s?[MS]\.?\Z")
+"""Întreprindere municipală and de stat. With the accent only: `I.M. Popescu` is a person with initials."""
+_SOUTHERN: Final = re.compile(
+    r"m[bdghklmnpstvwz]|n[cdghjkqstwxyz]|dl|hl|kg|tl|ts|vh|zw|gw|kw|xh|qw|ph|th|kh|sh|ch"
+)
+"""How many surnames of southern and eastern Africa begin, where initials follow the surname: `Nkosi S.A.`"""
+_BEFORE_SURNAMES: Final = frozenset(
+    "de del da do dos das di du des le van von der den ten ter mac mc".split()
+)
+_NAMED_AFTER_DOCTORS: Final = frozenset({"municipality", "hospital"})
+_TRADING_AS: Final = "ta"  # t/a without its stroke
+_PAIR: Final = 2
+
+
+def worth_reading(name: str, parts: list[Words]) -> bool:
+    """Whether any word could be evidence of an organisation. Most people's names have none: a quick exit."""
+    hints = tables().hints
+    return not all(hints.isdisjoint(part) for part in parts) or not name.isascii()
+
+
+def marked_as_person(folded: str, parts: list[Words]) -> bool:
+    """Whether the name marks itself as a person's: a title, a trading name, a family relation."""
+    known = tables()
+    if ("/" in folded or "\\" in folded) and _PERSON_STROKE.search(folded):
+        return True
+    if any(_has_title(part, known) for part in parts) and not (len(parts) == 1 and _named_after(parts[0])):
+        return True
+    words = parts[0] if len(parts) == 1 else [word for part in parts for word in part]
+    for start, word in enumerate(words):
+        if word in known.persons and longest_phrase(known.persons, words, start):
+            return True
+        if word in known.outer_traders and start in (0, len(words) - 1):
+            return True
+        if word == _TRADING_AS and 0 < start < len(words) - 1:
+            return True
+    return False
+
+
+def body_by_name(name: str, country: str, folded: str, parts: list[Words]) -> Proof | None:
+    """The proof of an organisation in a name that is not marked as a person's; None where there is none."""
+    if not name.isascii() and (scripted := _by_script(name, folded)):
+        bracketed = " (" in scripted.detail  # the bracket that closes the name is part of the form
+        if len(parts) == 1 + bracketed:
+            return scripted
+    whole = " ".join(word for part in parts for word in part).replace("&", "and")
+    if whole in tables().known:
+        return Proof("public_body", whole, frozenset(range(len(parts))))
+    for number in range(len(parts)):
+        proof = _legal_form(name, country, parts, number) or _public_body(parts[number], number)
+        if proof and all(
+            position in proof.parts
+            or _cannot_be_person(part, parts[min(proof.parts)])
+            or (position == 0 and _describes_business(part, parts[min(proof.parts)]))
+            for position, part in enumerate(parts)
+        ):
+            return proof
+    return None
+
+
+def _by_script(name: str, folded: str) -> Proof | None:
+    """Scripts without blanks between words, and the accent that tells a Moldovan body from initials."""
+    known, text = tables(), folded.strip()
+    for form in known.ends:
+        if text.endswith(form) and len(text) > len(form) + 1:
+            return Proof("legal_form", form, frozenset({0}))
+    for form in known.starts:
+        if text.startswith(form) and len(text) > len(form) + 1:
+            return Proof("legal_form", form, frozenset({0}))
+    match = _ROMANIAN.search(name.strip())
+    if match and (match.start() == 0 or match.end() == len(name.strip())):
+        return Proof("public_body", match[0].strip(), frozenset({0}))
+    return None
+
+
+def _legal_form(name: str, country: str, parts: list[Words], number: int) -> Proof | None:
+    """A legal form in this part of the name, where a legal form can stand."""
+    known, part = tables(), parts[number]
+    if number and _only_forms(part):
+        return None
+    if (
+        part[0] in known.leading
+        and (opening := longest_phrase(known.leading, part, 0))
+        and len(part) > len(opening)
+    ):
+        return Proof("legal_form", as_written(name, opening), frozenset({number}))
+    for start, word in enumerate(part):
+        body = longest_phrase(known.bodies, part, start) if start and word in known.bodies else None
+        if body and start + len(body) == len(part):
+            return Proof("legal_form", as_written(name, body), frozenset({number}))
+        if word in known.forms and (form := longest_phrase(known.forms, part, start)):
+            end, before = start + len(form), number - 1 if number and not start else number
+            head = part[:start] or (parts[before] if before != number else [])
+            if _form_proves(name, country, form, head, last=end == len(part)) and _all_ordinary(
+                part[end:], part
+            ):
+                return Proof("legal_form", as_written(name, form), frozenset({before, number}))
+    return None
+
+
+def _form_proves(name: str, country: str, form: tuple[str, ...], head: Words, *, last: bool) -> bool:
+    """Whether a form proves an organisation after these words (see `tables` for the four strengths)."""
+    known = tables()
+    strength = known.strength[form]
+    significant = [
+        word for word in head if word not in known.particles and word not in known.sure and word != "&"
+    ]
+    if not significant:
+        return False
+    if len(form) == 1 and not name.isascii() and _accented(name, form):
+        return False
+    if strength == SURE:
+        return True
+    if head[-1] in known.particles:  # Maria de Sa
+        return False
+    if strength == WEAK:
+        return last and (_is_business_word(head[-1], known) or (len(head) > 1 and head[0] in known.openers))
+    wordy = any(_is_business_word(word, known) for word in significant) or not known.several.isdisjoint(head)
+    dots_prove = strength != WORDY and country not in known.initials_last
+    return wordy or (dots_prove and not _could_be_person(head, significant, known))
+
+
+def _accented(name: str, form: tuple[str, ...]) -> bool:
+    """Whether the letters of a short form carry accents in this name: Sá is a surname, SA a form."""
+    word = form[0].replace(DOT, "")
+    return word.isascii() and word not in tables().accented and spelling(form).search(name) is None
+
+
+def _is_business_word(word: str, known: Tables) -> bool:
+    return word in known.business or word[0].isdigit()
+
+
+def _could_be_person(head: Words, significant: Words, known: Tables) -> bool:
+    """Whether the words before a dotted form could be a surname before initials, or a whole person."""
+    unknown = [word for word in significant if word not in known.names and len(word) > 1]
+    if len(significant) == 1:
+        return not unknown or head[0] in _BEFORE_SURNAMES or _SOUTHERN.match(significant[0]) is not None
+    return len(unknown) < min(len(significant), _PAIR)
+
+
+def _public_body(part: Words, number: int) -> Proof | None:
+    known = tables()
+    for start, word in enumerate(part):
+        detail = None
+        if word in known.heads and (phrase := longest_phrase(known.heads, part, start)):
+            rest = part[start + len(phrase) :]
+            more = (rest or len(phrase) > 1) and not _names_office_holder(phrase, rest, known)
+            detail = " ".join(phrase) if more and _introduced(part[:start], known) else None
+        if (
+            not detail
+            and start
+            and word in known.tails
+            and (phrase := longest_phrase(known.tails, part, start))
+        ):
+            detail = " ".join(phrase) if _is_country_suffix(part[start + len(phrase) :], known) else None
+        if not detail and word in known.nouns:
+            detail = _qualified(part, start, known)
+        if detail:
+            return Proof("public_body", detail, frozenset({number}))
+    return None
+
+
+def _is_country_suffix(rest: Words, known: Tables) -> bool:
+    """Whether the words after a public body's closing words are none, or a country such as `of Kenya`."""
+    return not rest or (
+        len(rest) > 1
+        and rest[0] == "of"
+        and all(
+            word in known.doubtful or word in known.explaining or word in known.particles for word in rest
+        )
+    )
+
+
+def _names_office_holder(head: tuple[str, ...], rest: Words, known: Tables) -> bool:
+    """Whether an office is followed by its holder (`Auditor General Jane Doe`), or a body by its employee."""
+    if head in known.holders and rest:
+        return rest[0] not in known.particles and not known.explaining.union(known.doubtful).issuperset(rest)
+    return head[0] in known.impersonal and any(
+        word in known.names and following in known.names for word, following in pairwise(rest)
+    )
+
+
+def _introduced(before: Words, known: Tables) -> bool:
+    """Whether only a country, a state or an article stands before the head of a public body."""
+    return not before or before[-1] in known.before or before[-1] in known.business
+
+
+def _qualified(part: Words, position: int, known: Tables) -> str | None:
+    """`National ... Commission`, `Comisión Nacional de ...`: a noun of office with its qualifier."""
+    noun, last = part[position], position + 1 == len(part)
+    if not last and part[position + 1] not in known.particles and part[position + 1] not in known.qualifiers:
+        return None
+    near = {part[position - 1] if position else "", "" if last else part[position + 1]}
+    if noun in known.private_use:
+        matches = near & known.strong_qualifiers
+    else:
+        matches = (near | {part[0]}) & known.qualifiers
+    return f"{min(matches)} {noun}" if matches and len(part) > _PAIR else None
+
+
+def _cannot_be_person(part: Words, main: Words) -> bool:
+    """Whether a further part of the name is no person: business words, an acronym, a form, another body."""
+    if _only_forms(part):
+        return False
+    if _all_ordinary(part, main) or _public_body(part, 0):
+        return True
+    forms, strength = tables().forms, tables().strength
+    return tuple(part) in strength or any(
+        strength[form] == SURE and 0 < start == len(part) - len(form)
+        for start, word in enumerate(part)
+        if word in forms and (form := longest_phrase(forms, part, start))
+    )
+
+
+def _only_forms(part: Words) -> bool:
+    """Whether a part is made of words that are legal forms and yet is none: `Sas Sas` may be a person.
+
+    `Sas Ltd` is not meant: a company may be called by a word that is a form elsewhere.
+    """
+    known = tables()
+    return (
+        len(part) > 1
+        and tuple(part) not in known.strength
+        and (part[-1] not in known.sure or len(set(part)) == 1)
+        and all((word,) in known.strength for word in part)
+    )
+
+
+def _describes_business(first: Words, main: Words) -> bool:
+    """`CETA - Engenharia e Construção, S.A.`: the first part is the name, the main one says what it does."""
+    known = tables()
+    return (
+        len(first) == 1
+        and first[0] not in known.names
+        and not known.business.isdisjoint(main)
+        and all(
+            word in known.business or word in known.doubtful or word in known.particles or word in known.forms
+            for word in main
+        )
+    )
+
+
+def _all_ordinary(words: Words, main: Words) -> bool:
+    """Whether every word is one of business or administration, and not all of them might be surnames."""
+    known = tables()
+    alone = len(words) == 1 or (len(words) == _PAIR and words[-1] in known.forms)
+    if alone and words[0] not in known.names and _abbreviates(words[0], main):
+        return True
+    safe = False
+    for word in words:
+        if word in known.explaining or word[0].isdigit() or word in known.sure:
+            safe = True
+        elif word not in known.doubtful and word not in known.particles and word != "&":
+            return False
+    return safe or not words
+
+
+def _abbreviates(word: str, main: Words) -> bool:
+    """`(ANDE)` after `Administración Nacional de Electricidad`: its letters, in order, from the first."""
+    letters, full = word.replace(DOT, ""), "".join(main)
+    if len(letters) < _PAIR or letters[0] != full[0]:
+        return False
+    rest = iter(full)
+    return all(letter in rest for letter in letters)
+
+
+def _has_title(part: Words, known: Tables) -> bool:
+    return part[0] in known.titles or part[-1] in known.titles
+
+
+def _named_after(part: Words) -> bool:
+    """Whether it is an institution named after a person: `Dr Beyers Naudé Local Municipality`."""
+    return part[-1] in _NAMED_AFTER_DOCTORS
+
 
 KINDS: Final = ("lei", "registry", "legal_form", "public_body")
 LEI_SCHEMES: Final = frozenset({"LEI", "XI-LEI", "GLEIF", "ISO17442", "ISO-17442"})

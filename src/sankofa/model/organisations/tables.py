@@ -7,8 +7,59 @@ from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
 
-from sankofa.model.folding import fold
-from sankofa.model.organisations.reading import DOT, phrase
+from sankofa.model.text import fold
+
+DOT = "."
+"""What ends the folded form of a dotted abbreviation: `S.A.` is read as `sa.`, and `SA` as `sa`."""
+
+_ABBREVIATION = r"\w\.(?:\w\.)+\w?(?!\w)|\w\.\w(?!\w)|\w\.(?:\s\w\.)+(?!\w)"
+_QUOTES = "['\u2019`\u00b4\u02bc\u05f4\"]"  # every kind of apostrophe, and the mark of Hebrew abbreviations
+_WORD = rf"[^\W_]+(?:{_QUOTES}[^\W_]+)*"
+_TOKEN = re.compile(rf"{_ABBREVIATION}|{_WORD}|[,;:|/\\(\u2013\u2014]|(?<!\w)@|\s-(?=\s)|[&+]")
+_BREAKS = frozenset(",;:|/\\(@\u2013\u2014")
+_TOGETHER = re.compile(
+    r"(?<!\w)(?:in )?(?:jv|joint venture|association with|consortium with|partnership with)(?!\w)"
+)
+"""Words between several parties in one name; each party must be proven."""
+_STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."))
+_QUOTE = re.compile(_QUOTES)
+
+
+def parts(folded: str) -> list[list[str]]:
+    """The words of a folded name, part by part. A bracket starts a new part only where it ends the name."""
+    text = folded
+    if "/" in text:
+        for stroke, dotted in _STROKES:
+            text = re.sub(rf"(?<!\w){stroke}(?!\w)", dotted, text)
+    if "(" in text:
+        text = _inner_brackets_opened(text)
+    if "jv" in text or " venture" in text or "ip with" in text or "ion with" in text or "ium with" in text:
+        text = _TOGETHER.sub(";", text)
+    result: list[list[str]] = [[]]
+    add = result[-1].append
+    for piece in _TOKEN.findall(text):
+        if piece.isalnum():
+            add(piece)
+        elif piece in _BREAKS or piece[-1] == "-":
+            result.append([])
+            add = result[-1].append
+        elif DOT in piece:
+            add("".join(piece.replace(DOT, "").split()) + DOT)
+        else:
+            add("&" if piece in "&+" else _QUOTE.sub("", piece))
+    return [part for part in result if part]
+
+
+def phrase(text: str) -> tuple[str, ...]:
+    """A phrase of a table, folded and split as names are."""
+    return tuple(word for part in parts(fold(text)) for word in part)
+
+
+def _inner_brackets_opened(text: str) -> str:
+    """`Siemens (Kenya) Ltd` is one part, and so is `X (Pty) Ltd`; `X Ltd (Head Office)` is two."""
+    last = text.rfind("(") if text.rstrip(' .,"').endswith(")") else len(text)
+    return text[:last].replace("(", " ").replace(")", " ") + text[last:]
+
 
 SURE: Final = 4
 """Proof whatever stands before it."""
@@ -172,3 +223,28 @@ def _toml(name: str) -> dict[str, str]:
 
 def _text(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def longest_phrase(phrases: Phrases, words: list[str], start: int) -> tuple[str, ...] | None:
+    """The longest phrase that begins at this word. Within phrases of several words dots do not matter."""
+    first = words[start]
+    plain = first.replace(DOT, "")
+    for phrase in phrases.get(plain, ()):
+        length = len(phrase)
+        if 1 < length <= len(words) - start and all(
+            words[start + offset].replace(DOT, "") == phrase[offset] for offset in range(1, length)
+        ):
+            return phrase
+    return (first,) if (first,) in phrases.get(first, ()) else None
+
+
+@cache
+def spelling(form: tuple[str, ...]) -> re.Pattern[str]:
+    letters = (r"\.?\s?".join(map(re.escape, word.replace(DOT, ""))) for word in form)
+    return re.compile(r"\(?(?<!\w)" + r"[\W_]+".join(letters) + r"(?!\w)[.)]?", re.IGNORECASE)
+
+
+def as_written(name: str, form: tuple[str, ...]) -> str:
+    """The form as this name writes it, without the rest of the name; folded where accents hide it."""
+    matches = list(spelling(form).finditer(name))
+    return matches[-1][0].strip() if matches else " ".join(form).replace(DOT, "")

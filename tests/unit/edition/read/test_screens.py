@@ -17,7 +17,7 @@ from sankofa.edition.read.screens import screen
 from sankofa.edition.write.metric_rows import Standings
 from sankofa.edition.write.screen_index import ScreenIndex, SegmentBuilder
 from sankofa.model.days import FOREVER
-from sankofa.model.metric_states import State
+from sankofa.model.rows import State
 from tests.loop import wait
 from tests.memory import MemoryReader
 

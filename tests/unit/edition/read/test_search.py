@@ -13,7 +13,7 @@ from sankofa.edition.format.search_records import LETTERS, ORGANISATIONS, Search
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import Hit, NameQuery
 from sankofa.edition.write.datasets.search import _word_count
-from sankofa.model.names import neighbourhood
+from sankofa.model.text import neighbourhood
 from tests.memory import MemoryReader
 
 WORDS = st.sampled_from("bank banks banke baobab baobas baobabs cement cemex kilimo kilima trading".split())

@@ -24,10 +24,9 @@ from sankofa.ledger.entities import Entity, Statement
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER
-from sankofa.model.metric_states import State
 from sankofa.model.provenance import strictest
 from sankofa.model.records import Profile
-from sankofa.model.rows import MetricInput, MetricsRow, wire
+from sankofa.model.rows import MetricInput, MetricsRow, State, wire
 
 AWKWARD = 'a "quote", a back\\slash, a\nline, "as_of":"0001-01-01", Ünïcödé \U0001f600'
 CAPTURES = (

@@ -19,8 +19,7 @@ from sankofa.edition.write import table_writer
 from sankofa.edition.write.parquet_columns import ParquetColumns
 from sankofa.edition.write.tables import Table, tables
 from sankofa.model.days import FOREVER
-from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, wire
-from sankofa.model.tender_rows import TenderPartyRow, TenderRow
+from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow, wire
 
 
 def row(number: int, value: Any = None) -> MacroSeriesRow:

@@ -9,7 +9,7 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import current_values
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields
-from sankofa.model.field_docs import doc, one_of
+from sankofa.model.rows import doc, one_of
 
 FACTORS: Final = (
     "asset_turnover",

@@ -13,7 +13,7 @@ from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
 from sankofa.derive.rounding import rounded_root
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
-from sankofa.model.field_docs import doc
+from sankofa.model.rows import doc
 
 _MARGIN: Final = "net_margin"
 _METRICS: Final = ("accruals_ratio", "cash_conversion", _MARGIN)

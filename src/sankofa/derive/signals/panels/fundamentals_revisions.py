@@ -13,9 +13,8 @@ from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import filed, issuer_fields, issuer_panel
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
-from sankofa.model.field_docs import doc, one_of
 from sankofa.model.line_items import LINE_ITEMS
-from sankofa.model.rows import Figure
+from sankofa.model.rows import Figure, doc, one_of
 from sankofa.model.vintages import vintages
 
 

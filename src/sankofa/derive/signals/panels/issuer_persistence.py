@@ -10,7 +10,7 @@ from sankofa.derive.metrics.figures import Figure
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
-from sankofa.model.field_docs import doc
+from sankofa.model.rows import doc
 
 
 class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):

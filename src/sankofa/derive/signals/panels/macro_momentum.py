@@ -12,8 +12,7 @@ from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.derive.signals.calendar import month_number, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.model.days import ordinal
-from sankofa.model.field_docs import doc, one_of
-from sankofa.model.rows import Figure
+from sankofa.model.rows import Figure, doc, one_of
 from sankofa.model.vintages import Vintage, vintages
 
 _PERIODS: Final[dict[str, Callable[[str], int]]] = {

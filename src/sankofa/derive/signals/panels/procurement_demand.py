@@ -15,8 +15,8 @@ from sankofa.derive.signals.calendar import captured_until, month, month_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tendering import buyer_key, by_period, concentration, first_ref
 from sankofa.derive.tenders import Tender
-from sankofa.model.field_docs import doc
 from sankofa.model.provenance import LICENSE_CLASSES, strictness
+from sankofa.model.rows import doc
 
 _SPAN: Final = 3
 _HISTORY: Final = 2 * _SPAN

@@ -11,7 +11,7 @@ from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tendering import buyer_key, by_period, concentration, first_ref
-from sankofa.model.field_docs import doc
+from sankofa.model.rows import doc
 
 
 class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):

@@ -14,8 +14,7 @@ from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.issuers import issuer_fields, reporting
 from sankofa.ledger.entities import Entity
-from sankofa.model.field_docs import doc
-from sankofa.model.rows import Figure
+from sankofa.model.rows import Figure, doc
 
 
 class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from sankofa.derive.signals.awarding import AwardedQuarter, closed_awards, first
 from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tendering import concentration
-from sankofa.model.field_docs import doc
+from sankofa.model.rows import doc
 
 
 class TenderAwardConcentrationRow(PanelRow, frozen=True, kw_only=True):

@@ -22,11 +22,11 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Built, KeyRows, dataset
 from sankofa.edition.write.datasets.macro_series import SeriesIndex
 from sankofa.edition.write.tables import Table, TableRows, table
-from sankofa.model.cross_rates import CrossRateInput, CrossRateRow
+from sankofa.model.catalogue_rows import CrossRateInput, CrossRateRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.facts import MACRO
-from sankofa.model.field_docs import doc
 from sankofa.model.observations import currency_pair
+from sankofa.model.rows import doc
 from sankofa.model.vintages import vintages
 
 CROSS_RATES_TABLE: Final = "af-macro-cross-rates"

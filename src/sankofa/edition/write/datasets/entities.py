@@ -14,10 +14,9 @@ from sankofa.engines.datastore import ALIASES
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import FUND
-from sankofa.model.field_docs import doc
 from sankofa.model.identifiers import free_location, stored_identifier
 from sankofa.model.provenance import SERVICE, source_ref
-from sankofa.model.rows import EntityRow, Listing, Predecessor, Row, wire
+from sankofa.model.rows import EntityRow, Listing, Predecessor, Row, doc, wire
 
 T = TypeVar("T")
 

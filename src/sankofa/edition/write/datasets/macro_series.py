@@ -31,9 +31,8 @@ from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.edition.write.tally import CoverageTally
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.facts import MACRO
-from sankofa.model.field_docs import doc
 from sankofa.model.observations import series_name
-from sankofa.model.rows import MacroSeriesRow
+from sankofa.model.rows import MacroSeriesRow, doc
 from sankofa.model.vintages import Mode, vintages, visibilities
 
 SERIES_TABLE: Final = "af-macro-series"

@@ -22,8 +22,7 @@ from sankofa.edition.write.metric_rows import METRICS, Standings, metric_rows, s
 from sankofa.edition.write.prepared_rows import PreparedRows, prepare
 from sankofa.edition.write.screen_index import ScreenIndex
 from sankofa.ledger.entities import Entity
-from sankofa.model.metric_states import REASONS, State
-from sankofa.model.rows import MetricsRow
+from sankofa.model.rows import REASONS, MetricsRow, State
 
 _read = msgspec.msgpack.Decoder(tuple[PreparedRows, Standings]).decode
 _write = msgspec.msgpack.Encoder().encode

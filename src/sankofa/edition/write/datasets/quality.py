@@ -6,9 +6,9 @@ from sankofa.derive.quality import Quality
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.model.catalogue_rows import QualityRow
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
-from sankofa.model.service_rows import QualityRow
 
 
 @dataset("quality", QualityRow)

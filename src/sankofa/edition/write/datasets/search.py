@@ -32,7 +32,7 @@ from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dat
 from sankofa.edition.write.series_stats import CatalogueEntry
 from sankofa.ledger.entities import Entity
 from sankofa.model.identifiers import stored_identifier
-from sankofa.model.names import code_words, neighbourhood, words
+from sankofa.model.text import code_words, neighbourhood, words
 
 _MOST_COUNTED: Final = 255
 _write = msgspec.msgpack.Encoder().encode

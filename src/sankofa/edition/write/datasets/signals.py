@@ -24,9 +24,8 @@ from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dat
 from sankofa.edition.write.issuer_parts import issuer_part
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
-from sankofa.model.panel_keys import panel_key
 from sankofa.model.provenance import KEYED_CLASSES
-from sankofa.model.rows import wire
+from sankofa.model.rows import panel_key, wire
 
 _read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decode
 _write = msgspec.msgpack.Encoder().encode

@@ -12,8 +12,7 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Built, KeyRows, dataset
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import wire
-from sankofa.model.tender_rows import PartyIdentifier, TenderPartyRow
+from sankofa.model.rows import PartyIdentifier, TenderPartyRow, wire
 
 
 class _Sightings:

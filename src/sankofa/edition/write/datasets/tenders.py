@@ -32,9 +32,7 @@ from sankofa.edition.write.dataset import Built, KeyRows, dataset
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
-from sankofa.model.field_docs import doc, instant
-from sankofa.model.rows import Figure, Row, wire
-from sankofa.model.tender_rows import PartyIdentifier, TenderRow
+from sankofa.model.rows import Figure, PartyIdentifier, Row, TenderRow, doc, instant, wire
 
 _NUMBERS_PER_BLOCK: Final = 16_384
 _READS: Final = (inputs.TENDERS, inputs.NAMES)
