@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sankofa.model.text import composed
 from sankofa.model.ocds.fields import free_fields
 from sankofa.model.ocds.redaction import Secrets
 from sankofa.model.organisations import org_evidence
+from sankofa.model.text import composed
 
 OWN = Path(__file__).parent.parent / "tests" / "unit" / "model" / "organisation_names.toml"
 CLEAR_FORM = re.compile(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sankofa.derive.metrics.route_steps import items_asked
+from sankofa.derive.metrics.routes import items_asked
 from sankofa.model.line_items import Route, table
 
 FILE = Path(__file__).with_name("route_examples.csv")

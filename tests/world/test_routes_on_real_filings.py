@@ -21,7 +21,7 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive, latest_year
 from sankofa.derive.metrics.lines import Lines
-from sankofa.derive.metrics.route_steps import items_asked
+from sankofa.derive.metrics.routes import items_asked
 from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.reader import FactColumns, FactReader
 from sankofa.model.days import ordinal

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.derive.awards import awards
-from sankofa.derive.tenders import Tender, Tenders
+from sankofa.derive.tenders import Tender, Tenders, awards
 from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.reader import ReleaseRow
 from sankofa.ledger.store import Ledger

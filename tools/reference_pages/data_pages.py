@@ -10,8 +10,7 @@ import msgspec
 
 import sankofa.sources
 from sankofa.derive.metrics.contract import metrics
-from sankofa.derive.signals.contract import panels
-from sankofa.derive.signals.methodology import columns_of, common_rules
+from sankofa.derive.signals.contract import columns_of, common_rules, panels
 from sankofa.edition.write.tables import Table, tables
 from sankofa.model import line_items
 from sankofa.model.provenance import LICENSE_CLASSES, SKUS

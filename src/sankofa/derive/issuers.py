@@ -6,9 +6,8 @@ Everything derived for a single issuer starts here, and each part is computed on
 from collections.abc import Mapping
 from functools import cached_property
 
-from sankofa.derive.metrics.full_years import IssuerYearList, full_years
+from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_years
 from sankofa.derive.metrics.lines import concepts_used
-from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
 from sankofa.ledger.reports import Published, Reports

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
-from sankofa.derive.awards import Award, awards
-from sankofa.derive.tenders import Tender, Tenders
+from sankofa.derive.tenders import Award, Tender, Tenders, awards
 from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.figures import exact

@@ -1,13 +1,15 @@
 """Tenders as an edition serves them: every release checked by the gate again, every party resolved."""
 
+import os
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-if TYPE_CHECKING:
-    from sankofa.derive.awards import Award
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.party_entities import Party
 from sankofa.ledger.party_matching import Match, PartyMatcher
@@ -17,6 +19,7 @@ from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
 from sankofa.model.ocds.release import ReleaseSummary, clean_again
 from sankofa.model.organisations import LEI_SCHEMES, org_evidence
+from sankofa.model.text import fold_in_place, one_line
 
 Evidence = dict[str, str | None]
 """By party_id."""
@@ -33,7 +36,7 @@ class Tender(NamedTuple):
     parties: list[tuple["Resolved", list[str]]]
     """Each with its roles."""
     awards: "list[Award] | None" = None
-    """Where they were read before; else they are in the body (`derive.awards`)."""
+    """Where they were read before; else they are in the body (`derive.tenders`)."""
 
 
 class Resolved(NamedTuple):
@@ -155,3 +158,218 @@ class EvidencedParties:
 def _alone(party: Party) -> bool:
     """Whether the evidence follows from what the party is called and known by: of a LEI the record counts."""
     return not any(scheme.strip().upper() in LEI_SCHEMES for scheme, _ in party.identifiers)
+
+
+_NOT_AWARDED: Final = ("cancelled", "unsuccessful")
+
+
+class Award(NamedTuple):
+    """One award as one release has it."""
+
+    award_id: str
+    day: str | None
+    """The day of the award, where published."""
+    status: str | None
+    amount: Decimal | None
+    currency: str | None
+    suppliers: list[Resolved]
+    withheld: int
+    """Winners that are not named."""
+
+    @property
+    def is_valid(self) -> bool:
+        """False where its status (OCDS awardStatus) says that nothing was awarded."""
+        return (self.status or "").lower() not in _NOT_AWARDED
+
+
+class _Organisation(msgspec.Struct):
+    id: str | int | None = None
+    name: str | None = None
+
+
+class _Value(msgspec.Struct):
+    amount: Decimal | None = None
+    currency: str | None = None
+
+
+class _Award(msgspec.Struct):
+    id: str | int | None = None
+    date: str | None = None
+    status: str | None = None
+    value: _Value | None = None
+    suppliers: list[_Organisation] | None = None
+
+
+class _Body(msgspec.Struct):
+    parties: list[_Organisation] | None = None
+    awards: list[_Award] | None = None
+
+
+_read = msgspec.json.Decoder(_Body).decode
+
+
+def awards(tender: Tender) -> list[Award]:
+    """The awards of a release that was read with its body or its awards, in document order."""
+    if tender.awards is not None:
+        return tender.awards
+    if not tender.summary.award_count:
+        return []
+    body = _read(tender.row.body)
+    resolved_by_name = {_key(party.name): party for party, _ in tender.parties}
+    by_id = {str(party.id): party.name for party in body.parties or () if party.id is not None and party.name}
+    return [_award(number, award, resolved_by_name, by_id) for number, award in enumerate(body.awards or ())]
+
+
+def _award(number: int, award: _Award, resolved_by_name: dict[str, Resolved], by_id: dict[str, str]) -> Award:
+    suppliers: list[Resolved] = []
+    withheld = 0
+    for supplier in award.suppliers or ():
+        name = supplier.name or by_id.get(str(supplier.id), "")
+        party = resolved_by_name.get(_key(name)) if name else None
+        if party is None:
+            withheld += 1
+        elif party not in suppliers:
+            suppliers.append(party)
+    value = award.value or _Value()
+    return Award(
+        str(award.id) if award.id is not None else f"#{number}",
+        award.date[:10] if award.date else None,
+        award.status,
+        value.amount,
+        value.currency,
+        suppliers,
+        withheld,
+    )
+
+
+def _key(name: str) -> str:
+    return fold_in_place(one_line(name))
+
+
+_TENDERS_PER_CHUNK: Final = 64
+
+
+class _StoredAward(msgspec.Struct, array_like=True, gc=False):
+    award_id: str
+    day: str | None
+    status: str | None
+    amount: Decimal | None
+    currency: str | None
+    suppliers: list[int]
+    withheld: int
+
+
+class _Record(msgspec.Struct, array_like=True, gc=False):
+    """A release; parties are told by their number."""
+
+    ocid: str
+    release_id: str
+    release_date: str
+    location: str
+    capture_id: int
+    summary: ReleaseSummary
+    parties: list[tuple[int, list[str]]]
+    awards: list[_StoredAward]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[_Record]).decode
+
+
+class RecordedTenders(Tenders):
+    """The tenders of a ledger. Whoever wants no bodies is given what was written down of them."""
+
+    def __init__(self, parties: EvidencedParties, entities: list[Entity]) -> None:
+        super().__init__(parties, entities)
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
+        weakref.finalize(self, self._file.close)
+        self._end = 0
+        self._chunks: dict[str, list[tuple[int, int]]] = {}
+        """By country, where in the file its records stand."""
+        self._known: list[Resolved] = []
+        self._numbers: dict[int, int] = {}
+
+    def of(self, country: str, *, bodies: bool = False) -> Iterator[Tender]:
+        """Newest first; then by ocid and release id. With its body, or with its awards."""
+        if bodies:
+            yield from self._recording(country)
+            return
+        if country not in self._chunks:
+            for _ in self._recording(country):
+                pass
+        for start, size in self._chunks[country]:
+            for record in _decode(os.pread(self._file.fileno(), size, start)):
+                yield self._tender(country, record)
+
+    def _recording(self, country: str) -> Iterator[Tender]:
+        """From the ledger, with bodies."""
+        chunks: list[tuple[int, int]] = []
+        records: list[_Record] = []
+        for tender in super().of(country, bodies=True):
+            records.append(self._record(tender))
+            if len(records) == _TENDERS_PER_CHUNK:
+                chunks.append(self._write(records))
+                records = []
+            yield tender
+        if records:
+            chunks.append(self._write(records))
+        self._chunks[country] = chunks
+
+    def _write(self, records: list[_Record]) -> tuple[int, int]:
+        encoded = _encode(records)
+        start, self._end = self._end, self._end + len(encoded)
+        self._file.write(encoded)
+        return start, len(encoded)
+
+    def _record(self, tender: Tender) -> _Record:
+        row = tender.row
+        return _Record(
+            row.ocid,
+            row.release_id,
+            row.release_date,
+            row.location,
+            row.capture_id,
+            tender.summary,
+            [(self._number(party), roles) for party, roles in tender.parties],
+            [
+                _StoredAward(
+                    *award[:5], [self._number(supplier) for supplier in award.suppliers], award.withheld
+                )
+                for award in awards(tender)
+            ],
+        )
+
+    def _tender(self, country: str, record: _Record) -> Tender:
+        known = self._known
+        row = ReleaseRow(
+            record.ocid,
+            record.release_id,
+            record.release_date,
+            country,
+            record.location,
+            "",
+            "",
+            "",
+            record.capture_id,
+        )
+        given = [
+            Award(
+                award.award_id,
+                award.day,
+                award.status,
+                award.amount,
+                award.currency,
+                [known[number] for number in award.suppliers],
+                award.withheld,
+            )
+            for award in record.awards
+        ]
+        return Tender(row, record.summary, [(known[n], roles) for n, roles in record.parties], given)
+
+    def _number(self, party: Resolved) -> int:
+        """A party is one object in all releases that name it, but in those that were cleaned again."""
+        number = self._numbers.get(id(party))
+        if number is None:
+            number = self._numbers[id(party)] = len(self._known)
+            self._known.append(party)
+        return number

@@ -10,10 +10,9 @@ import msgspec
 from sankofa import __version__
 from sankofa.access.domains import Site
 from sankofa.derive.cross_rates import methodology as cross_rates_methodology
-from sankofa.derive.metrics.contract import metrics
-from sankofa.derive.metrics.methodology import methodology
+from sankofa.derive.metrics.contract import methodology, metrics
+from sankofa.derive.signals.contract import methodology as panel_methodology
 from sankofa.derive.signals.contract import panels
-from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
 from sankofa.model.catalogue_rows import METHODOLOGY as CROSS_RATES
 from sankofa.model.days import instant

@@ -11,10 +11,9 @@ import msgspec
 
 import sankofa
 from sankofa.derive.cross_rates import methodology as cross_rates_methodology
-from sankofa.derive.metrics.contract import metrics
-from sankofa.derive.metrics.methodology import methodology
+from sankofa.derive.metrics.contract import methodology, metrics
+from sankofa.derive.signals.contract import methodology as panel_methodology
 from sankofa.derive.signals.contract import panels
-from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model.catalogue_rows import METHODOLOGY as CROSS_RATES
 from sankofa.model.limits import limit
 

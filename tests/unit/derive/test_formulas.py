@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.derive.metrics.contract import Metric, Ratio, metric, metrics, slugs
-from sankofa.derive.metrics.methodology import methodology
+from sankofa.derive.metrics.contract import Metric, Ratio, methodology, metric, metrics, slugs
 from sankofa.model.line_items import routes
 
 BY_SLUG = {m.slug: m for m in metrics()}

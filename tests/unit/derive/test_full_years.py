@@ -6,10 +6,9 @@ import pytest
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive, windows
-from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, full_years
+from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearEnds, full_years
 from sankofa.derive.metrics.period_views import StatementBasis
-from sankofa.derive.metrics.route_steps import items_asked
-from sankofa.derive.metrics.year_ends import YearEnds
+from sankofa.derive.metrics.routes import items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import FOREVER, ordinal

@@ -5,10 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from sankofa.derive.metrics.figures import Fact, Figure
-from sankofa.derive.metrics.identities import check_identities
-from sankofa.derive.metrics.lines import Lines
-from sankofa.derive.metrics.route_steps import items_asked
+from sankofa.derive.metrics.lines import Fact, Figure, Lines
+from sankofa.derive.metrics.period_views import check_identities
+from sankofa.derive.metrics.routes import items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
 from sankofa.model.line_items import SELF, Route, Term, parse, table

@@ -20,11 +20,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics
-from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
-from sankofa.derive.metrics.identities import deciding_concepts
-from sankofa.derive.metrics.period_views import StatementBasis
-from sankofa.derive.metrics.route_steps import items_asked
+from sankofa.derive.metrics.lines import Fact, Figure
+from sankofa.derive.metrics.period_views import StatementBasis, deciding_concepts
+from sankofa.derive.metrics.routes import items_asked
 from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import State

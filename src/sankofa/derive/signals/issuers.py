@@ -6,8 +6,8 @@ from functools import wraps
 from typing import TypedDict
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.metrics.figures import Figure
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
+from sankofa.derive.metrics.lines import Figure
 from sankofa.derive.signals.contract import (
     Access,
     Basis,

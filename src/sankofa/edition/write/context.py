@@ -17,8 +17,7 @@ from sankofa.derive.quality import (
     count_facts,
     measure,
 )
-from sankofa.derive.tender_records import RecordedTenders
-from sankofa.derive.tenders import Evidence, EvidencedParties, Tenders
+from sankofa.derive.tenders import Evidence, EvidencedParties, RecordedTenders, Tenders
 from sankofa.edition.write.build_record import BuildRecord, load_record, save_record
 from sankofa.edition.write.checks import WithdrawnRows
 from sankofa.edition.write.inputs import MACRO, NAMES, TENDERS, BuildInputs

@@ -15,7 +15,7 @@ import msgspec
 
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
 from sankofa.derive.metrics.derive import Derived, LaterChange, Value
-from sankofa.derive.metrics.figures import Figure, Part
+from sankofa.derive.metrics.lines import Figure, Part
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import UNDATED
 from sankofa.ledger.entities import Entity

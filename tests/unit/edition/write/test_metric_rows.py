@@ -9,7 +9,7 @@ import msgspec
 
 from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Derived, Stretch, Value
-from sankofa.derive.metrics.figures import Figure, Part
+from sankofa.derive.metrics.lines import Figure, Part
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import AS_OF, UNDATED
 from sankofa.edition.read.screens import dated

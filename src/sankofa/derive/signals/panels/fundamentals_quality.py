@@ -8,8 +8,8 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import Inputs, current_values
-from sankofa.derive.metrics.figures import Figure
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
+from sankofa.derive.metrics.lines import Figure
 from sankofa.derive.rounding import rounded_root
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.proven_items import item_of
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import filed, issuer_fields, issuer_panel
+from sankofa.derive.statements import item_of
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
 from sankofa.model.line_items import LINE_ITEMS

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import unchanged_since
-from sankofa.derive.metrics.figures import Figure
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay
+from sankofa.derive.metrics.lines import Figure
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
 from sankofa.model.rows import doc

@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal
 
 from sankofa.derive.rounding import rounded
 from sankofa.derive.series import Series, SeriesReport, series_reports
-from sankofa.derive.signals.calendar import month_number, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.derive.signals.tenders import month_number, quarter_number
 from sankofa.model.days import ordinal
 from sankofa.model.rows import Figure, doc, one_of
 from sankofa.model.vintages import Vintage, vintages

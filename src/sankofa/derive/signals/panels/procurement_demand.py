@@ -11,9 +11,16 @@ from fractions import Fraction
 from typing import Annotated, Final, Literal, NamedTuple
 
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.calendar import captured_until, month, month_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.tendering import buyer_key, by_period, concentration, first_ref
+from sankofa.derive.signals.tenders import (
+    buyer_key,
+    by_period,
+    captured_until,
+    concentration,
+    first_ref,
+    month,
+    month_number,
+)
 from sankofa.derive.tenders import Tender
 from sankofa.model.provenance import LICENSE_CLASSES, strictness
 from sankofa.model.rows import doc

@@ -8,9 +8,16 @@ from fractions import Fraction
 from typing import Annotated, Literal, NamedTuple
 
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.tendering import buyer_key, by_period, concentration, first_ref
+from sankofa.derive.signals.tenders import (
+    buyer_key,
+    by_period,
+    captured_until,
+    concentration,
+    first_ref,
+    quarter,
+    quarter_number,
+)
 from sankofa.model.rows import doc
 
 

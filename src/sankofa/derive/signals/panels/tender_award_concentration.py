@@ -8,10 +8,14 @@ from fractions import Fraction
 from typing import Annotated, Literal, NamedTuple
 
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.awarding import AwardedQuarter, closed_awards, first_award_ref
-from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.tendering import concentration
+from sankofa.derive.signals.tenders import (
+    AwardedQuarter,
+    closed_awards,
+    concentration,
+    first_award_ref,
+    quarter,
+)
 from sankofa.model.rows import doc
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.proven_items import item_of
+from sankofa.derive.statements import item_of
 from sankofa.edition.format.arrow_columns import extra_column
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext

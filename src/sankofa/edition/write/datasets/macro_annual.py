@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
-from sankofa.derive.annual import AnnualVintage, annual_vintages
+from sankofa.derive.series import AnnualVintage, annual_vintages
 from sankofa.edition.format.keys import MACRO_ANNUAL, annual_key
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import (

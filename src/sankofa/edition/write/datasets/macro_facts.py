@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.derive.annual import annual_vintages
+from sankofa.derive.series import annual_vintages
 from sankofa.edition.format.day_index import first_day_of_blocks
 from sankofa.edition.format.fact_order import encode_ranges
 from sankofa.edition.format.keys import (

@@ -10,8 +10,14 @@ from itertools import chain, groupby, product
 from operator import itemgetter
 from typing import Annotated, Final, NamedTuple
 
-from sankofa.derive.annual_series import annual_series, annual_series_by_key
-from sankofa.derive.series import PublishedInfo, Series, SeriesReport, series_reports
+from sankofa.derive.series import (
+    PublishedInfo,
+    Series,
+    SeriesReport,
+    annual_series,
+    annual_series_by_key,
+    series_reports,
+)
 from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import (

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from sankofa.derive.annual_series import FAMILY
+from sankofa.derive.series import FAMILY
 from sankofa.edition.format.keys import SERIES_ENTRIES
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.search_records import (

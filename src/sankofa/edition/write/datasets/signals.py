@@ -13,8 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, panels
-from sankofa.derive.signals.methodology import methodology
+from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, methodology, panels
 from sankofa.edition.format.keys import TENDERS, panel_kind
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import pack_series

@@ -15,8 +15,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from sankofa.derive.awards import Award, awards
-from sankofa.derive.tenders import Resolved, Tender
+from sankofa.derive.tenders import Award, Resolved, Tender, awards
 from sankofa.edition.format.day_index import DayRowsWriter
 from sankofa.edition.format.keys import (
     PROCESSES,
@@ -40,7 +39,7 @@ _READS: Final = (inputs.TENDERS, inputs.NAMES)
 
 @dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK), reads=_READS)
 def releases(context: BuildContext) -> Iterator[KeyRows]:
-    """The one reading of the ledger: all else made of tenders needs it (`derive.tender_records`)."""
+    """The one reading of the ledger: all else made of tenders needs it (`derive.tenders`)."""
     for country in context.tenders.countries:
         rows = (Entry(wire.encode(_row(context, t))) for t in context.tenders.of(country, bodies=True))
         yield KeyRows(country, rows)

@@ -1,15 +1,79 @@
-"""Routes as they are tried, and which of them a filing can begin.
+"""How routes are tried: which of them a filing can begin, and whether the members of a total add up to it."""
 
-Of some 350 routes a filing reports the first concept of a third. Each has a bit, those of an item next to one
-another, so that they are found with one look at each concept that is reported.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from functools import cache, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from sankofa.derive.metrics.contract import PRIOR, metrics
-from sankofa.model.line_items import Route, table
+from sankofa.model.line_items import Breakdown, Route, table
+
+UNCLEAR = "unclear"
+_SEARCHED_AT_MOST = 32
+_ZERO = Decimal(0)
+
+
+class Closed(NamedTuple):
+    """A total of a filing, and the members that add up to it."""
+
+    total: tuple[str, ...]
+    """The concepts that the total is computed from."""
+    members: tuple[str, ...]
+
+
+def closed(breakdown: Breakdown, values: Mapping[str, Decimal]) -> Closed | None:
+    """How a breakdown closes with the figures of one filing, by the first of its totals that does."""
+    order = breakdown.order
+    there = sorted([c for c, value in values.items() if value and c in order], key=order.__getitem__)
+    inside = set().union(*[breakdown.within[whole] for whole in there if whole in breakdown.within])
+    lines, within = [c for c in there if c not in inside], [c for c in there if c in inside]
+    for terms in breakdown.totals:
+        concepts = tuple([term.concept for term in terms])
+        if values.keys() >= set(concepts):
+            total = sum([term.sign * values[term.concept] for term in terms], _ZERO)
+            used = _adding_up(breakdown, lines, within, values, total)
+            if used is not None:
+                return Closed(concepts, used)
+    return None
+
+
+def _adding_up(
+    breakdown: Breakdown,
+    lines: list[str],
+    within: list[str],
+    values: Mapping[str, Decimal],
+    total: Decimal,
+) -> tuple[str, ...] | None:
+    """The members that make the total: the lines, with at most two left out or added."""
+    if breakdown.positive and not total:
+        return ()
+    members = breakdown.members
+    amounts = {c: values[c] if members[c][0] > 0 else -values[c] for c in chain(lines, within)}
+    surplus = sum([amounts[c] for c in lines], _ZERO) - total
+    if not surplus:
+        return tuple(lines)
+    moves = [(amounts[c], c) for c in lines if not members[c][1]]
+    moves += [(-amounts[c], c) for c in within if not members[c][1]]
+    if len(moves) > _SEARCHED_AT_MOST:
+        return None
+    moved = _one_or_two([amount for amount, _ in moves], surplus)
+    if moved is None:
+        return None
+    names = {moves[number][1] for number in moved}
+    return tuple([c for c in lines if c not in names] + [c for c in within if c in names]) or None
+
+
+def _one_or_two(amounts: list[Decimal], total: Decimal) -> tuple[int, ...] | None:
+    """The numbers of the first amount, or else of the first two, that make a total."""
+    if total in amounts:
+        return (amounts.index(total),)
+    last = {amount: number for number, amount in enumerate(amounts)}
+    for number, amount in enumerate(amounts):
+        rest = total - amount
+        if last.get(rest, -1) > number:
+            return number, amounts.index(rest, number + 1)
+    return None
 
 
 class RouteStep(NamedTuple):
