@@ -25,9 +25,9 @@ from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.collect.fetch import Fetcher
 from sankofa.collect.network import HostRates, Patience, open_client
 from sankofa.collect.plan import walks
-from sankofa.collect.walk import discard
+from sankofa.collect.run import discard
 from sankofa.settings import Settings
-from sankofa.sources.collecting import Collect
+from sankofa.sources.registry import Collect
 
 STARTER = Path(__file__).parents[1] / "src" / "sankofa" / "starter"
 FILES = (

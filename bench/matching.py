@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from bench.world import ROOT
 from sankofa.ledger.entities import Claim, Entity, Statement
-from sankofa.ledger.party_matching import PartyMatcher, normalised
+from sankofa.ledger.parties import PartyMatcher, normalised
 from sankofa.model.records import Profile
 
 SHARED = ROOT.parent / "shared"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.ledger.clock import refuse_doubtful_clock
+from sankofa.ledger.store import refuse_doubtful_clock
 from sankofa.model.errors import OperatorError
 from tests.depth import deep_after
 from tests.live import run

@@ -19,7 +19,7 @@ from sankofa.access.sealing import SealedRecords
 from sankofa.cli import archive, lanes, metrics_server
 from sankofa.cli.connections import KnownClients
 from sankofa.collect import fetch, network
-from sankofa.collect.errors import CollectFailed
+from sankofa.collect.replies import CollectFailed
 from sankofa.engines import object_http
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.object_store import ObjectError, open_source
@@ -30,8 +30,8 @@ from sankofa.replication.documents import INDEX_BYTES
 from sankofa.rest.ranges import MOST_RANGES, requested_ranges
 from sankofa.settings import Settings
 from sankofa.sources import base
-from sankofa.sources.collecting import Collect
-from sankofa.sources.inline_xbrl.guard import MOST_LEVELS, UnsafeDocument, check_xml
+from sankofa.sources.ixbrl import MOST_LEVELS, UnsafeDocument, check_xml
+from sankofa.sources.registry import Collect
 from sankofa.web.visit import Visit
 
 

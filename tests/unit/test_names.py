@@ -14,9 +14,9 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "src" / "sankofa"
 
 SHARED_NAMES = {
-    "Fact": "model.records has a figure as a document reports it; derive.metrics.figures as it stands today",
+    "Fact": "model.records has a figure as a document reports it; derive.metrics.lines as it is known today",
     "Issuers": "sources.template gathers what a file says of issuers; edition.write derives their rows",
-    "Match": "model.rows is a schema of the API, whose name is public; ledger.party_matching matches parties",
+    "Match": "model.rows is a schema of the API, whose name is public; ledger.parties matches parties",
     "Statement": "engines.postgres_link prepares SQL; ledger.entities has what a source states of a subject",
     "Table": "sources.tables reads a CSV file; edition.write.tables writes a Parquet file",
 }

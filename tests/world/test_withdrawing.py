@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sankofa.cli import ledger as ledger_commands
 from sankofa.cli import publishing, vault
 from sankofa.engines.datastore import Row
-from sankofa.ledger import leaving_out
+from sankofa.ledger import generations
 from sankofa.ledger.generations import Generations
 from sankofa.model.errors import CheckFailed, OperatorError
 from sankofa.replication.stores import open_store
@@ -214,7 +214,7 @@ def test_publish_refuses_an_edition_that_holds_a_withdrawn_row(adapter: str, tmp
     desk.now += timedelta(days=1)
     desk.withdraw()
     with (
-        mock.patch.object(leaving_out, "Generations", return_value=Generations(_NoRows())),
+        mock.patch.object(generations, "Generations", return_value=Generations(_NoRows())),
         pytest.raises(
             CheckFailed, match=rf"a row of {SOURCE} capture 3 \({names(adapter)[0]}\), which was withdr"
         ),

@@ -28,7 +28,7 @@ from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import make_private_folder, open_private
 from sankofa.engines.publication import signers_of
 from sankofa.ledger import seals
-from sankofa.ledger.transfer import dump_rows, load_rows
+from sankofa.ledger.store import dump_rows, load_rows
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.replication.stores import open_store

@@ -18,9 +18,9 @@ from sankofa.cli.ledger import open_ledger, open_vault
 from sankofa.cli.output import progress_bar
 from sankofa.cli.process import now, stop_on_signals
 from sankofa.cli.publishing import print_published, publish_edition
-from sankofa.collect.errors import CollectFailed
 from sankofa.collect.fetch import Fetched
 from sankofa.collect.plan import walks
+from sankofa.collect.replies import CollectFailed
 from sankofa.collect.run import Collector, SourceOutcome, scheduled
 from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, ingest

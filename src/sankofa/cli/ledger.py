@@ -13,11 +13,10 @@ from sankofa import settings as environment
 from sankofa.cli.output import as_json, print_json, print_table, progress_bar
 from sankofa.cli.process import now
 from sankofa.edition.write.publish import without_cycle_collection
-from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.replaying import VaultFiles
-from sankofa.ledger.store import Ledger
+from sankofa.ledger.store import Ledger, refuse_doubtful_clock
 from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError

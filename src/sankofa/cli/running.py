@@ -17,7 +17,7 @@ from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger import seals
-from sankofa.ledger.transfer import table_names
+from sankofa.ledger.store import table_names
 from sankofa.model.errors import EditionError, SettingsError
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings

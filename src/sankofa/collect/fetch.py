@@ -1,4 +1,4 @@
-"""One request until its reply is whole: redirects, retries, resuming, and the checks.
+"""One request until its reply is whole: redirects, retries, resuming, and the replies.
 
 A transfer that was cut goes on where it stopped, if the server can do that and has the same thing still. What
 has come so far is in a file of its own until it is whole.
@@ -17,14 +17,14 @@ from typing import Final, NamedTuple
 import httpx
 
 from sankofa import __version__
-from sankofa.collect import checks, partials
-from sankofa.collect.errors import CollectFailed, DeadlinePassed, ReplyRefused
+from sankofa.collect import replies, state
 from sankofa.collect.network import HostRates, Patience, refuse_unsafe_behind_proxy
 from sankofa.collect.plan import PlannedRequest, hide, without_credentials
+from sankofa.collect.replies import CollectFailed, DeadlinePassed, ReplyRefused
 from sankofa.collect.state import LastReply
 from sankofa.engines.private_files import open_private
 from sankofa.model.limits import limit
-from sankofa.sources.collecting import Collect
+from sankofa.sources.registry import Collect
 from sankofa.vault.journal import HttpExchange
 
 _SMALL: Final = 1 << 20
@@ -116,7 +116,7 @@ class Fetcher:
             except DeadlinePassed as failure:
                 raise DeadlinePassed(f"{call.public_url}: {failure}") from None
             except ReplyRefused as failure:
-                partials.remove(partial)
+                state.remove(partial)
                 raise ReplyRefused(f"{call.public_url}: {hide(str(failure), call.hidden)}") from None
         raise CollectFailed(f"{call.public_url}: {hide(why, call.hidden)} ({self._attempts} attempts)")
 
@@ -132,9 +132,9 @@ class Fetcher:
     ) -> Fetched | None:
         self._patience.look()
         headers = self._headers | call.headers
-        size, known = partials.progress(partial)
+        size, known = state.progress(partial)
         if size and known is None:
-            partials.remove(partial)
+            state.remove(partial)
         elif size and known is not None:
             headers |= {"Range": f"bytes={size}-", "If-Range": known.validator}
         if "Range" not in headers and conditional is not None:
@@ -176,7 +176,7 @@ class Fetcher:
                     url = following
                     continue
                 if url is not asked:
-                    checks.refuse_login(url, asked)
+                    replies.refuse_login(url, asked)
                 return self._received(call, reply, url, before, partial, headers)
         raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
 
@@ -202,7 +202,7 @@ class Fetcher:
         if status in (404, 410) and self._collect.may_be_missing:
             return None
         if status == 416:  # the rest of something that is no more
-            partials.remove(partial)
+            state.remove(partial)
             raise _Cut("what was begun has changed")
         if status in _AGAIN:
             raise _Cut(f"status {status}", _retry_after(headers))
@@ -214,10 +214,10 @@ class Fetcher:
                 size, sha256 = self._store_small(reply, headers, partial, path, call.file_name)
             else:
                 self._store(reply, headers, partial, resumed=status == 206)
-                checks.refuse_other_digest(partial, headers, is_part=status == 206)
+                replies.refuse_other_digest(partial, headers, is_part=status == 206)
                 size, sha256 = self._unpacked(path, partial, call.file_name, headers)
             if not self._accept_shrunk:
-                checks.refuse_shrunk(size, None if before is None else before.size)
+                replies.refuse_shrunk(size, None if before is None else before.size)
         except ReplyRefused:
             path.unlink(missing_ok=True)
             raise
@@ -246,31 +246,31 @@ class Fetcher:
             if len(content) != expected:
                 raise _Cut(f"{len(content):,} bytes came, {expected:,} were announced")
         except (httpx.TransportError, _Cut):
-            partials.write_private(partial, b"".join(pieces))
-            partials.note(partial, headers)
+            state.write_private(partial, b"".join(pieces))
+            state.note(partial, headers)
             raise
         if expected > self._collect.max_bytes:
             raise ReplyRefused(f"the reply has more than max_bytes ({self._collect.max_bytes:,})")
-        partials.write_private(path, content)
-        checks.refuse_other_digest(path, headers)
-        checks.refuse_untrue(path, name, headers, content[:1024], self._collect.max_bytes)
+        state.write_private(path, content)
+        replies.refuse_other_digest(path, headers)
+        replies.refuse_untrue(path, name, headers, content[:1024], self._collect.max_bytes)
         return expected, hashlib.sha256(content).hexdigest()
 
     def _store(
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
     ) -> None:
         """Write the bytes as they come. Raises _Cut where they end too soon."""
-        size, known = partials.progress(partial)
-        if resumed and (known is None or not partials.continues(headers, size)):
-            partials.remove(partial)
+        size, known = state.progress(partial)
+        if resumed and (known is None or not state.continues(headers, size)):
+            state.remove(partial)
             raise _Cut("the server sent another part than was asked for")
         expected = headers.get("content-length", "")
         if not resumed:
             if size:
-                partials.remove(partial)
+                state.remove(partial)
             size = 0
             if not expected.isdigit() or int(expected) > _SMALL:
-                partials.note(partial, headers)
+                state.note(partial, headers)
         most = self._collect.max_bytes
         if expected.isdigit() and int(expected) + size > most:
             raise ReplyRefused(
@@ -279,7 +279,7 @@ class Fetcher:
         came = 0
         # Pieces as they come: what a buffer holds back is lost with the connection.
         with (
-            partials.noted_when_cut(partial, headers),
+            state.noted_when_cut(partial, headers),
             open(partial, "ab" if resumed else "wb", opener=open_private) as stream,
         ):
             for piece in reply.iter_raw():
@@ -305,15 +305,15 @@ class Fetcher:
         """Put the content to its place, unpacked and checked; its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):
-            partials.decompress(partial, path, self._collect.max_bytes)
-            partials.remove(partial)
+            state.decompress(partial, path, self._collect.max_bytes)
+            state.remove(partial)
         elif encoding in ("", "identity"):
             partial.replace(path)
             partial.with_suffix(".json").unlink(missing_ok=True)
         else:
             raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not asked for")
         with path.open("rb") as stream:
-            checks.refuse_untrue(path, name, headers, stream.read(1024), self._collect.max_bytes)
+            replies.refuse_untrue(path, name, headers, stream.read(1024), self._collect.max_bytes)
             stream.seek(0)
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return stream.tell(), digest

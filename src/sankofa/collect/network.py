@@ -18,9 +18,9 @@ from urllib.request import getproxies
 import httpcore
 import httpx
 
-from sankofa.collect.errors import DeadlinePassed, ReplyRefused, Stopped
+from sankofa.collect.replies import DeadlinePassed, ReplyRefused, Stopped
 from sankofa.model.limits import limit
-from sankofa.sources.collecting import Collect
+from sankofa.sources.registry import Collect
 
 _TRIED: Final = "tried again, SANKOFA_COLLECT_ATTEMPTS times in all"
 _CONNECT_SECONDS: Final = limit("connecting to a publisher", 15.0, "seconds", _TRIED)

@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from sankofa.collect.errors import CollectFailed
+from sankofa.collect.replies import CollectFailed
 from sankofa.settings import Settings
-from sankofa.sources.collecting import SECRETS, Collect, filled, variables_in
+from sankofa.sources.registry import SECRETS, Collect, filled, variables_in
 
 _AXES: Final = ("country", "year", "quarter", "id")
 _LONGEST_NAME: Final = 120

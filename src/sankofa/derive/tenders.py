@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.party_entities import Party
-from sankofa.ledger.party_matching import Match, PartyMatcher
+from sankofa.ledger.parties import Match, Party, PartyMatcher
 from sankofa.ledger.persons import Persons
 from sankofa.ledger.reader import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed

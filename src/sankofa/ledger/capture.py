@@ -3,7 +3,7 @@
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -12,9 +12,6 @@ from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
 from sankofa.ledger.persons import Persons
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink
-
-if TYPE_CHECKING:
-    from sankofa.ledger.tenders import CleanedRelease
 
 _BATCH = 10_000
 # What a source dates has its place in time, whenever it arrives.
@@ -72,6 +69,26 @@ def holds_record(session: LedgerRows, subject: str) -> bool:
     return any(True for _ in session.query(_RECORDS, (subject,)))
 
 
+Triple = tuple[str, str, str]
+"""ocid, release id and release date."""
+
+
+class CleanedRelease(NamedTuple):
+    """A release as it enters the ledger: nothing in it names a person."""
+
+    triple: Triple
+    digest: str
+    position: str
+    country: str
+    summary: msgspec.Raw
+    body: msgspec.Raw
+    parties: list[tuple[str, str, str, str, str]]
+    """party_id, name, country, identifiers as JSON, org_evidence."""
+    roles: list[tuple[str, ...]]
+    withheld: list[str]
+    """Keyed hashes."""
+
+
 class CleanedCopy(Protocol):
     """Writes down what is taken from a file, once nothing in it names a person."""
 
@@ -84,7 +101,7 @@ class CleanedCopy(Protocol):
 
     def person(self, hashed: str) -> None: ...
 
-    def release(self, release: "CleanedRelease") -> None: ...
+    def release(self, release: CleanedRelease) -> None: ...
 
 
 @dataclass

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from sankofa.ledger.capture import Capture, Counts
-from sankofa.ledger.tenders import CleanedRelease, ReleaseIngester
+from sankofa.ledger.capture import Capture, CleanedRelease, Counts
+from sankofa.ledger.tenders import ReleaseIngester
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink
 from sankofa.sources.base import Limits, adapters
 from sankofa.sources.registry import Source

@@ -11,8 +11,7 @@ import msgspec
 from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import holds_record
-from sankofa.ledger.generations import Generations, Withdrawal, source_of
-from sankofa.ledger.leaving_out import CaptureFilter, LeavingOut
+from sankofa.ledger.generations import CaptureFilter, Generations, LeavingOut, Withdrawal, source_of
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_info, series_rows
 from sankofa.ledger.persons import Persons
 from sankofa.model.errors import SettingsError

@@ -4,8 +4,8 @@ One place says which figures are published at all, on which day each became know
 two of one day stand. Facts and derived values both read the ledger through it.
 """
 
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain, compress
 from typing import Any
@@ -13,12 +13,63 @@ from typing import Any
 import msgspec
 
 from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
-from sankofa.ledger.rounded_dates import real_and_rounded
 from sankofa.model.days import in_range, latest_day, ordinal
 from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
-from sankofa.model.financial_years import YearEvidence
+from sankofa.model.financial_years import ROUNDED_WITHIN, YEAR, YearEvidence
 from sankofa.model.identifiers import free_location
 from sankofa.model.provenance import source_ref
+
+Held = list[tuple[str, FactColumns]]
+"""The facts of each subject of an issuer."""
+_Reported = tuple[str, str, str, str, int]
+"""Document, concept, unit, value, and the length of the period in quarters."""
+
+
+def real_and_rounded(held: Held, captures: Mapping[int, CaptureInfo]) -> tuple[Held, Held]:
+    """The facts with real dates; and those with rounded ones that no fact with real dates repeats."""
+    numbers = {number for _, facts in held for number in set(facts.capture_id)}
+    rounding = {number for number in numbers if captures[number].rounds_dates}
+    if not rounding:
+        return held, []
+    if rounding == numbers:
+        return [], held
+    flags = [[number in rounding for number in facts.capture_id] for _, facts in held]
+    real = [
+        (subject, _only(facts, [not flag for flag in own]))
+        for (subject, facts), own in zip(held, flags, strict=True)
+    ]
+    rounded = [(subject, _only(facts, own)) for (subject, facts), own in zip(held, flags, strict=True)]
+    documents = {document for _, facts in rounded for document in facts.document}
+    ends: defaultdict[_Reported, set[int]] = defaultdict(set)
+    for _, facts in real:
+        for reported, end in _reported(_only(facts, [document in documents for document in facts.document])):
+            ends[reported].add(end)
+    for number, (subject, facts) in enumerate(rounded):
+        alone = [not _is_close(ends.get(reported), end) for reported, end in _reported(facts)]
+        rounded[number] = subject, _only(facts, alone)
+    return real, rounded
+
+
+def _only(facts: FactColumns, wanted: Sequence[bool]) -> FactColumns:
+    columns: list[list[Any]] = [list(compress(column, wanted)) for column in facts]
+    return FactColumns(*columns)
+
+
+def _reported(facts: FactColumns) -> Iterator[tuple[_Reported, int]]:
+    """What tells a figure of a filing from its others, and the day on which its period ends."""
+    columns = (facts.document, facts.concept, facts.unit, facts.value, facts.period_start, facts.period_end)
+    for document, concept, unit, value, start, end in zip(*columns, strict=True):
+        last = ordinal(end)
+        quarters = round((last - ordinal(start) + 1) / (YEAR / 4)) if start else 0
+        yield (document, concept, unit, value, quarters), last
+
+
+def _is_close(ends: set[int] | None, day: int) -> bool:
+    """Whether a period that ends on one of the days can be what was rounded to end on this one."""
+    if not ends:
+        return False
+    return any(day + step in ends for step in range(-ROUNDED_WITHIN, ROUNDED_WITHIN + 1))
+
 
 PUBLISHED_CONFIDENCE = Decimal("0.85")
 """Below this an extracted figure stays in the ledger (contract: FIG-5)."""

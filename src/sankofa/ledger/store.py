@@ -1,19 +1,53 @@
 """The ledger as its writers see it; `reader` has what is read of it."""
 
 import json
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
-from datetime import datetime
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
-from typing import NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession
 from sankofa.ledger import seals
 from sankofa.ledger.capture import ABSORB_WITHHELD, Capture
-from sankofa.ledger.generations import Generations, Withdrawal, source_of
-from sankofa.ledger.leaving_out import LeavingOut
+from sankofa.ledger.generations import Generations, LeavingOut, Withdrawal, source_of
 from sankofa.ledger.reader import GATE_MARK, LedgerReader
 from sankofa.model.days import instant
+from sankofa.model.errors import OperatorError
+
+_DAY: Final = timedelta(days=1)
+_LONGEST_PAUSE: Final = timedelta(days=366)
+
+
+def refuse_doubtful_clock(now: datetime, newest_capture: datetime | None, witnesses: Iterable[Path]) -> None:
+    """Raises OperatorError. Without a capture there is nothing to compare with."""
+    if newest_capture is None:
+        return
+    if now < newest_capture - _DAY:
+        raise _refusal(now, f"the newest capture is of {newest_capture:%Y-%m-%dT%H:%MZ}")
+    if now > newest_capture + _LONGEST_PAUSE:
+        raise _refusal(now, f"the newest capture is of {newest_capture:%Y-%m-%d}, more than a year before")
+    seen = max([newest_capture, *_modified(witnesses)])
+    if now > seen + _DAY:
+        raise _refusal(now, f"nothing in HOME, nor any file to be read, is newer than {seen:%Y-%m-%dT%H:%MZ}")
+
+
+def _modified(paths: Iterable[Path]) -> Iterable[datetime]:
+    for path in paths:
+        with suppress(OSError, OverflowError, ValueError):
+            yield datetime.fromtimestamp(path.stat().st_mtime, UTC)
+
+
+def _refusal(now: datetime, because: str) -> OperatorError:
+    return OperatorError(
+        f"the clock says {now:%Y-%m-%dT%H:%MZ}, but {because}: captures would be dated by it for ever. "
+        "Set the clock, or repeat the command with --clock-is-right"
+    )
+
 
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
 
@@ -193,3 +227,41 @@ class Ledger(LedgerReader):
             yield
         finally:
             self._session.watch(None)
+
+
+_CHUNK_BYTES: Final = 8 << 20
+_decode = msgspec.json.Decoder(list[str | int | None]).decode
+
+
+def table_names() -> list[str]:
+    """Every table of the ledger, seals included."""
+    return re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", SCHEMA)
+
+
+def dump_rows(session: LedgerSession) -> Iterator[tuple[str, int, bytes]]:
+    """(table, number of rows, the rows as lines of JSON), a few megabytes at a time."""
+    for table in table_names():
+        lines: list[bytes] = []
+        size = 0
+        for _, line in session.encoded_rows(table):
+            lines.append(line)
+            size += len(line) + 1
+            if size >= _CHUNK_BYTES:
+                yield table, len(lines), b"\n".join(lines)
+                lines, size = [], 0
+        if lines:
+            yield table, len(lines), b"\n".join(lines)
+
+
+def load_rows(session: LedgerSession, table: str, lines: bytes) -> int:
+    """Append rows that `dump_rows` wrote; how many. Raises OperatorError for those of another layout."""
+    if table not in table_names():
+        raise OperatorError(f"its ledger has a table {table!r}, which a later version made: upgrade first")
+    try:
+        rows = [tuple(_decode(line)) for line in lines.split(b"\n")]
+    except msgspec.DecodeError as failure:
+        raise OperatorError(f"its table {table} cannot be read: {failure}") from failure
+    appended = session.append(table, rows)
+    if appended != len(rows):
+        raise OperatorError(f"its table {table} has rows twice, or the ledger is not empty")
+    return appended

@@ -3,12 +3,12 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from sankofa.engines.datastore import Row
-from sankofa.ledger.capture import Capture, holds_record
+from sankofa.ledger.capture import Capture, CleanedRelease, Triple, holds_record
 from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
@@ -19,24 +19,6 @@ _BATCH = 500
 _REMEMBERED = 100_000
 _PER_CAPTURE = 1 << 32
 NO_COUNTRY = "of no country: the source fixes none and the buyer has none; kept in the ledger, not served"
-
-Triple = tuple[str, str, str]
-
-
-class CleanedRelease(NamedTuple):
-    """A release as it enters the ledger: nothing in it names a person."""
-
-    triple: Triple
-    digest: str
-    position: str
-    country: str
-    summary: msgspec.Raw
-    body: msgspec.Raw
-    parties: list[tuple[str, str, str, str, str]]
-    """party_id, name, country, identifiers as JSON, org_evidence."""
-    roles: list[tuple[str, ...]]
-    withheld: list[str]
-    """Keyed hashes."""
 
 
 class ReleaseIngester:

@@ -5,10 +5,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final
+from xml.parsers import expat
 
 import msgspec
 
@@ -16,12 +17,65 @@ from sankofa.model.days import parse_day
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.figures import exact
 from sankofa.model.identifiers import make_identifier
+from sankofa.model.limits import limit
 from sankofa.model.records import EntityRecord, Fact, Profile, Record, Rejected, Skipped
 from sankofa.model.text import name as fit_name
 from sankofa.settings import load
 from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.inline_xbrl.guard import UnsafeDocument, check_xml, is_inline_report
-from sankofa.sources.inline_xbrl.worker import Ending, FactLine, Request
+from sankofa.sources.ixbrl_worker import Ending, FactLine, Request
+
+MOST_LEVELS: Final = limit("levels of an inline XBRL report", 200, "levels", "the file is refused")
+"""Deeper than any report; libxml2 itself gives up at 256."""
+_NAMESPACES: Final = (b"http://www.xbrl.org/2013/inlineXBRL", b"http://www.xbrl.org/2008/inlineXBRL")
+_PIECE: Final = 1 << 20
+
+
+class UnsafeDocument(ValueError):
+    """XML that is not handed on."""
+
+
+def is_inline_report(data: bytes) -> bool:
+    """Whether a document names the namespace of inline XBRL, as every report does."""
+    return any(namespace in data for namespace in _NAMESPACES)
+
+
+def check_xml(data: bytes) -> None:
+    """Raises UnsafeDocument for entities of its own, for deep nesting, and for what is no XML."""
+    parser = expat.ParserCreate()
+    level = 0
+
+    def begin(*_: object) -> None:
+        nonlocal level
+        level += 1
+        if level > MOST_LEVELS:
+            raise UnsafeDocument(f"elements nested more than {MOST_LEVELS} deep")
+
+    def end(*_: object) -> None:
+        nonlocal level
+        level -= 1
+
+    def declared(*_: object) -> None:
+        raise UnsafeDocument("it declares entities")
+
+    def doctype(_: object, __: object, ___: object, has_internal_subset: int) -> None:
+        if has_internal_subset:
+            raise UnsafeDocument("its document type has declarations of its own")
+
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = end
+    parser.EntityDeclHandler = declared
+    parser.StartDoctypeDeclHandler = doctype
+    try:
+        for piece in _pieces(data):
+            parser.Parse(piece, False)
+        parser.Parse(b"", True)
+    except expat.ExpatError as failure:
+        raise UnsafeDocument(f"not well-formed XML: {failure}") from None
+
+
+def _pieces(data: bytes) -> Iterable[bytes]:
+    return (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+
 
 _EXPECTED: Final = "expected an inline XBRL report (XHTML), alone or in its report package (zip)"
 _REPORTS: Final = (".xhtml", ".html", ".htm")
@@ -107,7 +161,7 @@ def _facts(file: InputFile, report: Path, packages: list[str], folder: str) -> I
     environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG") if name in os.environ}
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "sankofa.sources.inline_xbrl.worker"],
+            [sys.executable, "-m", "sankofa.sources.ixbrl_worker"],
             input=msgspec.json.encode(request),
             capture_output=True,
             check=False,

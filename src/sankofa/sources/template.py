@@ -13,7 +13,7 @@ from sankofa.model.organisations import names_a_person, org_evidence
 from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
 from sankofa.model.text import fit, harmless, one_line
 from sankofa.sources.base import InputFile
-from sankofa.sources.workbooks import Cells, best_sheet
+from sankofa.sources.tables import Cells, best_sheet
 
 
 class Template(NamedTuple):

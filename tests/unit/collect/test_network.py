@@ -8,9 +8,9 @@ import httpcore
 import httpx
 import pytest
 
-from sankofa.collect.errors import DeadlinePassed, ReplyRefused, Stopped
 from sankofa.collect.network import Patience, open_client, refuse_unsafe
-from sankofa.sources.collecting import Collect
+from sankofa.collect.replies import DeadlinePassed, ReplyRefused, Stopped
+from sankofa.sources.registry import Collect
 
 NEVER = (
     *("169.254.169.254", "169.254.0.1", "fe80::1", "fe80::a9fe:a9fe%eth0", "febf::1", "0.0.0.0", "::"),  # noqa: S104

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from sankofa.derive.signals.contract import Basis
 from sankofa.derive.tenders import Award, Resolved, Tender, awards
-from sankofa.ledger.party_matching import normalised
+from sankofa.ledger.parties import normalised
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import ordinal
 

@@ -28,7 +28,7 @@ from sankofa.edition.write.organisation_parts import Partition, part_scale, part
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
-from sankofa.ledger.party_entities import with_parties
+from sankofa.ledger.parties import with_parties
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import has_usable_dates
 from sankofa.ledger.store import Ledger

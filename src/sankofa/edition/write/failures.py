@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from sankofa.derive.issuers import Issuer
-from sankofa.ledger.leaving_out import CaptureFilter
+from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, FactColumns
 from sankofa.model.errors import BuildFailed, SankofaError
 

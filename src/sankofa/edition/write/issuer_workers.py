@@ -24,7 +24,7 @@ from sankofa.edition.write.issuer_cache import PackedRecord, pack_record
 from sankofa.edition.write.pyarrow_alone import keep_pandas_out
 from sankofa.engines.datastore import LedgerRows
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.leaving_out import CaptureFilter
+from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, FactReader
 from sankofa.model.errors import OperatorError, SankofaError
 

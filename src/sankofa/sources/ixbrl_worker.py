@@ -1,6 +1,6 @@
 """Reads one inline XBRL report with arelle and writes its facts: a process of its own, without a network.
 
-`python -m sankofa.sources.inline_xbrl.worker` takes a `Request` as JSON on its input and writes lines of
+`python -m sankofa.sources.ixbrl_worker` takes a `Request` as JSON on its input and writes lines of
 JSON: a `FactLine` for each fact, then an `Ending`. What a hostile report can do to a parser it does to this
 process, whose time and memory are bounded.
 """

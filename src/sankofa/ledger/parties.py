@@ -4,14 +4,18 @@ See contract: ENT-3, ENT-4.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
-from sankofa.ledger.entities import Entity
-from sankofa.model.identifiers import make_identifier
+from sankofa.ledger.entities import Claim, Entity, Statement
+from sankofa.ledger.persons import Persons
+from sankofa.ledger.reader import CaptureInfo
+from sankofa.model.identifiers import make_identifier, service_id
 from sankofa.model.organisations import LEI_SCHEMES, in_companies_register
+from sankofa.model.records import Profile
 from sankofa.model.text import search_form
 
 Key = TypeVar("Key")
@@ -117,3 +121,73 @@ def _see(index: dict[Key, str], key: Key, service_id: str) -> None:
 def normalised(name: str) -> str:
     """A name as two writers of it agree: case, accents, punctuation and the spelling of its form aside."""
     return " ".join(filter(None, (_SPELLED.get(word, word) for word in search_form(name).split())))
+
+
+Identifiers = tuple[tuple[str, str], ...]
+
+
+class Party(NamedTuple):
+    """A party of releases as published, and the evidence that it is an organisation; None where it fails."""
+
+    party_id: str
+    name: str
+    country: str
+    identifiers: Identifiers
+    org_evidence: str | None
+    capture_id: int
+
+
+def with_parties(
+    entities: list[Entity],
+    parties: Iterable[Party],
+    captures: Mapping[int, CaptureInfo],
+    persons: Persons,
+) -> list[Entity]:
+    """The organisations held, and those that only tenders tell of, by service_id."""
+    named = defaultdict[str, list[Party]](list)
+    for party in parties:
+        if party.org_evidence is not None:
+            for number in register_numbers(party.identifiers):
+                if number not in persons:
+                    named[number].append(party)
+    matcher = PartyMatcher(entities)
+    plain = {number for number, own in named.items() if len({normalised(party.name) for party in own}) == 1}
+    aliases = defaultdict[str, set[str]](set)
+    by_number: dict[str, Entity] = {}
+    for number in sorted(plain):
+        party = min(named[number], key=lambda p: (p.capture_id, p.name, p.country, p.party_id))
+        holder = matcher.match(party.name, party.country, party.identifiers).service_id
+        if holder:
+            aliases[holder].add(service_id(number))
+        elif not matcher.holds(number) and number not in by_number:
+            others = (n for n in register_numbers(party.identifiers) if n in plain and n not in by_number)
+            numbers = [n for n in others if not matcher.holds(n)]
+            by_number |= dict.fromkeys(numbers, _entity(party, number, numbers, captures))
+    held = [
+        replace(entity, aliases=tuple(sorted({*entity.aliases, *more} - {entity.service_id})))
+        if (more := aliases.get(entity.service_id))
+        else entity
+        for entity in entities
+    ]
+    minted = {entity.service_id: entity for entity in by_number.values()}
+    return sorted([*held, *minted.values()], key=lambda entity: entity.service_id)
+
+
+def _entity(party: Party, number: str, numbers: list[str], captures: Mapping[int, CaptureInfo]) -> Entity:
+    capture = captures[party.capture_id]
+    profile = Profile(
+        legal_name=party.name,
+        country=party.country or None,
+        identifiers=tuple(numbers),
+        document=capture.file_name,
+    )
+    return Entity(
+        service_id=service_id(number),
+        aliases=tuple(sorted(service_id(other) for other in numbers if other != number)),
+        subjects=(number,),
+        first_capture=party.capture_id,
+        statements=[Statement(number, capture.source_id, profile, party.capture_id)],
+        claims=[
+            Claim(identifier, capture.ref(identifier), party.capture_id) for identifier in sorted(numbers)
+        ],
+    )

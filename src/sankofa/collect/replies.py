@@ -1,4 +1,11 @@
-"""Whether a reply is what it claims to be. What is not is refused by name; what was there before stays."""
+"""What can go wrong with fetching.
+
+OperatorError
+└─ CollectFailed      a source could not be fetched; what was there stays
+   ├─ ReplyRefused         a reply is not what it claims to be
+   ├─ DeadlinePassed       a document took too long
+   └─ Stopped              the operator ended the run
+"""
 
 import base64
 import binascii
@@ -13,7 +20,24 @@ from typing import Final
 
 import httpx
 
-from sankofa.collect.errors import ReplyRefused
+from sankofa.model.errors import OperatorError
+
+
+class CollectFailed(OperatorError):
+    """A source could not be fetched; what was there stays."""
+
+
+class ReplyRefused(CollectFailed):
+    """A reply is not what it claims to be."""
+
+
+class DeadlinePassed(CollectFailed):
+    """A document took longer than its source allows; what came of it stays, to go on with."""
+
+
+class Stopped(CollectFailed):
+    """The operator ended the run."""
+
 
 _HTML: Final = re.compile(
     rb"\s*+(?><!--.*?-->\s*+)*+<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
