@@ -1,9 +1,8 @@
-"""metrics-v1: what is computed from an issuer's full-year figures, and on which days each value stands.
+"""metrics-v1: ratios of an issuer's full-year figures, and the days on which each value is valid.
 
-- `contract`: what a metric is; `formulas/`: one small function for each
-- `year_ends`: on which days an issuer's full years end, as far as was known
-- `full_years`: its full years, with the figures each holds today
-- `standing`: on which days a value stands, and why it is missing on the others
-- `derive`: the three put together, for one issuer
-- `methodology`: the page that `methodology_ref` names
+- `contract`: declares a metric and writes its methodology page; `formulas/`: one small function for each
+- `full_years`: the issuer's full years, with the figures of each
+- `lines`, `routes`: a line item of one period, by the first route that a filing allows
+- `period_views`: the figures of a period on each day they changed, and the identities they must satisfy
+- `derive`: the values of one issuer
 """
