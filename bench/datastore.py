@@ -21,7 +21,7 @@ from pathlib import Path
 import uvloop
 
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.edition.read.edition import open_edition
+from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_datastore
 from sankofa.engines.postgres_parts import StoredPart, statement, stored_parts

@@ -27,11 +27,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from bench.world import reported
-from sankofa.edition.format.arrow_columns import encode_columns, in_force
+from sankofa.edition.format.columns import encode_columns, in_force
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.issuer_cache import IssuerCache, pack_record
-from sankofa.edition.write.parquet_columns import ParquetColumns
-from sankofa.edition.write.table_writer import TableWriter
+from sankofa.edition.write.parquet import TableWriter
+from sankofa.edition.write.parquet_file import ParquetColumns
 from sankofa.edition.write.tables import tables
 from sankofa.model.line_items import line_item
 from sankofa.model.rows import FundamentalsRow

@@ -17,9 +17,10 @@ from decimal import Decimal
 from pathlib import Path
 
 from bench.world import reported
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read.changes import FEEDS, ChangePlace, page
-from sankofa.edition.read.edition import Edition, Selection, open_edition
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire

@@ -25,10 +25,8 @@ from bench.ingest import cost
 from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
-from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
-from sankofa.edition.format.layout import LAYOUT
-from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.series_blocks import (
+from sankofa.edition.format.keys import LAYOUT, MACRO_SERIES, key_list, series_list
+from sankofa.edition.format.macro import (
     SeriesSummary,
     block_days,
     list_pages,
@@ -36,6 +34,7 @@ from sankofa.edition.format.series_blocks import (
     pack_series,
     summary_of,
 )
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.engines.checked_file import FileStates
 from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import EditionFolderWriter

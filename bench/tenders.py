@@ -27,8 +27,7 @@ from bench.ingest import Cost, cost
 from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
-from sankofa.edition.format.keys import TENDERS_PER_BLOCK
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT, TENDERS_PER_BLOCK
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.engines.datastore import EditionWriter
 from sankofa.engines.factory import open_datastore

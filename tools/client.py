@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import click
 
-from sankofa.edition.format.arrow_columns import columns_of
+from sankofa.edition.format.columns import columns_of
 from sankofa.model.rows import Row
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.operations.schemas import row_schema

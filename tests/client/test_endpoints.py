@@ -13,7 +13,7 @@ from msgspec import Raw
 from sankofa.client import AsyncClient, Client, rows
 from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.shapes import columns_of
-from sankofa.edition.format.arrow_columns import columns_of as service_columns
+from sankofa.edition.format.columns import columns_of as service_columns
 from sankofa.operations.contract import endpoints
 from tests.live import LiveServer, run
 from tools import client as generator

@@ -10,8 +10,7 @@ import pytest
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord
-from sankofa.edition.write.issuer_parts import Issuers, declared_parts
-from sankofa.edition.write.issuer_workers import IssuerProcesses
+from sankofa.edition.write.issuer_parts import IssuerProcesses, Issuers, declared_parts
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.withdrawing import withdraw

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.derive.issuers import Issuer
-from sankofa.edition.read.edition import open_edition
+from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write import organisation_parts
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines import postgres_store
 from sankofa.engines.datastore import EditionReader

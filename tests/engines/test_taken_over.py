@@ -13,8 +13,8 @@ import pytest
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.read.edition import open_edition
-from sankofa.edition.read.screens import screen
+from sankofa.edition.read.edition_manager import open_edition
+from sankofa.edition.read.issuers import screen
 from sankofa.edition.write import organisation_parts, part_writer, writer
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest

@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from tests.depth import deep_after

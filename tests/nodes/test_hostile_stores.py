@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import signers_of
 from sankofa.ledger.store import SCHEMA

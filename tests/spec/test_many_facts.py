@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pyarrow
 import pytest
 
-from sankofa.edition.format.arrow_columns import COLUMNS_FROM
+from sankofa.edition.format.columns import COLUMNS_FROM
 from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
 from sankofa.rest.formats import ARROW

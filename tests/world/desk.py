@@ -8,7 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sankofa.edition.read.edition import Edition, open_edition
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write.publish import publish
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import Summary, ingest

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, series_list
-from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.format.macro import DayRange
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.series import read_series
+from sankofa.edition.read.macro import read_series
 from sankofa.ledger.ingest import Summary
 from tests.loop import wait
 from tests.world.desk import Desk

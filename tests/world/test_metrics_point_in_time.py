@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.screens import dated, screen
+from sankofa.edition.read.issuers import dated, screen
 from sankofa.model.identifiers import service_id
 from tests.loop import wait
 from tests.torture import rounds

@@ -20,7 +20,7 @@ from sankofa import settings as all_settings
 from sankofa.cli.keys import opened_keys
 from sankofa.cli.output import Finding, to_have_an_edition
 from sankofa.cli.process import now
-from sankofa.edition.read.edition import open_edition
+from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.datastore import Datastore, LedgerRows
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.publication import Publication

@@ -14,7 +14,7 @@ from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import COUNTED, Difference, diff
-from sankofa.edition.read.edition import open_edition
+from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write.context import described, left_out_of
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.publication import (

@@ -17,10 +17,9 @@ from sankofa import settings as environment
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import progress_bar
 from sankofa.cli.process import leave_cycles_to_the_end
-from sankofa.edition.format.layout import LAYOUT
-from sankofa.edition.write.issuer_workers import IssuerProcesses
+from sankofa.edition.format.keys import LAYOUT
+from sankofa.edition.write.issuer_parts import IssuerProcesses, keep_pandas_out
 from sankofa.edition.write.publish import count_parts, publish
-from sankofa.edition.write.pyarrow_alone import keep_pandas_out
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import replace_file
 from sankofa.ledger.store import Ledger

@@ -18,7 +18,7 @@ from sankofa.cli.process import (
     return_freed_memory,
     stop_on_signals,
 )
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import OperatorError, SettingsError

@@ -12,7 +12,7 @@ from sankofa import settings
 from sankofa.cli.doctor import examine, explain_settings_error
 from sankofa.cli.output import Finding, as_json, print_json
 from sankofa.cli.process import now
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue

@@ -16,7 +16,7 @@ from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import grant
 from sankofa.cli.output import as_json, print_json, to_have_an_edition
 from sankofa.cli.process import now
-from sankofa.edition.read.edition import open_edition
+from sankofa.edition.read.edition_manager import open_edition
 from sankofa.model.errors import OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.operations.answers import envelope

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.read.bounded_cache import BoundedCache
+from sankofa.edition.read.edition import BoundedCache
 from sankofa.operations.answers import Headers
 
 _MOST: Final = 512

@@ -6,11 +6,11 @@ from typing import Any
 
 from sankofa.access.tiers import Grant
 from sankofa.derive.cross_rates import cross_rate, cross_rate_row
-from sankofa.edition.format.row_order import SortKey
-from sankofa.edition.format.series_blocks import DayRange
-from sankofa.edition.read.cross_rates import InputPair, LegPair, input_pairs, leg_pairs
+from sankofa.edition.format.macro import DayRange
+from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.edition import Selection
-from sankofa.model.catalogue_rows import CrossRateRow
+from sankofa.edition.read.macro import InputPair, LegPair, input_pairs, leg_pairs
+from sankofa.model.cross_rates import CrossRateRow
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO

@@ -7,7 +7,7 @@ import msgspec
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import FREE, ID_TYPES, PAID
-from sankofa.edition.format.row_order import CROSSWALK_ORDER, RowOrder
+from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, RowOrder
 from sankofa.edition.read.edition import Selection
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from sankofa.edition.format.row_order import FUNDAMENTALS_ORDER, RowOrder, SortKey
+from sankofa.edition.format.row_blocks import FUNDAMENTALS_ORDER, RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.statement_order import StatementRows, core_first, find_core_first, line_item_of
 from sankofa.model.errors import InvalidParameter

@@ -1,6 +1,6 @@
 """GET /v1/issuers."""
 
-from sankofa.edition.format.row_order import SortKey
+from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.issuers import issuer_behind, issuer_key, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow

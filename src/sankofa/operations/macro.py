@@ -6,10 +6,10 @@ from typing import Any
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, key_list, series_list
-from sankofa.edition.format.row_order import RowOrder, SortKey
-from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.format.macro import DayRange
+from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.series import SeriesStart, page_of, read_one_series, read_series
+from sankofa.edition.read.macro import SeriesStart, page_of, read_one_series, read_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO

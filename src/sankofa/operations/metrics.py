@@ -3,10 +3,10 @@
 import msgspec
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.format.row_order import RowOrder, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.screens import dated, omissions, rank_of, screen, screen_order
+from sankofa.edition.read.issuers import dated, omissions, rank_of, screen, screen_order
 from sankofa.model.facts import FUND
 from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, State
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.access.cursors import Cursors, Position
-from sankofa.edition.format.row_order import RowOrder, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find

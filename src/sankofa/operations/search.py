@@ -9,11 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, ID_TYPES, SERIES_ENTRIES
-from sankofa.edition.format.row_order import SortKey
+from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.format.search_records import MACRO_ITEMS
 from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
-from sankofa.edition.read.bounded_cache import BoundedCache
-from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.edition import BoundedCache, Selection
+from sankofa.edition.read.macro import country_entries, entry_of
 from sankofa.edition.read.search import (
     ORGANISATION,
     Hit,
@@ -22,7 +22,6 @@ from sankofa.edition.read.search import (
     search_code,
     search_symbol,
 )
-from sankofa.edition.read.series_catalogue import country_entries, entry_of
 from sankofa.edition.read.turns import Turns
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
 from sankofa.model.countries import begins_country, country_named

@@ -1,9 +1,8 @@
 """GET /v1/series and GET /v1/series/{series}/vintages."""
 
-from sankofa.edition.format.row_order import SortKey
+from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.search import search_code, series_named
-from sankofa.edition.read.series_catalogue import (
+from sankofa.edition.read.macro import (
     CATALOGUE_ORDER,
     RELEASE_ORDER,
     catalogue_page,
@@ -12,6 +11,7 @@ from sankofa.edition.read.series_catalogue import (
     release_behind,
     release_rows,
 )
+from sankofa.edition.read.search import search_code, series_named
 from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.facts import MACRO
 from sankofa.model.text import code_words

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.row_order import RowOrder, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.facts import (
     MACRO_ORDER,

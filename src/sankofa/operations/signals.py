@@ -8,11 +8,11 @@ import msgspec
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
 from sankofa.edition.format.keys import panel_kind
-from sankofa.edition.format.row_order import RowOrder, SortKey
-from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.format.macro import DayRange
+from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.seek import find_in_list
-from sankofa.edition.read.series import read_one_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER

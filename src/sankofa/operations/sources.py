@@ -1,7 +1,7 @@
 """GET /v1/sources and GET /v1/coverage."""
 
 from sankofa.edition.format.keys import COVERAGE, SOURCES, coverage_key
-from sankofa.edition.format.row_order import RowOrder
+from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.model.catalogue_rows import CoverageRow, SourceRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.paging import first_page

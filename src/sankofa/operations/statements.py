@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.edition.format.keys import FULL_YEARS, STATEMENTS
-from sankofa.edition.format.row_order import RowOrder, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG, KIND_MODES
 from sankofa.edition.read.edition import Selection
 from sankofa.model.catalogue_rows import StatementFigureRow, WideStatementRow

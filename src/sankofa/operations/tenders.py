@@ -3,7 +3,7 @@
 from typing import Final
 
 from sankofa.edition.format.keys import party_key, searched_words
-from sankofa.edition.format.row_order import RowOrder
+from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.read.tenders import (
     TenderFilter,
     find_of_all,

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.arrow_columns import (
+from sankofa.edition.format.columns import (
     Column,
     RowFilter,
     columns_of,

@@ -1,9 +1,13 @@
-"""The kinds of rows in an edition, and the keys that rows are found by."""
+"""The layout version, the kinds of rows in an edition, and the keys that lead to them."""
 
 from typing import Final
 from zlib import crc32
 
 from sankofa.model.text import search_form
+
+LAYOUT: Final = 10
+"""A reader refuses an edition of another."""
+
 
 ENTITIES: Final = "entity"
 PREDECESSORS: Final = "predecessor"

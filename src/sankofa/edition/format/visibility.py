@@ -1,11 +1,21 @@
-"""When a row is seen: the one rule, of which every index of an edition is a faster form.
+"""When a row is visible, and where a day begins in rows ordered by day.
 
-A row is seen on the days [first, until), by some modes, and has a tag to filter by. A block, a series, the
-order of facts, the columns kept for Arrow and the screen index each answer the same question in a shape of
-their own; `tests/unit/edition/format/test_visibility.py` holds every one of them against this module.
+A row is visible on the days [first, until), to some modes, and has a tag to filter by. This module holds the
+one range test. Blocks, series, the order of facts, Arrow columns and the screen index each answer the same
+question with an index of their own; `tests/unit/edition/format/test_visibility.py` compares every one of them
+with it.
+
+A day index has one of two shapes: the number of the first row of each day (`DayRows`), or the day of the
+first row of each block (`first_day_of_blocks`, `blocks_within`) where days are many and blocks few.
 """
 
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from operator import neg
 from typing import Final
+
+from sankofa.model.days import FOREVER
 
 ANY_TAG: Final = -1
 """Asks for rows whatever their tag."""
@@ -22,3 +32,71 @@ def visible(first: int, until: int, day: int) -> bool:
 def admitted(row_modes: int, row_tag: int, modes: int, tag: int) -> bool:
     """Whether a row is one of those asked for: seen by one of the modes, and of the tag."""
     return bool(row_modes & modes) and tag in (ANY_TAG, row_tag)
+
+
+class DayRowsWriter:
+    """Counts rows as they come, newest first: pairs of a day and the number of its first row."""
+
+    def __init__(self) -> None:
+        self._pairs = array("i")
+        self.rows = 0
+
+    def add(self, day: int) -> None:
+        if not self._pairs or self._pairs[-2] != day:
+            self._pairs.extend((day, self.rows))
+        self.rows += 1
+
+    def pairs(self, *, ended: bool) -> "array[int]":
+        """With a pair for the end of the rows, before every day, where their number is asked for, too."""
+        return self._pairs + array("i", (0, self.rows)) if ended else self._pairs
+
+
+class DayRows:
+    """The rows of each day."""
+
+    def __init__(self, pairs: Sequence[int]) -> None:
+        self._pairs = pairs
+
+    def __bool__(self) -> bool:
+        return len(self._pairs) > 0
+
+    def first_row(self, day: int) -> int | None:
+        """The number of the first row of this day or of one before it; None where there is none."""
+        n = bisect_left(range(len(self._pairs) // 2), -day, key=lambda n: -self._pairs[2 * n])
+        return None if 2 * n == len(self._pairs) else int(self._pairs[2 * n + 1])
+
+    # What follows is for pairs that have one for their end.
+
+    @property
+    def count(self) -> int:
+        return int(self._pairs[len(self._pairs) - 1]) if self else 0
+
+    def days(self) -> list[int]:
+        return list(self._pairs[:-2:2])
+
+    def day_of(self, row: int) -> int:
+        """The day of a row by its number."""
+        n = bisect_right(range(len(self._pairs) // 2), row, key=lambda n: self._pairs[2 * n + 1])
+        return int(self._pairs[2 * n - 2])
+
+    def rows_of(self, day: int) -> tuple[int, int]:
+        """The numbers [first, end) of the rows of a day."""
+        if not self:
+            return 0, 0
+        following = self.first_row(day - 1)
+        return self.first_row(day) or 0, self.count if following is None else following
+
+
+def first_day_of_blocks(days: Sequence[int], rows_per_block: int) -> bytes:
+    """Of rows by their days, newest first, the day of the first in each block."""
+    return array("i", days[::rows_per_block]).tobytes()
+
+
+def blocks_within(first_days: bytes | memoryview, since: int = 0, until: int = FOREVER) -> tuple[int, int]:
+    """The blocks [first, end) that may have rows of the days from `since` up to `until`.
+
+    One is too new where the next still begins after them, too old where it begins before them.
+    """
+    newest = memoryview(first_days).cast("i")
+    first = bisect_left(newest, -until, key=neg) - 1
+    return max(0, first), bisect_right(newest, -since, key=neg)

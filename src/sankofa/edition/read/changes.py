@@ -14,13 +14,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.day_index import DayRows
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, TENDERS_PER_BLOCK, key_list
-from sankofa.edition.format.row_blocks import Run
-from sankofa.edition.format.row_order import CROSSWALK_ORDER, FUNDAMENTALS_ORDER, RowOrder
-from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.format.macro import DayRange
+from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, FUNDAMENTALS_ORDER, RowOrder, Run
+from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.series import read_one_series
+from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.turns import in_thread_if_large
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import decoder_of

@@ -1,29 +1,54 @@
 """The read side of a published edition."""
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from sankofa.edition.format.arrow_columns import RowFilter
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.columns import RowFilter
 from sankofa.edition.format.row_blocks import (
     Run,
     between,
+    last_row,
     row_ends,
     select,
     select_where,
     shows_any,
     without_first,
 )
-from sankofa.edition.format.row_order import last_row
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.turns import PIECE, Turns
-from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader, NeedsRows
-from sankofa.model.errors import EditionError
+from sankofa.engines.datastore import Block, ByteRange, EditionReader, NeedsRows
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
 from sankofa.model.vintages import Mode
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BoundedCache(Generic[K, V]):
+    """At most so many entries."""
+
+    __slots__ = ("_entries", "_most", "get")
+
+    def __init__(self, most: int) -> None:
+        # Not a plain dict, in which the way to the oldest leads past the places of all that went before it.
+        self._entries: OrderedDict[K, V] = OrderedDict()
+        self._most = most
+        self.get = self._entries.get  # no call of ours in between: some ask for every row of an answer
+
+    def put(self, key: K, value: V) -> None:
+        self._entries[key] = value
+        if len(self._entries) > self._most:
+            self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
 
 _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
@@ -355,39 +380,3 @@ class Edition:
 def _shows_any(day: int, modes: int) -> NeedsRows:
     """Whether a block has any row for `select`."""
     return lambda index: shows_any(index, day, modes)
-
-
-def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:
-    """Raises EditionError when it is corrupt, incomplete, gone, or of another layout."""
-    reader = store.open(edition_id, check_all=check_all)
-    layout = reader.manifest.get("format")
-    if layout != LAYOUT:
-        reader.close()
-        remedy = "run `sankofa publish` to build it anew"
-        if isinstance(layout, int) and layout > LAYOUT:
-            remedy = "a newer version published it, install that one"
-        raise EditionError(
-            f"edition {edition_id}: of another layout, {layout}, and this version reads {LAYOUT}: {remedy}"
-        )
-    return Edition(edition_id, reader)
-
-
-def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
-    """The current edition, or the newest before it that is whole; and what was wrong with the others.
-
-    None that a newer one withdrew: it may name a natural person, or hold what may not be redistributed.
-    """
-    listed = store.list_editions()
-    withdrawn = store.withdrawn() - {listed.current}
-    complaints: list[str] = []
-    candidates = [listed.current] if listed.current else []
-    candidates += [name for name in listed.editions if listed.current is None or name < listed.current]
-    for name in candidates:
-        if name in withdrawn:
-            complaints.append(f"edition {name}: withdrawn by a later one")
-            continue
-        try:
-            return open_edition(store, name), complaints
-        except EditionError as failure:
-            complaints.append(str(failure))
-    return None, complaints

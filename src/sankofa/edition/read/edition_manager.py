@@ -6,7 +6,8 @@ import time
 from collections import OrderedDict
 
 from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
-from sankofa.edition.read.edition import Edition, open_edition, open_newest_usable
+from sankofa.edition.format.keys import LAYOUT
+from sankofa.edition.read.edition import Edition
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.model.errors import EditionError, Gone, NotFound, Problem, StoreUnavailable
 
@@ -16,6 +17,42 @@ _REFUSED_FOR = 5.0  # the same edition may be published again, whole
 _OPEN_AT_MOST = 16
 _WAIT_FOR_OPENING = 5.0
 _SCRUBBED_AT_ONCE = 1 << 20  # bytes at each look: 4 MB a second, some 0.5% of a processor
+
+
+def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:
+    """Raises EditionError when it is corrupt, incomplete, gone, or of another layout."""
+    reader = store.open(edition_id, check_all=check_all)
+    layout = reader.manifest.get("format")
+    if layout != LAYOUT:
+        reader.close()
+        remedy = "run `sankofa publish` to build it anew"
+        if isinstance(layout, int) and layout > LAYOUT:
+            remedy = "a newer version published it, install that one"
+        raise EditionError(
+            f"edition {edition_id}: of another layout, {layout}, and this version reads {LAYOUT}: {remedy}"
+        )
+    return Edition(edition_id, reader)
+
+
+def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
+    """The current edition, or the newest before it that is whole; and what was wrong with the others.
+
+    None that a newer one withdrew: it may name a natural person, or hold what may not be redistributed.
+    """
+    listed = store.list_editions()
+    withdrawn = store.withdrawn() - {listed.current}
+    complaints: list[str] = []
+    candidates = [listed.current] if listed.current else []
+    candidates += [name for name in listed.editions if listed.current is None or name < listed.current]
+    for name in candidates:
+        if name in withdrawn:
+            complaints.append(f"edition {name}: withdrawn by a later one")
+            continue
+        try:
+            return open_edition(store, name), complaints
+        except EditionError as failure:
+            complaints.append(str(failure))
+    return None, complaints
 
 
 class EditionManager:

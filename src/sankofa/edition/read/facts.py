@@ -10,8 +10,6 @@ from typing import Final
 
 import msgspec
 
-from sankofa.edition.format.day_index import DayRows, blocks_within
-from sankofa.edition.format.fact_order import first_range, visible_ranges
 from sankofa.edition.format.keys import (
     ANNUAL_MODE,
     FACT_DAYS,
@@ -24,9 +22,16 @@ from sankofa.edition.format.keys import (
     macro_key,
     order_key,
 )
-from sankofa.edition.format.row_blocks import Run, select_where
-from sankofa.edition.format.row_order import FUNDAMENTALS_ORDER, RowOrder, SortKey, last_row
-from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.format.macro import first_range, visible_ranges
+from sankofa.edition.format.row_blocks import (
+    FUNDAMENTALS_ORDER,
+    RowOrder,
+    Run,
+    SortKey,
+    last_row,
+    select_where,
+)
+from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.turns import Turns

@@ -6,8 +6,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sankofa.edition.format.search_records import LETTERS, SearchIndex, bucket
-from sankofa.edition.read.bounded_cache import BoundedCache
-from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.edition import BoundedCache, Edition
 from sankofa.edition.read.turns import Turns
 from sankofa.model.text import near_words, neighbourhood, tolerated
 

@@ -11,8 +11,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import RowColumns, Run, row_columns
-from sankofa.edition.format.row_order import FUNDAMENTALS_ORDER, RowOrder, SortKey
+from sankofa.edition.format.row_blocks import (
+    FUNDAMENTALS_ORDER,
+    RowColumns,
+    RowOrder,
+    Run,
+    SortKey,
+    row_columns,
+)
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find

@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.day_index import DayRows
 from sankofa.edition.format.keys import PROCESSES, TENDERS, TENDERS_PER_BLOCK, process_list
-from sankofa.edition.format.row_blocks import Run
-from sankofa.edition.format.row_order import LONGEST_TEXT, SortKey
+from sankofa.edition.format.row_blocks import LONGEST_TEXT, Run, SortKey
+from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.turns import Turns

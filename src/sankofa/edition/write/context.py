@@ -20,9 +20,9 @@ from sankofa.derive.quality import (
 from sankofa.derive.tenders import Evidence, EvidencedParties, RecordedTenders, Tenders
 from sankofa.edition.write.build_record import BuildRecord, load_record, save_record
 from sankofa.edition.write.checks import WithdrawnRows
-from sankofa.edition.write.inputs import MACRO, NAMES, TENDERS, BuildInputs
-from sankofa.edition.write.issuer_parts import Issuers
-from sankofa.edition.write.issuer_workers import IssuerProcesses
+from sankofa.edition.write.dataset import Input
+from sankofa.edition.write.inputs import BuildInputs
+from sankofa.edition.write.issuer_parts import IssuerProcesses, Issuers
 from sankofa.edition.write.metric_rows import coverage
 from sankofa.edition.write.organisation_parts import Partition, part_scale, partitions
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
@@ -179,7 +179,7 @@ class BuildContext:
     @cached_property
     def parties(self) -> EvidencedParties:
         def recall(make: Callable[[], Evidence]) -> Evidence:
-            inputs = self.inputs.digest("party-evidence", (TENDERS,))
+            inputs = self.inputs.digest("party-evidence", (Input.TENDERS,))
             return self.memory.recall("party-evidence", inputs, Evidence, make)
 
         return EvidencedParties(self.ledger, recall)
@@ -203,7 +203,7 @@ class BuildContext:
 
     def _recalled(self, dataset: str, count: Callable[[], DatasetCounts]) -> DatasetCounts:
         """What was counted of a dataset when it was last what it is now."""
-        reads = {TENDER_COUNTS: (TENDERS, NAMES), MACRO_COUNTS: (MACRO,)}[dataset]
+        reads = {TENDER_COUNTS: (Input.TENDERS, Input.NAMES), MACRO_COUNTS: (Input.MACRO,)}[dataset]
         return self.memory.recall(
             f"quality-{dataset}", self.inputs.digest(dataset, reads), DatasetCounts, count
         )

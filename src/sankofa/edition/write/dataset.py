@@ -1,26 +1,185 @@
-"""What a dataset of an edition is, and how one is declared.
+"""Datasets of an edition: how one is declared, and the rows and counts it gives.
 
-A builder yields the rows of one key after another. What a dataset built after it needs to know, and what the
-manifest is to say, it returns when it is done (`Outcome`). A dataset names the kinds it needs and is given
-what they returned; so the order in which they are built follows from the declarations, not from the names.
+A builder yields the rows of one key after another. It returns an `Outcome` at its end: what later datasets
+need, and what the manifest says. A dataset names the kinds it needs and is given what they returned, so the
+order of the build follows from the declarations.
 """
 
 import importlib
 import pkgutil
 from abc import abstractmethod
+from array import array
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from enum import StrEnum
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import msgspec
 
 import sankofa.edition.write.datasets
+from sankofa.edition.format.columns import COLUMNS_FROM, encode_columns
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.edition.write.prepared_rows import PreparedRows
-from sankofa.edition.write.row_ranges import RowRanges
-from sankofa.edition.write.tally import CoverageTally
+from sankofa.edition.write.checks import R, RowCheck
+from sankofa.engines.datastore import ByteRange
+from sankofa.ledger.reader import CaptureInfo
+from sankofa.model.days import FOREVER
+from sankofa.model.facts import MACRO
 from sankofa.model.rows import Row
 
+
+class RowRanges:
+    """The byte range of each row of a dataset, by its number."""
+
+    def __init__(self) -> None:
+        self._blocks, self._starts, self._ends = array("I"), array("I"), array("I")
+
+    def add(self, block: int, ends: Sequence[int]) -> None:
+        """The rows of a block, by where each ends."""
+        self._blocks.extend([block] * len(ends))
+        self._starts.extend([0, *(end + 1 for end in ends[:-1])])
+        self._ends.extend(ends)
+
+    def __getitem__(self, number: int) -> ByteRange:
+        return self._blocks[number], self._starts[number], self._ends[number]
+
+
+NEVER: Final = 0
+"""In the place of a day: there is none."""
+
+
+class TallyKey(NamedTuple):
+    """What is counted together."""
+
+    sku: str
+    country: str
+    """Alpha-2; empty where of none."""
+    source_id: str
+    unit: str
+    """One of `UNITS_OF_COUNT`."""
+
+
+class Counted:
+    """What was counted: things, the rows they have, their first and last day, and when any was published."""
+
+    __slots__ = ("count", "first", "last", "published", "rows")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.rows = 0
+        self.first = FOREVER
+        self.last = NEVER
+        self.published = NEVER
+        """The newest evidenced day of publication."""
+
+    def add(self, count: int, rows: int, first: int, last: int, published: int) -> None:
+        self.count += count
+        self.rows += rows
+        self.first = min(self.first, first)
+        self.last = max(self.last, last)
+        self.published = max(self.published, published)
+
+    def merge(self, other: "Counted") -> None:
+        self.add(other.count, other.rows, other.first, other.last, other.published)
+
+
+class CoverageTally:
+    """Counts by key."""
+
+    def __init__(self) -> None:
+        self._counted: defaultdict[TallyKey, Counted] = defaultdict(Counted)
+
+    def __getitem__(self, key: TallyKey) -> Counted:
+        return self._counted[key]
+
+    def items(self) -> Iterator[tuple[TallyKey, Counted]]:
+        """In the order in which coverage is served."""
+        return ((key, self._counted[key]) for key in sorted(self._counted))
+
+    def as_rows(self) -> list[tuple[str, str, str, str, int, int, int, int, int]]:
+        """To be written down."""
+        return [(*key, one.count, one.rows, one.first, one.last, one.published) for key, one in self.items()]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[str, str, str, str, int, int, int, int, int]]) -> "CoverageTally":
+        tally = cls()
+        for sku, country, source_id, unit, *counts in rows:
+            tally[TallyKey(sku, country, source_id, unit)].add(*counts)
+        return tally
+
+    def add_once(
+        self, unit: str, country: str, counted: Mapping[int, Counted], captures: Mapping[int, CaptureInfo]
+    ) -> None:
+        """Count one macro series or indicator of a country, once for each source. `counted` is by capture."""
+        by_source: defaultdict[str, Counted] = defaultdict(Counted)
+        for capture_id, own in counted.items():
+            by_source[captures[capture_id].source_id].merge(own)
+        for source_id, own in by_source.items():
+            own.count = 1
+            self[TallyKey(MACRO, country, source_id, unit)].merge(own)
+
+    def update(self, other: "CoverageTally") -> None:
+        for key, counted in other.items():
+            self._counted[key].merge(counted)
+
+
+def provenance(capture: CaptureInfo, location: str, document: str = "") -> dict[str, Any]:
+    """The provenance fields of a row from one location of a captured file."""
+    return {
+        "source_ref": capture.ref(location, document),
+        "license_class": capture.license_class,
+        "observed_at": capture.observed_at,
+    }
+
+
+class PreparedRows(msgspec.Struct, frozen=True, array_like=True):
+    """The rows of one key."""
+
+    count: int
+    blocks: list[tuple[bytes, bytes]]
+    columns: list[bytes]
+    """Of all rows, some at a time, with the days on which each is seen; see `format.arrow_columns`."""
+
+    @property
+    def kept_columns(self) -> list[bytes]:
+        """The columns that an edition keeps beside the rows."""
+        return self.columns if self.count >= COLUMNS_FROM else []
+
+
+NO_ROWS = PreparedRows(0, [], [])
+
+
+def prepare(
+    kind: str,
+    shape: type[R],
+    key: str,
+    entries: Sequence[Entry],
+    also: Mapping[str, Callable[[R], str]] | None = None,
+) -> PreparedRows:
+    """Rows in served order, made ready; as columns too where more is said in columns (`also`)."""
+    check = RowCheck(kind, shape)
+    rows = [check(key, entry) for entry in entries]
+    columns = [] if also is None else list(encode_columns(shape, rows, entries, also))
+    return PreparedRows(len(entries), list(pack(entries)), columns)
+
+
 T = TypeVar("T")
+
+
+class Input(StrEnum):
+    """What a dataset can be made of."""
+
+    MACRO = "macro"
+    """Annual tables and dated series."""
+    TENDERS = "tenders"
+    """Releases and their parties; `NAMES` says who the parties are."""
+    NAMES = "names"
+    """The names and identifiers of organisations, and which records describe each."""
+    CLAIMS = "claims"
+    """The same, and the source of each identifier."""
+    ISSUERS = "issuers"
+    """Which organisations have facts; not which facts."""
 
 
 class KeyRows(NamedTuple):
@@ -107,7 +266,7 @@ class Dataset(NamedTuple):
     """The kinds that are built before it."""
     tallies: tuple[str, ...] = ()
     """The kinds whose tally it is given, after what it needs."""
-    reads: tuple[str, ...] | None = None
+    reads: tuple[Input, ...] | None = None
     """All that it is made of (`build.inputs`), besides what it needs; None where that cannot be told, and it
     is built anew each time."""
     ranged: bool = False
@@ -132,7 +291,7 @@ def dataset(
     *,
     needs: tuple[str, ...] = (),
     tallies: tuple[str, ...] = (),
-    reads: tuple[str, ...] | None = None,
+    reads: tuple[Input, ...] | None = None,
     ranged: bool = False,
     partitioned: bool = False,
     of_organisations: bool = False,

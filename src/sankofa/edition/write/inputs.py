@@ -12,26 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
+from sankofa.edition.write.dataset import Input
 from sankofa.edition.write.issuer_parts import code_digest
 
 if TYPE_CHECKING:
     from sankofa.edition.write.context import BuildContext
 
-MACRO: Final = "macro"
-"""Annual tables and dated series."""
-TENDERS: Final = "tenders"
-"""Releases and their parties; who they are follows from `NAMES`."""
-NAMES: Final = "names"
-"""Who is who: the names and identifiers of organisations, and which records there are of them."""
-CLAIMS: Final = "claims"
-"""The same, and where each identifier is from."""
-ISSUERS: Final = "issuers"
-"""Of whom there are facts; not which."""
 
 _TABLES: Final = {
-    MACRO: ("annual", "indicator", "recapture", "series", "series_info"),
-    TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
+    Input.MACRO: ("annual", "indicator", "recapture", "series", "series_info"),
+    Input.TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
 OTHERWISE: Final = frozenset(
     {"capture", "entity_record", "fact", "fact_subject", "link", "sighting", "unchanged_file", "withdrawal"}
@@ -57,7 +48,7 @@ class BuildInputs:
         self._context = context
         self._digests: dict[str, bytes] = {}
 
-    def digest(self, name: str, reads: Iterable[str]) -> str:
+    def digest(self, name: str, reads: Iterable[Input]) -> str:
         """Of something that is made of these inputs and nothing else."""
         digest = sha256(_write((name, self._base)))
         for one in sorted(reads):
@@ -70,12 +61,12 @@ class BuildInputs:
         omitted = [context.left_out, context.manifest_extras]
         return sha256(_write((code_digest(), LAYOUT, context.sources, omitted))).digest()
 
-    def _input(self, name: str) -> bytes:
+    def _input(self, name: Input) -> bytes:
         if name not in self._digests:
             digest: Callable[[], Any] | None = {
-                NAMES: self._names,
-                CLAIMS: self._claims,
-                ISSUERS: lambda: [subject for subject, _ in self._context.ledger.fact_subjects()],
+                Input.NAMES: self._names,
+                Input.CLAIMS: self._claims,
+                Input.ISSUERS: lambda: [subject for subject, _ in self._context.ledger.fact_subjects()],
             }.get(name)
             content = self._rows(_TABLES[name]) if digest is None else digest()
             self._digests[name] = sha256(_write(content)).digest()
@@ -99,4 +90,4 @@ class BuildInputs:
         return sum_of_digests(some.names for some in self._context.counts)
 
     def _claims(self) -> tuple[bytes, bytes]:
-        return self._input(NAMES), sum_of_digests(some.claims for some in self._context.counts)
+        return self._input(Input.NAMES), sum_of_digests(some.claims for some in self._context.counts)

@@ -1,38 +1,275 @@
-"""What is made of each issuer by itself: once for all the datasets that have a part in it, or as it was made
-for the edition before where nothing it hangs on changed.
+"""Derives each issuer once for all datasets, in several processes, and reuses issuers that did not change.
 
-What a part is made of is the facts of the issuer's subjects, the captures that brought them, and its name and
-country. The ledger only ever grows, so the facts of a subject are told by the captures that brought any
-(`Ledger.fact_captures`), without reading one of them. A capture is told by its number, its source, its
-instant, its licence class as the registry has it, the name and digest of its file, and whether its source
-rounds dates. The captures of sources that are left out are not among them. The rest of the key is the code:
-every source file of this package, and the releases of what it computes with. No clock or setting enters.
+The parts of an issuer are made of the facts of its subjects, the captures of those facts, its name and its
+country. The ledger only grows, so the captures that brought facts of a subject identify those facts without
+reading them (`Ledger.fact_captures`). A capture is identified by its number, source, instant, licence class
+in the registry, file name and digest, and by whether its source rounds dates. Captures of sources that are
+left out do not count. The rest of the key is the code: every source file of this package and the versions of
+the libraries it computes with. No clock or setting enters.
+
+Each process reads the facts of its issuers through its own connection and sends back one issuer at a time. It
+reads what the build reads, even if something is ingested meanwhile (`ledger.generations.CaptureFilter`).
 """
 
+import gc
+import multiprocessing
+import pickle
+import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import islice
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from types import ModuleType
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.edition.write.issuer_cache import IssuerCache
-from sankofa.edition.write.issuer_workers import (
-    IssuerProcesses,
-    IssuerTask,
-    Make,
-    WorkerSetup,
-    derived_by_processes,
-    make_record,
-)
+from sankofa.edition.write.checks import refuse_issuer
+from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
+from sankofa.engines.datastore import LedgerRows
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.generations import CaptureFilter
+from sankofa.ledger.reader import CaptureInfo, FactReader, LedgerReader
+from sankofa.model.errors import OperatorError, SankofaError
+
+
+class _NoPandas:
+    """Says that there is none."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not needed to build an edition", name=name)
+
+
+def keep_pandas_out() -> None:
+    """For the rest of the process: pyarrow looks once. 0.4 s of processor and 57 MB less, where pandas is
+    installed. Not for a process that uses pandas itself; where it is loaded already nothing is done."""
+    import pyarrow
+
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _NoPandas)
+        try:
+            pyarrow.array([0])
+        finally:
+            sys.meta_path.remove(_NoPandas)
+
+
+_AT_ONCE: Final = 16
+"""Issuers that a process is given at a time: enough that it seldom waits for more."""
+_SECONDS_TO_END: Final = 10
+
+Make = Callable[[Issuer], bytes]
+Makes = Mapping[str, Make]
+"""By kind, what makes the part of an issuer."""
+
+
+class IssuerTask(NamedTuple):
+    """An issuer to be derived."""
+
+    entity: Entity
+    key: bytes
+
+
+class DerivedIssuer(NamedTuple):
+    """What was made of one."""
+
+    service_id: str
+    key: bytes
+    record: PackedRecord
+
+
+class IssuerProcesses(NamedTuple):
+    """How many processes derive issuers, where at least so many are to be derived."""
+
+    number: int
+    least_issuers: int
+    open_ledger: Callable[[], LedgerRows]
+    """`Datastore.ledger_opener`."""
+
+
+class WorkerSetup(NamedTuple):
+    """What a process is to know."""
+
+    open_ledger: Callable[[], LedgerRows]
+    capture_filter: CaptureFilter
+    captures: Mapping[int, CaptureInfo]
+    kinds: list[str]
+
+
+class _Failure(NamedTuple):
+    error: BaseException | None
+    """None where it cannot be sent."""
+    trace: str
+
+
+class _Worker(NamedTuple):
+    process: SpawnProcess
+    connection: Connection
+
+
+def make_record(makes: Makes, issuer: Issuer) -> PackedRecord:
+    """Raises BuildFailed, which names a capture, where one of its rows cannot be derived."""
+
+    def derived(issuer: Issuer) -> dict[str, bytes]:
+        parts = ((kind, make(issuer)) for kind, make in makes.items())
+        return {kind: part for kind, part in parts if part}
+
+    try:
+        return pack_record(derived(issuer))
+    except (SankofaError, OSError, MemoryError):
+        raise
+    except Exception as failure:
+        raise refuse_issuer(failure, issuer, derived) from failure
+
+
+def derived_by_processes(
+    number: int, setup: WorkerSetup, tasks: Iterable[IssuerTask]
+) -> Generator[DerivedIssuer, None, None]:
+    """In the order in which they are done. Raises what a process failed with; OperatorError where one died.
+
+    None of the processes is left when this ends, however it ends; who leaves it early has to close it.
+    """
+    tasks = iter(tasks)
+    with _started(number, setup) as workers:
+        left = {worker.connection: _give(worker, tasks) for worker in workers}
+        while busy := [connection for connection, issuers in left.items() if issuers]:
+            ready = wait(busy)
+            for worker in workers:
+                if worker.connection not in ready:
+                    continue
+                yield _received(worker)
+                left[worker.connection] -= 1
+                if not left[worker.connection]:
+                    left[worker.connection] = _give(worker, tasks)
+
+
+@contextmanager
+def _started(number: int, setup: WorkerSetup) -> Iterator[list[_Worker]]:
+    """Spawned, not forked: this process has threads and connections that none may share with it."""
+    context = multiprocessing.get_context("spawn")
+    workers: list[_Worker] = []
+    try:
+        resource_tracker.ensure_running()  # or it would be started with the first, and unblock the signal
+        with _interrupts_held_back():
+            for _ in range(number):
+                own, other = context.Pipe()
+                process = context.Process(target=_work, args=(other, setup), daemon=True)
+                process.start()
+                other.close()
+                workers.append(_Worker(process, own))
+        yield workers
+    except BaseException:
+        for worker in workers:
+            worker.process.terminate()
+        raise
+    finally:
+        for worker in workers:
+            worker.connection.close()  # it reads the end of it, and ends
+        for worker in workers:
+            worker.process.join(_SECONDS_TO_END)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Whatever is started inside never hears of an interrupt of the terminal, not even before it runs any of
+    our code: the command ends its processes itself. Its own interrupt comes a moment later."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _give(worker: _Worker, tasks: Iterator[IssuerTask]) -> int:
+    """The next issuers; how many. A process is given more only once it has sent all that it had: neither side
+    ever waits for the other to read."""
+    some = list(islice(tasks, _AT_ONCE))
+    if some:
+        try:
+            worker.connection.send(some)
+        except OSError:
+            raise _died(worker) from None
+    return len(some)
+
+
+def _received(worker: _Worker) -> DerivedIssuer:
+    try:
+        message: DerivedIssuer | _Failure = worker.connection.recv()
+    except (EOFError, OSError):
+        raise _died(worker) from None
+    if isinstance(message, _Failure):
+        if message.error is None:
+            raise OperatorError(f"a process that derives issuers failed: {message.trace}")
+        if not isinstance(message.error, SankofaError):
+            message.error.add_note(message.trace)
+        raise message.error
+    return message
+
+
+def _died(worker: _Worker) -> OperatorError:
+    worker.process.join(_SECONDS_TO_END)
+    code = worker.process.exitcode
+    how = f"with exit code {code}"
+    if code is not None and code < 0:
+        how = f"by {signal.Signals(-code).name}"
+        if -code == signal.SIGKILL:
+            how += ", for want of memory perhaps"
+    return OperatorError(
+        f"a process that derives issuers was ended {how}: nothing is published. `sankofa publish` goes on "
+        "where this ended; SANKOFA_PUBLISH_PROCESSES=1 takes the least memory"
+    )
+
+
+def _work(connection: Connection, setup: WorkerSetup) -> None:
+    """In the process. It ends with the connection, so it outlives no build."""
+    gc.disable()  # as the build does
+    keep_pandas_out()
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError), connection:
+        try:
+            _derive(connection, setup)
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            raise
+        except BaseException as failure:
+            connection.send(_Failure(_sendable(failure), traceback.format_exc()))
+
+
+def _derive(connection: Connection, setup: WorkerSetup) -> None:
+    # Each dataset declares the parts that it has in an issuer.
+    from sankofa.edition.write.dataset import datasets
+    from sankofa.edition.write.issuer_parts import declared_parts
+
+    datasets()
+    makes = declared_parts(setup.kinds)
+    with closing(setup.open_ledger()) as rows, rows.snapshot():
+        facts = FactReader(rows, setup.capture_filter)
+        while True:
+            for entity, key in connection.recv():
+                record = make_record(makes, Issuer(entity, facts, setup.captures))
+                connection.send(DerivedIssuer(entity.service_id, key, record))
+
+
+def _sendable(failure: BaseException) -> BaseException | None:
+    try:
+        pickle.loads(pickle.dumps(failure))  # nosec B301  # noqa: S301 - ours
+    except Exception:
+        return None
+    return failure
+
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
 _write = msgspec.msgpack.Encoder().encode

@@ -4,15 +4,14 @@ import hashlib
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from sankofa.edition.format.arrow_columns import columns_kind
+from sankofa.edition.format.columns import columns_kind
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.build_record import PartEntry
 from sankofa.edition.write.checks import check_failed
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Dataset, KeyRows
+from sankofa.edition.write.dataset import Dataset, KeyRows, RowRanges
 from sankofa.edition.write.key_ranges import KeyRange, RangeInputs
 from sankofa.edition.write.part_boundaries import begins_part
-from sankofa.edition.write.row_ranges import RowRanges
 from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
 from sankofa.model.errors import CheckFailed
 

@@ -1,36 +1,192 @@
-"""What is counted and listed of all organisations, summed up by part of organisations.
+"""Counts and screen data of all organisations, summed up by partition.
 
-Screens, quality and coverage tell of all of them in every edition. What they need of those of one part
-follows from the inputs of the part, so it is worked out once and kept for the next build: of a change to one
-organisation only its own part is read again.
+Screens, quality and coverage describe every organisation in each edition. Their share of one partition
+follows from the inputs of that partition, so it is computed once and cached for the next build: after a
+change to one organisation only its own partition is read again.
 """
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from sankofa.derive.quality import HeldFacts
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.contract import slugs
+from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
-from sankofa.edition.write.fact_counts import issuer_counts, issuer_holdings
+from sankofa.edition.write.dataset import PreparedRows
 from sankofa.edition.write.inputs import sum_of_digests
 from sankofa.edition.write.issuer_cache import IssuerCache, pack_record
-from sankofa.edition.write.issuer_parts import Issuers
-from sankofa.edition.write.metric_rows import (
-    METRICS,
-    CoverageSteps,
-    Standings,
-    coverage_steps,
-)
+from sankofa.edition.write.issuer_parts import Issuers, issuer_part
+from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Standings, coverage_steps
 from sankofa.edition.write.organisation_parts import Partition
-from sankofa.edition.write.prepared_rows import PreparedRows
-from sankofa.edition.write.screen_index import ScreenSegment, SegmentBuilder
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
-from sankofa.model.days import FOREVER
+from sankofa.model.days import FOREVER, ordinal
+from sankofa.model.vintages import vintages
+
+NOWHERE: Final = "?"
+"""The country of an issuer without one: in no country's pages."""
+_write_changes = msgspec.msgpack.Encoder().encode
+
+
+class MetricValues(msgspec.Struct, frozen=True, array_like=True):
+    """The values of one metric, in the order of their issuers; of each a number in every column."""
+
+    sizes: "array[float]"
+    """Ten digits are exact in a float, so it orders them as they are."""
+    firsts: "array[int]"
+    untils: "array[int]"
+    countries: "array[int]"
+    issuers: "array[int]"
+    blocks: "array[int]"
+    """Counted from the first of the issuer."""
+    begins: "array[int]"
+    ends: "array[int]"
+
+
+_TYPES: Final = "iiIIIII"
+"""Of the columns of `MetricValues` behind the first."""
+
+
+def no_values() -> MetricValues:
+    sizes: array[float] = array("d")
+    return MetricValues(sizes, *(array(code) for code in _TYPES))
+
+
+class ScreenSegment(msgspec.Struct, frozen=True, array_like=True):
+    """What screens list of some organisations that follow each other, as it is written down."""
+
+    issuers: list[str]
+    countries: list[str]
+    columns: list[list[bytes]]
+    """Of each metric its `MetricValues`."""
+    changes: list[bytes]
+    """Of each metric a list, read only where its pages are made: number of a country, day, state, step."""
+    years: list[int]
+    """Those in which anything changes."""
+
+
+class SegmentBuilder:
+    """Collects a segment, issuer by issuer in the order of their service_id."""
+
+    def __init__(self) -> None:
+        self._issuers: list[str] = []
+        self._countries: dict[str, int] = {}
+        self._columns = [no_values() for _ in slugs()]
+        self._changes: list[Counter[tuple[int, int, int]]] = [Counter() for _ in slugs()]
+
+    def add(
+        self, service_id: str, country: str | None, own: Standings, row_ends: Sequence[Sequence[int]]
+    ) -> None:
+        """`row_ends`: of each block of the issuer's rows where each row ends."""
+        issuer = len(self._issuers)
+        self._issuers.append(service_id)
+        number = self._countries.setdefault(country or NOWHERE, len(self._countries))
+        blocks = [block for block, ends in enumerate(row_ends) for _ in ends]
+        begins = [begin for ends in row_ends for begin in (0, *(end + 1 for end in ends[:-1]))]
+        row_end = [end for ends in row_ends for end in ends]
+        first = 0
+        for metric, count in sorted(Counter(own.metrics).items()):  # the rows are ordered by metric
+            column, end = self._columns[metric], first + count
+            column.sizes.frombytes(own.sizes[8 * first : 8 * end])
+            column.firsts.frombytes(own.firsts[4 * first : 4 * end])
+            column.untils.frombytes(own.untils[4 * first : 4 * end])
+            column.countries.extend((number,) * count)
+            column.issuers.extend((issuer,) * count)
+            column.blocks.extend(blocks[first:end])
+            column.begins.extend(begins[first:end])
+            column.ends.extend(row_end[first:end])
+            first = end
+        before = (-1, 0)
+        for metric, day, _, state in own.stretches():
+            changes = self._changes[metric]
+            changes[number, day, state] += 1
+            if before[0] == metric:
+                changes[number, day, before[1]] -= 1
+            before = (metric, state)
+
+    def segment(self) -> ScreenSegment:
+        return ScreenSegment(
+            self._issuers,
+            list(self._countries),
+            [[column.tobytes() for column in msgspec.structs.astuple(own)] for own in self._columns],
+            [_write_changes(sorted((*key, step) for key, step in own.items())) for own in self._changes],
+            self._years(),
+        )
+
+    def _years(self) -> list[int]:
+        """Where a value follows another the same day no state changes, only which value stands."""
+        days = {day for own in self._changes for _, day, _ in own if 0 < day < FOREVER}
+        return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
+
+
+FACT_COUNTS: Final = "fact-counts"
+HOLDINGS: Final = "holdings"
+
+
+class SourceFacts(msgspec.Struct, array_like=True):
+    """The facts that one source has of an issuer."""
+
+    facts: int = 0
+    dated: int = 0
+    """Those whose day of publication is evidenced."""
+    first: int = FOREVER
+    last: int = 0
+    """The earliest and the latest period_end that had come when it was captured; 0 where none had."""
+    published: int = 0
+    """The newest evidenced day of publication; 0 where there is none."""
+
+
+_read_counts_of_issuer = msgspec.msgpack.Decoder(dict[str, SourceFacts]).decode
+_read_holdings = msgspec.msgpack.Decoder(HeldFacts).decode
+_write_counts = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+@issuer_part(FACT_COUNTS)
+def _counted(issuer: Issuer) -> bytes:
+    by_source: dict[str, SourceFacts] = {}
+    for (_, _, period_end, _), reported in issuer.reports.items():
+        end = ordinal(period_end)
+        for vintage in vintages(reported, end):
+            report = vintage.report
+            counts = by_source.get(report.capture.source_id)
+            if counts is None:
+                counts = by_source[report.capture.source_id] = SourceFacts()
+            counts.facts += 1
+            if report.evidenced:
+                counts.dated += 1
+                counts.published = max(counts.published, report.available)
+            if period_end <= report.capture.observed_at[:10]:
+                counts.first = min(counts.first, end)
+                counts.last = max(counts.last, end)
+    return _write_counts({source_id: by_source[source_id] for source_id in sorted(by_source)})
+
+
+def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, SourceFacts]:
+    """The facts of one issuer by source."""
+    part = issuers.part(FACT_COUNTS, entity.service_id)
+    return _read_counts_of_issuer(part) if part else {}
+
+
+@issuer_part(HOLDINGS)
+def _held(issuer: Issuer) -> bytes:
+    held = HeldFacts()
+    for facts in issuer.held:
+        held.add(count_facts(facts, issuer.captures))
+    return _write_counts(held)
+
+
+def issuer_holdings(issuers: Issuers, entity: Entity) -> HeldFacts:
+    """What the ledger has of the facts of one issuer."""
+    part = issuers.part(HOLDINGS, entity.service_id)
+    return _read_holdings(part) if part else HeldFacts()
+
 
 _COUNTS: Final = "counts"
 _SCREEN: Final = "screen"

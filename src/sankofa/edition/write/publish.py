@@ -17,12 +17,12 @@ from sankofa.edition.format.edition_id import (
     may_hold,
     may_name_a_person,
 )
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.write.build_record import BuildRecord, TableRecord
+from sankofa.edition.write.checks import captures_at, refuse_rows_of
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
-from sankofa.edition.write.failures import captures_at, refuse_rows_of
-from sankofa.edition.write.issuer_workers import IssuerProcesses
+from sankofa.edition.write.issuer_parts import IssuerProcesses
 from sankofa.edition.write.tables import tables
 from sankofa.edition.write.taking_over import TakenOver
 from sankofa.edition.write.writer import DatasetWriter

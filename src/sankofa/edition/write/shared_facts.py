@@ -1,10 +1,9 @@
-"""The shared shape, in which facts of every dataset are alike: who they are of, and where they are from."""
+"""The shared shape of facts: one form for the facts of every dataset, with their entity and provenance."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Final
 
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.digest_set import DIGEST_BYTES, DigestSet
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
@@ -14,16 +13,52 @@ from sankofa.model.rows import Row, doc
 if TYPE_CHECKING:
     import pyarrow
 
+DIGEST_BYTES: Final = 8
+_STORED: Final = 6
+"""Bytes of a digest that are stored: its first two say where."""
+
+
+class DigestSet:
+    """Digests by their first two bytes, those that share them one behind another."""
+
+    def __init__(self) -> None:
+        self._stored: list[bytearray | None] = [None] * 65_536
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add_all(self, digests: bytes) -> list[bool]:
+        """Of each of many, 8 bytes each, whether it was not there yet."""
+        stored = self._stored
+        new: list[bool] = []
+        for at in range(0, len(digests), DIGEST_BYTES):
+            rest = digests[at + DIGEST_BYTES - _STORED : at + DIGEST_BYTES]
+            number = digests[at] << 8 | digests[at + 1]
+            if (bucket := stored[number]) is None:
+                stored[number] = bytearray(rest)
+                new.append(True)
+                continue
+            position = bucket.find(rest)
+            while position > 0 and position % _STORED:  # the end of one and the beginning of the next
+                position = bucket.find(rest, position + 1)
+            if position < 0:
+                bucket += rest
+            new.append(position < 0)
+        self._count += sum(new)
+        return new
+
+
 _DIGITS: Final = 2 * DIGEST_BYTES
 """Of a provenance_id, which tell one from all others."""
 
 
-def organisation(entity: Entity) -> FactEntity:
+def organisation_entity(entity: Entity) -> FactEntity:
     """An organisation as the entity of a fact."""
     return FactEntity(entity.service_id, entity.legal_name, alpha3_of().get(entity.country or ""))
 
 
-def country(alpha2: str) -> FactEntity:
+def country_entity(alpha2: str) -> FactEntity:
     """A country as the entity of a fact."""
     code = alpha3_of()[alpha2]
     return FactEntity(code, country_name(alpha2), code)

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import load_declarations
+from sankofa.edition.write.dataset import Input, load_declarations
 from sankofa.model.rows import Row
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Table:
     methodology: str = ""
     derived: bool = False
     """Whether its dataset names what the rows are derived from, at its end (`Outcome.sources`)."""
-    reads: tuple[str, ...] | None = None
+    reads: tuple[Input, ...] | None = None
     """What its rows are made of where it takes from nothing; see `build.dataset.Dataset`."""
 
 

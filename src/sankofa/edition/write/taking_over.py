@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sankofa.edition.write.build_record import BuildRecord, DatasetRecord, PartitionRecord, TableRecord
-from sankofa.edition.write.dataset import Dataset
+from sankofa.edition.write.dataset import Dataset, Input
 from sankofa.edition.write.tables import Table
 from sankofa.engines.datastore import EditionWriter
 
@@ -79,7 +79,7 @@ class TakenOver:
             source = self._tables[source].takes_from
         return source
 
-    def _all_reads(self, name: str) -> set[str] | None:
+    def _all_reads(self, name: str) -> set[Input] | None:
         """What a dataset or table is made of, with what it needs; None where that cannot be told."""
         if name in self._tables:
             table = self._tables[name]

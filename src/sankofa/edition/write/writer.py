@@ -10,11 +10,14 @@ from sankofa.edition.write.checks import RowCheck, WithdrawnRows, check_days
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     Built,
+    CoverageTally,
     Dataset,
     KeyIndex,
     KeyRows,
     Outcome,
     PreparedKeyRows,
+    PreparedRows,
+    RowRanges,
     datasets,
 )
 from sankofa.edition.write.key_ranges import (
@@ -26,10 +29,7 @@ from sankofa.edition.write.key_ranges import (
 )
 from sankofa.edition.write.organisation_parts import Partition
 from sankofa.edition.write.part_writer import DatasetParts, PackedKey, PartWriter, average_size
-from sankofa.edition.write.prepared_rows import PreparedRows
-from sankofa.edition.write.row_ranges import RowRanges
 from sankofa.edition.write.taking_over import TakenOver
-from sankofa.edition.write.tally import CoverageTally
 from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
 
 if TYPE_CHECKING:

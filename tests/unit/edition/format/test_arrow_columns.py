@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.format.arrow_columns import COLUMNS_FROM, columns_of, table_of, visible_rows
+from sankofa.edition.format.columns import COLUMNS_FROM, columns_of, table_of, visible_rows
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition
 from sankofa.model.identifiers import service_id

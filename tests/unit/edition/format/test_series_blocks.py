@@ -5,8 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.series_blocks import (
+from sankofa.edition.format.macro import (
     ROWS_IN_A_BLOCK,
     DayRange,
     block_days,
@@ -15,9 +14,10 @@ from sankofa.edition.format.series_blocks import (
     pack_series,
     summary_of,
 )
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import visible
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.series import read_one_series, read_series
+from sankofa.edition.read.macro import read_one_series, read_series
 from sankofa.model.days import FOREVER
 from tests.loop import wait
 from tests.memory import MemoryReader

@@ -5,15 +5,21 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.edition.format.arrow_columns import RowFilter, columns_of, encode_columns, visible_rows
-from sankofa.edition.format.day_index import DayRows, DayRowsWriter, blocks_within, first_day_of_blocks
-from sankofa.edition.format.fact_order import encode_ranges, visible_ranges
+from sankofa.edition.format.columns import RowFilter, columns_of, encode_columns, visible_rows
+from sankofa.edition.format.macro import DayRange, encode_ranges, pack_series, visible_ranges
+from sankofa.edition.format.macro import select as select_series
 from sankofa.edition.format.row_blocks import Entry, pack, select, select_where, shows_any
 from sankofa.edition.format.screen_index import DAYS_PER_MARK, LAST_DAY, STANDING
-from sankofa.edition.format.series_blocks import DayRange, pack_series
-from sankofa.edition.format.series_blocks import select as select_series
-from sankofa.edition.format.visibility import ANY_TAG, admitted, visible
-from sankofa.edition.write.screen_index import _marks
+from sankofa.edition.format.visibility import (
+    ANY_TAG,
+    DayRows,
+    DayRowsWriter,
+    admitted,
+    blocks_within,
+    first_day_of_blocks,
+    visible,
+)
+from sankofa.edition.write.datasets.metrics import _marks
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import Row, wire
 

@@ -1,6 +1,6 @@
 """A cache of bounded size."""
 
-from sankofa.edition.read.bounded_cache import BoundedCache
+from sankofa.edition.read.edition import BoundedCache
 
 
 def test_what_was_put_in_first_goes_first() -> None:

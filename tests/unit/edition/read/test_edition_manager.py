@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read import edition_manager
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import EditionList, EditionWriter, LedgerRows, LedgerSession, Manifest, Turn

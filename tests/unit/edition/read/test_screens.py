@@ -13,9 +13,10 @@ from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Stretch, Value
 from sankofa.edition.format.screen_index import AS_OF, SCREEN, SCREEN_RANGES
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.screens import screen
+from sankofa.edition.read.issuers import screen
+from sankofa.edition.write.datasets.metrics import ScreenIndex
 from sankofa.edition.write.metric_rows import Standings
-from sankofa.edition.write.screen_index import ScreenIndex, SegmentBuilder
+from sankofa.edition.write.partition_summaries import SegmentBuilder
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import State
 from tests.loop import wait

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sankofa.edition.format.macro import DayRange, SeriesSummary, pack_pages
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.search_records import ORGANISATIONS, SearchRecord
-from sankofa.edition.format.series_blocks import DayRange, SeriesSummary, pack_pages
-from sankofa.edition.read import changes, facts, search, series, tenders
+from sankofa.edition.read import changes, facts, macro, search, tenders
 from sankofa.edition.read import edition as reading
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import LARGE, PIECE, Turns, in_thread_if_large
@@ -114,10 +114,10 @@ def test_lists_of_columns_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> 
     reader.shelve("kind-list", "", list(pack_pages(pages)))
     edition = Edition("e", reader)
     most, total = steps_in_a_turn(
-        monkeypatch, series, "read_page", lambda: series.read_series(edition, "kind", "", DayRange(1), 50)
+        monkeypatch, macro, "read_page", lambda: macro.read_series(edition, "kind", "", DayRange(1), 50)
     )
     assert total == 100, "nothing was known on that day, so every page is passed over"
-    assert most <= series._PAGES_A_TURN
+    assert most <= macro._PAGES_A_TURN
 
 
 def test_a_search_of_tenders_looks_into_lists_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import random
 
-from sankofa.edition.write.digest_set import DIGEST_BYTES, DigestSet
+from sankofa.edition.write.shared_facts import DIGEST_BYTES, DigestSet
 
 
 def test_it_tells_what_was_there_as_a_set_does_while_it_grows() -> None:

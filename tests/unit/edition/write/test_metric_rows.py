@@ -12,7 +12,7 @@ from sankofa.derive.metrics.derive import Derived, Stretch, Value
 from sankofa.derive.metrics.lines import Figure, Part
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import AS_OF, UNDATED
-from sankofa.edition.read.screens import dated
+from sankofa.edition.read.issuers import dated
 from sankofa.edition.write.metric_rows import (
     Standings,
     coverage,

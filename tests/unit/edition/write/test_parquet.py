@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sankofa.edition.format.arrow_columns import encode_columns, extra_column, in_force
-from sankofa.edition.format.field_types import field_types
+from sankofa.edition.format.columns import encode_columns, extra_column, field_types, in_force
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.write import table_writer
-from sankofa.edition.write.parquet_columns import ParquetColumns
+from sankofa.edition.write import parquet
+from sankofa.edition.write.parquet_file import ParquetColumns
 from sankofa.edition.write.tables import Table, tables
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow, wire
@@ -122,8 +121,8 @@ def test_every_table_has_columns_and_says_what_it_is() -> None:
 
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_writer, "_ROWS_IN_A_BATCH", 10)
-    monkeypatch.setattr(table_writer, "_ROWS_IN_A_GROUP", 40)
+    monkeypatch.setattr(parquet, "_ROWS_IN_A_BATCH", 10)
+    monkeypatch.setattr(parquet, "_ROWS_IN_A_GROUP", 40)
 
 
 def written(
@@ -132,7 +131,7 @@ def written(
     folder.mkdir()
     table = Table("some", MacroSeriesRow, "AF-MACRO", "Some rows.", sorted_by=("date",), derived=derived)
     with ThreadPoolExecutor(1) as encoder:
-        writer = table_writer.TableWriter(folder, table, encoder, rows_in_a_file, told(folder))
+        writer = parquet.TableWriter(folder, table, encoder, rows_in_a_file, told(folder))
         for one in rows:
             writer.add(one)
         writer.flush()

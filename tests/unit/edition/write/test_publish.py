@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.read.edition import open_edition, open_newest_usable
-from sankofa.edition.read.edition_manager import EditionManager
+from sankofa.edition.read.edition_manager import EditionManager, open_edition, open_newest_usable
 from sankofa.edition.write.publish import switch
 from sankofa.model.errors import CheckFailed, EditionError
 from sankofa.model.identifiers import service_id

@@ -1,22 +1,44 @@
-"""Resolved organisations, by service_id."""
+"""Organisations by service_id, their identifiers, and the organisations behind an identifier.
 
+Identifiers are current mappings only; their history stays in the ledger.
+"""
+
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, TypeVar
+from hashlib import blake2b
+from itertools import groupby
+from typing import Annotated, Any, TypeVar
 
-from sankofa.edition.format.keys import ENTITIES, PREDECESSORS
+import msgspec
+
+from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, PAID, PREDECESSORS
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, KeyRows, Outcome, dataset
-from sankofa.edition.write.inputs import NAMES
+from sankofa.edition.write.dataset import Building, Input, KeyIndex, KeyRows, Outcome, dataset, provenance
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.engines.datastore import ALIASES
-from sankofa.ledger.entities import Entity
+from sankofa.ledger.entities import Claim, Entity
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import FUND
-from sankofa.model.identifiers import free_location, stored_identifier
+from sankofa.model.identifiers import (
+    FREE_ID_TYPES,
+    Identifier,
+    free_location,
+    stored_identifier,
+    stored_lookup_key,
+)
 from sankofa.model.provenance import SERVICE, source_ref
-from sankofa.model.rows import EntityRow, Listing, Predecessor, Row, doc, wire
+from sankofa.model.rows import (
+    CrosswalkMatchRow,
+    CrosswalkRow,
+    EntityRow,
+    Listing,
+    Predecessor,
+    Row,
+    doc,
+    wire,
+)
 
 T = TypeVar("T")
 
@@ -27,11 +49,11 @@ def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
     for entity in some:
         sources.update(statement.source_id for statement in entity.statements)
         sources.update(context.captures[claim.capture_id].source_id for claim in entity.claims)
-        yield KeyRows(entity.service_id, [Entry(wire.encode(_row(context, entity)))], entity.aliases)
+        yield KeyRows(entity.service_id, [Entry(wire.encode(_entity_row(context, entity)))], entity.aliases)
     return Outcome(sources=sources)
 
 
-@dataset(ALIASES, None, reads=(NAMES,))
+@dataset(ALIASES, None, reads=(Input.NAMES,))
 def aliases(context: BuildContext) -> Iterator[KeyRows]:
     """The other ids of organisations that were merged: each leads to the one that survives."""
     merged = sorted((alias, entity.service_id) for entity in context.entities for alias in entity.aliases)
@@ -39,14 +61,14 @@ def aliases(context: BuildContext) -> Iterator[KeyRows]:
         yield KeyRows(alias, [Entry(service_id.encode())])
 
 
-@dataset("successor", None, reads=(NAMES,))
+@dataset("successor", None, reads=(Input.NAMES,))
 def successors(context: BuildContext) -> Iterator[KeyRows]:
     """By service_id, the one that took over where its register names one that is held."""
     for entity, successor in _succeeded(context):
         yield KeyRows(entity.service_id, [Entry(successor.service_id.encode())], entity.aliases)
 
 
-@dataset(PREDECESSORS, None, reads=(NAMES,))
+@dataset(PREDECESSORS, None, reads=(Input.NAMES,))
 def predecessors(context: BuildContext) -> Iterator[KeyRows]:
     """By service_id, those that it took over from: their own records and figures stay theirs."""
     succeeded = defaultdict[str, list[Predecessor]](list)
@@ -72,7 +94,7 @@ def _succeeded(context: BuildContext) -> Iterator[tuple[Entity, Entity]]:
             yield entity, successor
 
 
-def _row(context: BuildContext, entity: Entity) -> EntityRow:
+def _entity_row(context: BuildContext, entity: Entity) -> EntityRow:
     profiles = [statement.profile for statement in entity.statements]
     identifiers = [stored_identifier(claim.identifier) for claim in entity.claims]
     legal_name = entity.legal_name
@@ -91,9 +113,7 @@ def _row(context: BuildContext, entity: Entity) -> EntityRow:
         legal_form=_first(p.legal_form for p in profiles),
         lei=_first(i.value for i in identifiers if i.id_type == "lei"),
         listings=[Listing(i.scheme or "", i.value) for i in identifiers if i.id_type == "ticker"],
-        source_ref=capture.ref(_location(entity, spoken.subject if spoken else entity.subjects[0]), document),
-        license_class=capture.license_class,
-        observed_at=capture.observed_at,
+        **provenance(capture, _location(entity, spoken.subject if spoken else entity.subjects[0]), document),
     )
 
 
@@ -163,3 +183,98 @@ table(
         rows=_OrganisationsAndCountries,
     )
 )
+
+
+_write = msgspec.msgpack.Encoder().encode
+
+
+@dataset("crosswalk", CrosswalkRow, by_organisation=True)
+def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
+    """Ordered by id_type (the free ones first), scheme and value."""
+    for entity in some:
+        held = sorted(
+            ((stored_identifier(claim.identifier), claim) for claim in entity.claims),
+            key=lambda pair: (ID_TYPES.index(pair[0].id_type), pair[0].scheme or "", pair[0].value),
+        )
+        yield KeyRows(
+            entity.service_id,
+            [
+                Entry(
+                    wire.encode(CrosswalkRow(**_claim_fields(context, entity, identifier, claim))),
+                    modes=FREE if identifier.id_type in FREE_ID_TYPES else PAID,
+                    tag=ID_TYPES.index(identifier.id_type),
+                )
+                for identifier, claim in held
+            ],
+            entity.aliases,
+        )
+
+
+@dataset("identifier", CrosswalkMatchRow, reads=(Input.CLAIMS,), partitioned=True, of_organisations=True)
+def identifiers(context: BuildContext) -> KeyIndex:
+    """By what a lookup asks for; several organisations may share a registry number.
+
+    An organisation answers once, by the first of its identifiers where registers agree on its number.
+    """
+    return _Identifiers(context)
+
+
+class _Identifiers(KeyIndex):
+    """What a range is made of is the organisations that any key of it leads to."""
+
+    def __init__(self, context: BuildContext) -> None:
+        self._context = context
+        self._firsts: list[str] = []
+        self._digests: list[int] = []
+        self._claims: list[list[tuple[str, int, int]]] = []
+        """Of each range: a key, and the numbers of an organisation and of its claim."""
+
+    def split(self, firsts: Sequence[str]) -> list[str]:
+        if self._firsts != firsts:
+            self._split(list(firsts))
+        return [f"{digest:x}" for digest in self._digests]
+
+    def _split(self, firsts: list[str]) -> None:
+        """Sums of digests: they do not depend on the order in which the organisations come."""
+        self._firsts = firsts
+        self._claims = [[] for _ in firsts]
+        digests = self._digests = [0] * len(firsts)
+        captures = self._context.captures
+        for number, entity in enumerate(self._context.entities):
+            said = [captures[claim.capture_id] for claim in entity.claims]
+            known = _write((entity.service_id, entity.legal_name, entity.claims, said))
+            digest = int.from_bytes(blake2b(known, digest_size=16).digest(), "little")
+            for position, claim in enumerate(entity.claims):
+                key = stored_lookup_key(claim.identifier)
+                at = max(bisect_right(firsts, key) - 1, 0)
+                digests[at] += digest
+                self._claims[at].append((key, number, position))
+
+    def key_rows(self, number: int) -> Iterator[KeyRows]:
+        entities = self._context.entities
+        for key, matches in groupby(sorted(self._claims[number]), key=lambda one: one[0]):
+            first_of = [next(same) for _, same in groupby(matches, key=lambda one: one[1])]
+            matched = [(entities[of], entities[of].claims[position]) for _, of, position in first_of]
+            yield KeyRows(key, _matches(self._context, matched))
+
+
+def _matches(context: BuildContext, matched: list[tuple[Entity, Claim]]) -> Iterator[Entry]:
+    for entity, claim in matched:
+        fields = _claim_fields(context, entity, stored_identifier(claim.identifier), claim)
+        yield Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields)))
+
+
+def _claim_fields(
+    context: BuildContext, entity: Entity, identifier: Identifier, claim: Claim
+) -> dict[str, Any]:
+    capture = context.captures[claim.capture_id]
+    id_type, scheme, value = identifier
+    return {
+        "service_id": entity.service_id,
+        "id_type": id_type,
+        "id_value": f"{scheme}:{value}" if id_type == "ticker" else value,
+        "scheme": scheme,
+        "source_ref": claim.source_ref,
+        "license_class": capture.license_class,
+        "observed_at": capture.observed_at,
+    }

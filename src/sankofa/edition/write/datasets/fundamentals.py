@@ -1,6 +1,8 @@
-"""Reported facts of each issuer, every vintage, by service_id.
+"""Reported facts of each issuer, every vintage, and its statements, by service_id.
 
-Order: period_end descending, period_type, line_item, vintage, then concept, unit and period_start.
+Facts are ordered by period_end descending, period_type, line_item, vintage, then concept, unit and
+period_start. A statement has, for each line item and period, the figure valid on a day: period_end
+descending, period_type, then the line items in the order of `LINE_ITEMS`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,17 +14,19 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.statements import item_of
-from sankofa.edition.format.arrow_columns import extra_column
+from sankofa.derive.statements import item_of, statement_figures
+from sankofa.edition.format.columns import extra_column
+from sankofa.edition.format.keys import FULL_YEARS, STATEMENTS
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.visibility import KIND_MODES
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import PreparedKeyRows, dataset
+from sankofa.edition.write.dataset import NO_ROWS, PreparedKeyRows, PreparedRows, dataset, prepare
 from sankofa.edition.write.issuer_parts import issuer_part
-from sankofa.edition.write.prepared_rows import NO_ROWS, PreparedRows, prepare
-from sankofa.edition.write.shared_facts import organisation, provenance_table
+from sankofa.edition.write.shared_facts import organisation_entity, provenance_table
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Identity, Report
+from sankofa.model.catalogue_rows import StatementFigureRow
 from sankofa.model.countries import currency
 from sankofa.model.days import ordinal
 from sankofa.model.facts import (
@@ -35,9 +39,10 @@ from sankofa.model.facts import (
     record_ref,
     source_of,
 )
+from sankofa.model.line_items import LINE_ITEMS, statement_kind
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FactRow, FundamentalsRow, wire
-from sankofa.model.vintages import Vintage, vintages, visibilities
+from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
 
 if TYPE_CHECKING:
     import pyarrow
@@ -171,7 +176,7 @@ class _ReportedFacts(TableRows):
 
     @cached_property
     def _issuers(self) -> dict[str, FactEntity]:
-        return {entity.service_id: organisation(entity) for entity in self.context.entities}
+        return {entity.service_id: organisation_entity(entity) for entity in self.context.entities}
 
 
 table(
@@ -196,3 +201,53 @@ table(
     )
 )
 provenance_table("af-fund-fact", FUND)
+
+
+_read_statements = msgspec.msgpack.Decoder(list[PreparedRows]).decode
+_write_statements = msgspec.msgpack.Encoder().encode
+_PLACE = {item: place for place, item in enumerate(LINE_ITEMS)}
+_MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in LINE_ITEMS}
+
+
+@issuer_part(STATEMENTS)
+def _derived_statements(issuer: Issuer) -> bytes:
+    entries = _statement_entries(issuer)
+    years = [entry for entry in entries if entry.tag == TAGS["FY"]]
+    key = issuer.entity.service_id
+    return _write_statements(
+        [prepare(STATEMENTS, StatementFigureRow, key, rows) for rows in (entries, years)]
+    )
+
+
+@dataset(STATEMENTS, StatementFigureRow, by_organisation=True)
+def statements(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+    return _prepared(context, some, 0)
+
+
+@dataset(FULL_YEARS, StatementFigureRow, by_organisation=True)
+def full_years(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+    return _prepared(context, some, 1)
+
+
+def _prepared(context: BuildContext, some: Sequence[Entity], number: int) -> Iterator[PreparedKeyRows]:
+    for entity in some:
+        part = context.issuers.part(STATEMENTS, entity.service_id)
+        yield PreparedKeyRows(
+            entity.service_id, _read_statements(part)[number] if part else NO_ROWS, entity.aliases
+        )
+
+
+def _statement_entries(issuer: Issuer) -> list[Entry]:
+    ordered: list[tuple[tuple[object, ...], Entry]] = []
+    for one in statement_figures(issuer):
+        row = fact_row(issuer, one.identity, one.vintage, one.line_item)
+        if one.turned is not None:
+            row = msgspec.structs.replace(row, value_reported=one.turned)
+        marks = b"true" if one.turned is not None else b"false"
+        encoded = b'%b,"alternatives":%d,"sign_turned":%b}' % (wire.encode(row)[:-1], one.alternatives, marks)
+        tag = TAGS[row.period_type]
+        entry = Entry(encoded, one.first, one.until, _MODES[one.line_item], tag)
+        order = (-ordinal(one.identity[2]), row.period_type, _PLACE[one.line_item], one.first)
+        ordered.append((order, entry))
+    ordered.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in ordered]

@@ -19,8 +19,8 @@ from sankofa.edition.format.issuer_pages import (
     rows_on,
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
+from sankofa.edition.format.macro import pack_pages
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.series_blocks import pack_pages
 from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset

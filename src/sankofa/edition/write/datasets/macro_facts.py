@@ -15,8 +15,6 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.derive.series import annual_vintages
-from sankofa.edition.format.day_index import first_day_of_blocks
-from sankofa.edition.format.fact_order import encode_ranges
 from sankofa.edition.format.keys import (
     ANNUAL_MODE,
     FACT_ORDER,
@@ -26,16 +24,14 @@ from sankofa.edition.format.keys import (
     macro_key,
     order_key,
 )
+from sankofa.edition.format.macro import encode_ranges, pack_pages
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.series_blocks import pack_pages
-from sankofa.edition.write import inputs
+from sankofa.edition.format.visibility import first_day_of_blocks
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.write.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow
+from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, RowRanges, dataset
+from sankofa.edition.write.datasets.macro import ANNUAL_TABLE, AnnualVintageRow
 from sankofa.edition.write.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, published_series
-from sankofa.edition.write.row_ranges import RowRanges
-from sankofa.edition.write.shared_facts import country as as_entity
-from sankofa.edition.write.shared_facts import provenance_table
+from sankofa.edition.write.shared_facts import country_entity, provenance_table
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.model.facts import MACRO, FactEntity, FactSource, SharedFact, fact, record_ref
 from sankofa.model.observations import TABLED
@@ -88,7 +84,7 @@ _EndedFact = tuple[int, Entry]
 """The last day of the period, and the fact."""
 
 
-@dataset(MACRO_FACTS, FactRow, reads=(inputs.MACRO,), ranged=True)
+@dataset(MACRO_FACTS, FactRow, reads=(Input.MACRO,), ranged=True)
 def macro_facts(context: BuildContext) -> Building:
     """Returns by country which facts stand where, for the order of all of them."""
     rows = 0
@@ -110,7 +106,7 @@ def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
         listed = sorted((year for year, known in years.items() if known.listed), reverse=True)
         if not listed:
             continue
-        entity = as_entity(country)
+        entity = country_entity(country)
         facts: list[_EndedFact] = []
         for year in listed:
             vintages = years[year].vintages
@@ -141,7 +137,7 @@ def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
         by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
         for rows in columns:
             if country := rows.identity.country:
-                entity = as_entity(country)
+                entity = country_entity(country)
                 for row, first, until, _, tag in rows.entries:
                     fact_row = wire.encode(series_fact(entity, row))
                     by_country[country].append((tag, Entry(fact_row, first, until)))
@@ -232,14 +228,14 @@ class _AnnualFacts(TableRows):
             row.unit,
             row.vintage,
         )
-        return (annual_fact(as_entity(row.country), annual),)
+        return (annual_fact(country_entity(row.country), annual),)
 
 
 class _SeriesFacts(TableRows):
     def take(self, key: str, row: SeriesVintageRow) -> Iterable[object]:
         if not row.country or row.series.startswith(TABLED):  # an annual value is a fact already
             return ()
-        return (series_fact(as_entity(row.country), wire.encode(row)),)
+        return (series_fact(country_entity(row.country), wire.encode(row)),)
 
 
 table(

@@ -1,14 +1,17 @@
-"""Dated series: each value's vintage in force on a day, newest first; every vintage in bulk.
+"""Dated series: for each value the vintage in force on a day, newest first; every vintage in bulk.
 
 Order: by series, series_type, frequency and country, then date descending.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from functools import lru_cache
 from heapq import merge
 from itertools import chain, groupby, product
 from operator import itemgetter
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
 
 from sankofa.derive.series import (
     PublishedInfo,
@@ -19,8 +22,7 @@ from sankofa.derive.series import (
     series_reports,
 )
 from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
-from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.series_blocks import (
+from sankofa.edition.format.macro import (
     SeriesSummary,
     block_days,
     list_pages,
@@ -28,18 +30,147 @@ from sankofa.edition.format.series_blocks import (
     pack_series,
     summary_of,
 )
-from sankofa.edition.write import inputs
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.write.json_text import ProvenanceText, figure, json_text
-from sankofa.edition.write.series_stats import CatalogueEntry, SeriesRelease, SeriesStats
+from sankofa.edition.write.dataset import (
+    NEVER,
+    Building,
+    Built,
+    Counted,
+    CoverageTally,
+    Input,
+    KeyRows,
+    Outcome,
+    dataset,
+    provenance,
+)
 from sankofa.edition.write.tables import Table, TableRows, table
-from sankofa.edition.write.tally import CoverageTally
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.facts import MACRO
 from sankofa.model.observations import series_name
 from sankofa.model.rows import MacroSeriesRow, doc
-from sankofa.model.vintages import Mode, vintages, visibilities
+from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
+
+
+class ProvenanceText:
+    """The beginning of every row: where it was captured from, and when."""
+
+    def __init__(self, captures: Mapping[int, CaptureInfo]) -> None:
+        self._captures = captures
+        self._around: dict[tuple[int, str], tuple[str, str]] = {}
+
+    def of(self, capture_id: int, document: str, location: str) -> str:
+        """With a location that can stand in JSON as it is."""
+        before, behind = self.around(capture_id, document)
+        return f"{before}{location}{behind}"
+
+    def around(self, capture_id: int, document: str) -> tuple[str, str]:
+        """What stands before the location, and behind it."""
+        around = self._around.get((capture_id, document))
+        if around is None:
+            capture = self._captures[capture_id]
+            around = self._around[capture_id, document] = (
+                f'{{"source_ref":{json_text(capture.ref("", document))[:-1]}',
+                f'","license_class":"{capture.license_class}","observed_at":"{capture.observed_at}",',
+            )
+        return around
+
+
+@lru_cache(maxsize=4096)
+def json_text(text: str) -> str:
+    """As JSON; what is not given is null."""
+    return msgspec.json.encode(text).decode() if text else "null"
+
+
+def figure(text: str) -> Any:
+    """A value in the digits it is served with."""
+    return msgspec.Raw(text.encode()) if text else None
+
+
+class CatalogueEntry(NamedTuple):
+    """A series, or an indicator in a country; in the order of these fields."""
+
+    series: str
+    is_indicator: bool
+    series_type: str
+    frequency: str
+    country: str
+    name: str
+    unit: str
+    note: str
+    first: int
+    last: int
+    vintages: int
+    source_id: str
+    source_ref: str
+    license_class: str
+    observed_at: str
+
+
+class SeriesRelease(NamedTuple):
+    """What one day of release brought to a series, and where its newest value stands."""
+
+    day: int
+    added: int
+    changed: int
+    capture_id: int
+    document: str
+    location: str
+
+
+class SeriesStats:
+    """Of one series, from its vintages as they come: newest date first, oldest vintage first."""
+
+    def __init__(self) -> None:
+        self.by_capture: dict[int, Counted] = {}
+        self._releases: dict[int, list[int]] = {}
+        self._newest_of: dict[int, tuple[SeriesReport, str]] = {}
+        self.newest: tuple[SeriesReport, int] | None = None
+        """The report in force of the newest date, and the date."""
+        self.first = NEVER
+
+    def add(self, day: int, location: str, vintage: Vintage[SeriesReport]) -> None:
+        report = vintage.report
+        if self.newest is None or self.newest[1] == day:
+            self.newest = report, day
+        self.first = day
+        counts = self._releases.get(report.available)
+        if counts is None:
+            counts = self._releases[report.available] = [0, 0]
+            self._newest_of[report.available] = report, location
+        counts[vintage.number > 1] += 1
+        counted = self.by_capture.setdefault(report.capture_id, Counted())
+        counted.add(0, 1, day, day, report.available if report.evidenced else NEVER)
+
+    @property
+    def newest_capture(self) -> int:
+        """The capture of the report in force of the newest date."""
+        if self.newest is None:
+            raise ValueError("a series without values")
+        return self.newest[0].capture_id
+
+    def releases(self) -> list[SeriesRelease]:
+        """Newest first."""
+        releases = []
+        for day in sorted(self._releases, reverse=True):
+            report, location = self._newest_of[day]
+            added, changed = self._releases[day]
+            releases.append(SeriesRelease(day, added, changed, report.capture_id, report.document, location))
+        return releases
+
+    def entry(self, identity: Series, name: str, captures: Mapping[int, CaptureInfo]) -> CatalogueEntry:
+        if self.newest is None:
+            raise ValueError("a series without values")
+        report, last = self.newest
+        capture = captures[self.newest_capture]
+        location = self._newest_of[report.available][1]
+        return CatalogueEntry(
+            identity.series, False, identity.series_type, identity.frequency, identity.country,
+            name, report.unit, report.note, self.first, last, len(self._releases), capture.source_id,
+            capture.ref(location, report.document), capture.license_class, capture.observed_at,
+        )  # fmt: skip
+
 
 SERIES_TABLE: Final = "af-macro-series"
 _LATEST: Final = int(Mode.LATEST)
@@ -85,11 +216,11 @@ class SeriesIndex(NamedTuple):
         self.catalogue.append(stats.entry(identity, rows.name, context.captures))
         self.releases.setdefault(identity.series, []).append((identity, stats.releases()))
         if rows.is_published:  # else it is counted as an indicator
-            stats.count(self.tally, identity.country, context.captures)
+            self.tally.add_once("series", identity.country, stats.by_capture, context.captures)
         return KeyRows(key, rows.entries, aliases)
 
 
-@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(inputs.MACRO,))
+@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(Input.MACRO,))
 def series(context: BuildContext) -> Building:
     """Series as they are published, and those that annual tables amount to."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
@@ -216,9 +347,7 @@ class _EveryVintage(TableRows):
                 available_at=date.fromordinal(report.available),
                 vintage=vintage.number,
                 superseded_at=date.fromordinal(successor.available) if successor else None,
-                source_ref=capture.ref(report.location or f"{key} {day}", report.document),
-                license_class=capture.license_class,
-                observed_at=capture.observed_at,
+                **provenance(capture, report.location or f"{key} {day}", report.document),
             )
 
 
@@ -231,7 +360,7 @@ table(
         "day of capture. The rows with `available_at` up to a day and `superseded_at` null or later are "
         "what `/v1/macro` serves as of that day.",
         rows=_EveryVintage,
-        reads=(inputs.MACRO,),
+        reads=(Input.MACRO,),
         sorted_by=("series",),
     )
 )

@@ -1,12 +1,18 @@
-"""Derived values: by service_id, and in the order of their size.
+"""Derived values: by service_id, and in order of size.
 
-- `metrics`: the values of an issuer, ordered by metric, each seen on the days on which it stands;
-- `omitted`: for an issuer, metric and day, why there is no value, and which later figures are the cause;
+- `metrics`: the values of an issuer, ordered by metric, each with the days on which it is valid;
+- `omitted`: for an issuer, metric and day, why there is no value, and which later figures caused that;
 - `screen`, `screen-ranges`: the index of `format.screen_index`, which leads to the rows of `metrics`.
 """
 
+import struct
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from datetime import date
+from functools import cached_property, lru_cache
+from hashlib import sha256
 
 import msgspec
 
@@ -14,15 +20,195 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.screen_index import SCREEN, SCREEN_RANGES
+from sankofa.edition.format.screen_index import (
+    DAYS_PER_MARK,
+    EVERYWHERE,
+    LAST_DAY,
+    MARK_OF,
+    MARKS_PER_YEAR,
+    SCREEN,
+    SCREEN_RANGES,
+    STATES,
+    UNDATED,
+)
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, PreparedKeyRows, dataset
+from sankofa.edition.write.dataset import (
+    Building,
+    Built,
+    KeyRows,
+    Outcome,
+    PreparedKeyRows,
+    PreparedRows,
+    dataset,
+    prepare,
+)
 from sankofa.edition.write.issuer_parts import issuer_part
 from sankofa.edition.write.metric_rows import METRICS, Standings, metric_rows, standings
-from sankofa.edition.write.prepared_rows import PreparedRows, prepare
-from sankofa.edition.write.screen_index import ScreenIndex
+from sankofa.edition.write.partition_summaries import NOWHERE, MetricValues, ScreenSegment, no_values
 from sankofa.ledger.entities import Entity
 from sankofa.model.rows import REASONS, MetricsRow, State
+
+_write_index = msgspec.msgpack.Encoder().encode
+_read_changes = msgspec.msgpack.Decoder(list[tuple[int, int, int, int]]).decode
+_Changes = dict[tuple[int, int], int]
+"""By day and state, by how many issuers more are in it from then on."""
+
+
+class ScreenIndex:
+    """All segments, in the order of their organisations."""
+
+    def __init__(self) -> None:
+        self._columns = [no_values() for _ in slugs()]
+        self._changes: list[list[tuple[list[str], bytes]]] = [[] for _ in slugs()]
+        """Of each metric what every segment has, and its countries."""
+        self._countries: dict[str, int] = {}
+        self._years: set[int] = set()
+
+    def add(self, segment: ScreenSegment, first_blocks: Mapping[str, int]) -> None:
+        """`first_blocks`: by service_id the address of the first block of its rows."""
+        for country in segment.countries:
+            self._countries.setdefault(country, len(self._countries))
+        countries = [self._countries[country] for country in segment.countries]
+        firsts = [first_blocks[service_id] for service_id in segment.issuers]
+        for column, stored in zip(self._columns, segment.columns, strict=True):
+            own = no_values()
+            for part, content in zip(msgspec.structs.astuple(own), stored, strict=True):
+                part.frombytes(content)
+            for name in ("sizes", "firsts", "untils", "begins", "ends"):
+                getattr(column, name).extend(getattr(own, name))
+            column.countries.extend([countries[number] for number in own.countries])
+            column.blocks.extend(
+                [firsts[issuer] + block for issuer, block in zip(own.issuers, own.blocks, strict=True)]
+            )
+        for changes, stored_changes in zip(self._changes, segment.changes, strict=True):
+            changes.append((segment.countries, stored_changes))
+        self._years.update(segment.years)
+
+    @cached_property
+    def years(self) -> list[int]:
+        """The calendar years in which anything changes, oldest first: few, however far off a mistyped one."""
+        return sorted(self._years)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [date(year, 1, 1).toordinal() for year in self.years]
+
+    def metrics(self) -> Iterator[tuple[int, list[str]]]:
+        """Every metric by its number, with its keys; all in the order of the keys."""
+        countries = [EVERYWHERE, *(name for name in self._countries if name != NOWHERE)]
+        for number in sorted(range(len(slugs())), key=lambda number: f"{slugs()[number]}|"):
+            slug = slugs()[number]
+            yield number, sorted(f"{slug}|{name}|{year}" for name in countries for year in self.years)
+
+    def inputs(self, metric: int, *, ranges: bool) -> str:
+        """A digest of what the pages of a metric are made of, or the byte ranges of what is on them."""
+        column = self._columns[metric]
+        digest = sha256(_write_index((self.years, list(self._countries))))
+        for part in (column.sizes, column.firsts, column.untils, column.countries):
+            digest.update(part)
+        if ranges:
+            for part in (column.blocks, column.begins, column.ends):
+                digest.update(part)
+        else:
+            digest.update(_write_index(self._changes[metric]))
+        return digest.hexdigest()
+
+    def pages(self, metric: int, *, ranges: bool) -> dict[str, bytes]:
+        """By key, the pages of a metric, or the byte ranges of the rows on each."""
+        column, slug = self._columns[metric], slugs()[metric]
+        encoded: dict[str, bytes] = {}
+        changes = {} if ranges else self._changes_by_country(metric)
+        for name, by_year in self._values(column).items():
+            if ranges:
+                for year, values in zip(self.years, by_year, strict=True):
+                    encoded[f"{slug}|{name}|{year}"] = _ranges(column, values)
+                continue
+            tallies = _tallies(changes.get(name, {}), self._starts)
+            for year, start, values, tally in zip(self.years, self._starts, by_year, tallies, strict=True):
+                encoded[f"{slug}|{name}|{year}"] = tally + _listed(column, values, start)
+        return encoded
+
+    def _values(self, column: MetricValues) -> "dict[str, list[array[int]]]":
+        """By country, of each year the values that stand in it, largest first."""
+        names, starts = list(self._countries), self._starts
+        by_country = {name: [array("I") for _ in starts] for name in (EVERYWHERE, *names) if name != NOWHERE}
+        everywhere = [values.append for values in by_country[EVERYWHERE]]
+        named = [[values.append for values in by_country.get(name, ())] for name in names]
+        firsts, untils, countries = column.firsts, column.untils, column.countries
+        negative = [-size for size in column.sizes]
+        for at in sorted(range(len(negative)), key=negative.__getitem__):
+            first_year, until_year = bisect_right(starts, firsts[at]) - 1, bisect_left(starts, untils[at])
+            for add in everywhere[first_year:until_year]:
+                add(at)
+            for add in named[countries[at]][first_year:until_year]:
+                add(at)
+        return by_country
+
+    def _changes_by_country(self, metric: int) -> dict[str, _Changes]:
+        by_country: defaultdict[str, _Changes] = defaultdict(lambda: defaultdict(int))
+        for countries, stored in self._changes[metric]:
+            named = [by_country[country] for country in countries]
+            for number, day, state, step in _read_changes(stored):
+                named[number][day, state] += step
+        everywhere: _Changes = defaultdict(int)
+        for own in by_country.values():
+            for key, step in own.items():
+                everywhere[key] += step
+        return {**by_country, EVERYWHERE: everywhere}
+
+
+def _ranges(column: MetricValues, values: "array[int]") -> bytes:
+    records = array("I", bytes(12 * len(values)))
+    skipped = len(UNDATED)
+    records[0::3] = array("I", map(column.blocks.__getitem__, values))
+    records[1::3] = array("I", [begin + skipped for begin in map(column.begins.__getitem__, values)])
+    records[2::3] = array("I", map(column.ends.__getitem__, values))
+    return records.tobytes()
+
+
+def _listed(column: MetricValues, values: "array[int]", start: int) -> bytes:
+    """The values of the year that begins on a day."""
+    sizes = list(map(column.sizes.__getitem__, values))
+    order = array("I", sorted(range(len(sizes)), key=sizes.__getitem__))
+    after, end = LAST_DAY + 1, start + LAST_DAY + 1
+    by_value = b"".join(
+        [
+            _marks(first - start if first > start else 0, until - start if until < end else after)
+            for first, until in zip(
+                map(column.firsts.__getitem__, values), map(column.untils.__getitem__, values), strict=True
+            )
+        ]
+    )
+    marks = [by_value[n::MARKS_PER_YEAR] for n in range(MARKS_PER_YEAR)]
+    padding = bytes(-len(by_value) % 4)
+    return b"".join((struct.pack("<I", len(values)), order.tobytes(), *marks, padding))
+
+
+@lru_cache(maxsize=1 << 16)
+def _marks(first: int, until: int) -> bytes:
+    """The marks of a value that stands on the days [first, until) of a year."""
+    starts = range(0, LAST_DAY + 1, DAYS_PER_MARK)
+    return bytes([MARK_OF.get((max(first - at, 0), min(until - at, DAYS_PER_MARK)), 0) for at in starts])
+
+
+def _tallies(changes: _Changes, starts: Sequence[int]) -> list[bytes]:
+    """Of each year: the days on which a count changes, its first day included, and the counts from then."""
+    by_day: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (day, state), step in changes.items():
+        if step:
+            by_day[day].append((state, step))
+    running = [0] * STATES
+    years: list[tuple[array[int], array[int]]] = [(array("i"), array("I")) for _ in starts]
+    for year, start in enumerate(starts):
+        by_day.setdefault(0 if year == 0 else start, [])
+    for day in sorted(by_day):
+        for state, step in by_day[day]:
+            running[state] += step
+        days, counts = years[max(bisect_right(starts, day) - 1, 0)]
+        days.append(day)
+        counts.extend(running)
+    return [struct.pack("<I", len(d)) + d.tobytes() + c.tobytes() for d, c in years]
+
 
 _read = msgspec.msgpack.Decoder(tuple[PreparedRows, Standings]).decode
 _write = msgspec.msgpack.Encoder().encode

@@ -26,10 +26,9 @@ from sankofa.edition.format.search_records import (
     bucket,
     code_key,
 )
-from sankofa.edition.write import inputs
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.write.series_stats import CatalogueEntry
+from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
+from sankofa.edition.write.datasets.macro_series import CatalogueEntry
 from sankofa.ledger.entities import Entity
 from sankofa.model.identifiers import stored_identifier
 from sankofa.model.text import code_words, neighbourhood, words
@@ -41,7 +40,7 @@ _Catalogue = Built[list[CatalogueEntry]]
 
 
 def _declare(
-    index: SearchIndex, records: Callable[..., Iterator[SearchRecord]], *needs: str, reads: tuple[str, ...]
+    index: SearchIndex, records: Callable[..., Iterator[SearchRecord]], *needs: str, reads: tuple[Input, ...]
 ) -> None:
     """Declare the datasets of an index over records."""
 
@@ -158,5 +157,5 @@ def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRow
     yield KeyRows("", [Entry(spans.tobytes())])
 
 
-_declare(ORGANISATIONS, _organisations, reads=(inputs.NAMES,))
+_declare(ORGANISATIONS, _organisations, reads=(Input.NAMES,))
 _declare(MACRO_ITEMS, _macro_items, SERIES_ENTRIES, reads=())

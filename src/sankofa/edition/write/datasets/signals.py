@@ -15,11 +15,10 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, methodology, panels
 from sankofa.edition.format.keys import TENDERS, panel_kind
+from sankofa.edition.format.macro import pack_series
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.series_blocks import pack_series
-from sankofa.edition.write import inputs
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
 from sankofa.edition.write.issuer_parts import issuer_part
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
@@ -30,7 +29,7 @@ _read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decod
 _write = msgspec.msgpack.Encoder().encode
 
 
-_READS: Final = (inputs.MACRO, inputs.ISSUERS)
+_READS: Final = (Input.MACRO, Input.ISSUERS)
 """Of panels that are not of issuers, besides tenders and organisations."""
 
 

@@ -1,25 +1,37 @@
-"""Every source that the edition has rows of, and what there is of each dataset by country and source.
+"""Sources of the edition, its coverage by dataset, country and source, and the quality of each dataset.
 
-Sources are ordered by id, coverage by sku, country, source and unit. Nothing is said of a source that is left
-out: the ledger is read without it.
+Sources are ordered by id, coverage by sku, country, source and unit. Sources that are left out do not appear:
+the ledger is read without them.
 """
 
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import date
-from itertools import product
+from itertools import groupby, product
 from typing import Final
 
+from sankofa.derive.quality import Quality
 from sankofa.edition.format.keys import COVERAGE, MACRO_ANNUAL, MACRO_SERIES, SOURCES, coverage_key
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.write.tally import NEVER, Counted, CoverageTally, TallyKey
+from sankofa.edition.write.dataset import (
+    NEVER,
+    Building,
+    Built,
+    Counted,
+    CoverageTally,
+    KeyRows,
+    Outcome,
+    TallyKey,
+    dataset,
+    provenance,
+)
 from sankofa.ledger.reader import CaptureInfo
-from sankofa.model.catalogue_rows import CoverageRow, SourceRow
+from sankofa.model.catalogue_rows import CoverageRow, QualityRow, SourceRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.facts import FUND, TENDER
+from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
 
 _RELEASES: Final = """
@@ -118,9 +130,7 @@ def _coverage_row(
         first_date=_day(counted.first),
         last_date=_day(counted.last),
         freshness_days=_age(counted, context.clock),
-        source_ref=capture.ref(f"{key.sku} {key.country} {key.unit}"),
-        license_class=capture.license_class,
-        observed_at=capture.observed_at,
+        **provenance(capture, f"{key.sku} {key.country} {key.unit}"),
     )
 
 
@@ -149,9 +159,7 @@ def _source_row(
         captured_at=capture.observed_at,
         freshness_days=_age(counted, context.clock),
         rejected=rejected,
-        source_ref=capture.ref(source_id),
-        license_class=capture.license_class,
-        observed_at=capture.observed_at,
+        **provenance(capture, source_id),
     )
 
 
@@ -164,3 +172,31 @@ def _age(counted: Counted, clock: str) -> int | None:
     if counted.published == NEVER:
         return None
     return max(ordinal(clock[:10]) - counted.published, 0)
+
+
+@dataset("quality", QualityRow)
+def quality(context: BuildContext) -> Building:
+    rows, shortfalls = context.quality
+    for sku, measures in groupby(rows, key=lambda one: one.sku):
+        yield KeyRows(sku, [Entry(wire.encode(_quality_row(context, one))) for one in measures])
+    floors = {"despite_floors": shortfalls} if shortfalls else {}
+    return Outcome(manifest_extras={"quality": [_line(one) for one in rows], **floors})
+
+
+def _quality_row(context: BuildContext, one: Quality) -> QualityRow:
+    """Of what is measured the first capture is named; of a dataset without any, the ledger."""
+    first = context.first_capture(one.sku)
+    location = f"{one.sku} {one.measure}"
+    return QualityRow(
+        **one._asdict(),
+        measured_at=context.clock,
+        source_ref=source_ref(SERVICE, "ledger", location) if first is None else first.ref(location),
+        license_class="public-domain",
+        observed_at=context.clock,
+    )
+
+
+def _line(one: Quality) -> str:
+    """As `sankofa publish` prints it."""
+    value, floor = ("-" if figure is None else f"{figure:f}" for figure in (one.value, one.floor))
+    return f"{one.sku:<10}  {one.measure:<34}  {value:>14}  floor {floor:>10}  {one.status or ''}".rstrip()

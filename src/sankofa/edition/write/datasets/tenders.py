@@ -1,47 +1,69 @@
-"""Releases by country, newest first, and the indexes a page is found by; in bulk, the awards in them.
+"""Releases by country, newest first; the parties they name; their values and awards as facts.
 
-- `tender`: a country leads to its releases, as many in every block, so that a row is found by its number;
+- `tender`: a country leads to its releases, with the same number in every block, so a number leads to a row;
 - `tender_day`: a country leads to pairs of a day and the number of its first row, newest first;
 - `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it;
-- `tender_process`: the hash of an ocid leads to pairs of that hash and the number of a row that has it.
+- `tender_process`: the hash of an ocid leads to pairs of that hash and the number of a row that has it;
+- `tender_party`: each question about parties leads to its answer, most releases first;
+- `fact`: a country's alpha-3 code leads to its tender values, a service_id to the awards of an organisation,
+  newest release first, with the same number in every block;
+- `fact_day`: a country leads to pairs of a day and the number of its first fact, newest first.
 """
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
+from sankofa.derive.tender_values import ReportedAward, TenderValues, amount_of, awards_won
 from sankofa.derive.tenders import Award, Resolved, Tender, awards
-from sankofa.edition.format.day_index import DayRowsWriter
 from sankofa.edition.format.keys import (
+    FACT_DAYS,
+    FACTS,
+    FACTS_PER_BLOCK,
     PROCESSES,
     TENDERS,
     TENDERS_PER_BLOCK,
+    party_key,
     process_list,
     searched_words,
 )
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.edition.write import inputs
+from sankofa.edition.format.visibility import DayRowsWriter
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Built, KeyRows, dataset
+from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
+from sankofa.edition.write.shared_facts import country_entity, organisation_entity, provenance_table
 from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.ledger.reader import ReleaseRow
+from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal, parse_day
-from sankofa.model.facts import TENDER
-from sankofa.model.rows import Figure, PartyIdentifier, Row, TenderRow, doc, instant, wire
+from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, FactEntity, FactSource, fact, record_ref
+from sankofa.model.rows import (
+    FactRow,
+    Figure,
+    PartyIdentifier,
+    Row,
+    TenderPartyRow,
+    TenderRow,
+    doc,
+    instant,
+    wire,
+)
+from sankofa.model.vintages import Mode, Vintage, visibilities
 
 _NUMBERS_PER_BLOCK: Final = 16_384
-_READS: Final = (inputs.TENDERS, inputs.NAMES)
+_READS: Final = (Input.TENDERS, Input.NAMES)
 
 
 @dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK), reads=_READS)
 def releases(context: BuildContext) -> Iterator[KeyRows]:
     """The one reading of the ledger: all else made of tenders needs it (`derive.tenders`)."""
     for country in context.tenders.countries:
-        rows = (Entry(wire.encode(_row(context, t))) for t in context.tenders.of(country, bodies=True))
+        rows = (Entry(wire.encode(_tender_row(context, t))) for t in context.tenders.of(country, bodies=True))
         yield KeyRows(country, rows)
 
 
@@ -81,7 +103,7 @@ def _numbers(numbers: "array[int]") -> Iterator[Entry]:
         yield Entry(numbers[start : start + _NUMBERS_PER_BLOCK].tobytes())
 
 
-def _row(context: BuildContext, tender: Tender) -> TenderRow:
+def _tender_row(context: BuildContext, tender: Tender) -> TenderRow:
     row, summary = tender.row, tender.summary
     capture = context.captures[row.capture_id]
     return TenderRow(
@@ -101,9 +123,7 @@ def _row(context: BuildContext, tender: Tender) -> TenderRow:
         award_count=summary.award_count,
         withheld_parties=summary.withheld_parties,
         release=msgspec.Raw(row.body.encode()),
-        source_ref=capture.ref(row.location),
-        license_class=capture.license_class,
-        observed_at=capture.observed_at,
+        **provenance(capture, row.location),
     )
 
 
@@ -170,9 +190,7 @@ def _award(context: BuildContext, tender: Tender, award: Award, supplier: Resolv
         supplier_identifier=None if own is None else PartyIdentifier(*own),
         supplier_count=len(award.suppliers),
         withheld_suppliers=award.withheld,
-        source_ref=capture.ref(row.location),
-        license_class=capture.license_class,
-        observed_at=capture.observed_at,
+        **provenance(capture, row.location),
     )
 
 
@@ -204,3 +222,182 @@ table(
         sorted_by=("country", "-release_date"),
     )
 )
+
+
+class _Sightings:
+    """In how many releases a party was seen in a role, and the newest of them."""
+
+    __slots__ = ("capture_id", "count", "first", "last", "location")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = self.last = ""
+        self.location = ""
+        self.capture_id = 0
+
+    def see(self, tender: Tender) -> None:
+        row = tender.row
+        day = row.release_date[:10]
+        if not self.count or day > self.last:
+            self.last, self.location, self.capture_id = day, row.location, row.capture_id
+        self.first = min(self.first or day, day)
+        self.count += 1
+
+
+@dataset("tender_party", TenderPartyRow, needs=(TENDERS,), reads=())
+def parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    seen: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
+    for country in context.tenders.countries:
+        for tender in context.tenders.of(country):
+            for party, roles in tender.parties:
+                for role in roles:
+                    seen[party, role].see(tender)
+    ordered = sorted(seen, key=lambda k: (-seen[k].count, k[0].name, k[1], *k[0][1:4]))
+    aliases = {entity.service_id: entity.aliases for entity in context.entities}
+    asked: defaultdict[str, list[tuple[Resolved, str]]] = defaultdict(list)
+    for key in ordered:
+        party, role = key
+        for place in {None, party.country or None}:
+            asked[party_key(place)].append(key)
+            asked[party_key(place, role)].append(key)
+        if party.match.service_id:
+            asked[party_key(service_id=party.match.service_id)].append(key)
+    for question in sorted(asked):
+        rows = (Entry(wire.encode(_party(context, *key, seen[key]))) for key in asked[question])
+        yield KeyRows(question, rows, aliases.get(question, ()))
+
+
+def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sightings) -> TenderPartyRow:
+    capture = context.captures[sightings.capture_id]
+    own = party.identifiers[0] if party.identifiers else None
+    return TenderPartyRow(
+        service_id=party.match.service_id,
+        name=party.name,
+        role=role,
+        country=party.country or None,
+        identifier=None if own is None else PartyIdentifier(*own),
+        org_evidence=party.org_evidence,
+        match_method=party.match.method,
+        release_count=sightings.count,
+        first_seen=date.fromisoformat(sightings.first),
+        last_seen=date.fromisoformat(sightings.last),
+        **provenance(capture, sightings.location),
+    )
+
+
+class _EachPartyOnce(TableRows):
+    """A party is kept under every question it answers: here it is taken from the one about all."""
+
+    def take(self, key: str, row: Any) -> Iterable[object]:
+        return (row,) if key == party_key() else ()
+
+
+table(
+    Table(
+        "af-tender-parties",
+        TenderPartyRow,
+        TENDER,
+        "Buyers and suppliers named in releases, as `/v1/tender-parties` serves them.",
+        takes_from="tender_party",
+        rows=_EachPartyOnce,
+        sorted_by=("-release_count",),
+    )
+)
+
+
+_LATEST: Final = int(Mode.LATEST)
+
+
+@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK), needs=(TENDERS,), reads=())
+def facts(context: BuildContext, releases: Built[None]) -> Building:
+    """Returns of each country that has facts their days."""
+    days: list[KeyRows] = []
+    for alpha2 in context.tenders.countries:
+        yield KeyRows(alpha3_of()[alpha2], _tender_values(context, alpha2, days))
+    entities = {entity.service_id: entity for entity in context.entities}
+    for service_id, won in awards_won(context.tenders).items():
+        entity = entities[service_id]
+        yield KeyRows(service_id, _awards(context, organisation_entity(entity), won), entity.aliases)
+    return Outcome(days)
+
+
+@dataset(FACT_DAYS, None, needs=(FACTS,), reads=())
+def fact_days(context: BuildContext, facts: Built[list[KeyRows]]) -> Iterator[KeyRows]:
+    yield from facts.result
+
+
+def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> Iterator[Entry]:
+    values = TenderValues(context.tenders.of(alpha2))
+    entity = country_entity(alpha2)
+    day_rows = DayRowsWriter()
+    for number, tender in enumerate(context.tenders.of(alpha2)):
+        vintage = values.numbers[number]
+        row, summary = tender.row, tender.summary
+        day = row.release_date[:10]
+        first = ordinal(day)
+        if not vintage or first >= values.untils[number]:
+            continue
+        currency, value = summary.value_currency, amount_of(summary.value_amount) or ""
+        ref = record_ref(alpha2, row.ocid, currency or "", row.release_date, row.release_id, value)
+        tender_fact = fact(
+            entity, TENDER, ref, TENDER_VALUE, msgspec.Raw(value.encode()), currency, (day, "tender"), day,
+            vintage, _source(context, row),
+        )  # fmt: skip
+        day_rows.add(first)
+        yield Entry(wire.encode(tender_fact), first, values.untils[number])
+    if day_rows.rows:
+        days.append(KeyRows(entity.entity_id, [Entry(day_rows.pairs(ended=False).tobytes())]))
+
+
+def _awards(
+    context: BuildContext, entity: FactEntity, awards: list[Vintage[ReportedAward]]
+) -> Iterator[Entry]:
+    for vintage in awards:
+        award = vintage.report
+        row = award.row
+        if award.value is None:
+            continue
+        currency = award.currency
+        ref = record_ref(
+            row.ocid, award.award_id, award.supplier, currency or "", row.release_date, row.release_id,
+            award.value,
+        )  # fmt: skip
+        award_fact = fact(
+            entity,
+            TENDER,
+            ref,
+            AWARD_VALUE,
+            msgspec.Raw(award.value.encode()),
+            currency,
+            (award.day, "award"),
+            row.release_date[:10],
+            vintage.number,
+            _source(context, row),
+        )
+        for first, until, modes, _ in visibilities(vintage):
+            if modes & _LATEST:
+                yield Entry(wire.encode(award_fact), first, until)
+
+
+def _source(context: BuildContext, row: ReleaseRow) -> FactSource:
+    capture = context.captures[row.capture_id]
+    return FactSource(capture.ref(row.location), capture.license_class, capture.observed_at)
+
+
+class _Facts(TableRows):
+    def take(self, key: str, row: FactRow) -> Iterable[object]:
+        """An organisation that was merged has its facts under its older ids, too: they are taken once."""
+        return (row,) if key == row.entity_id else ()
+
+
+table(
+    Table(
+        "af-tender-fact",
+        FactRow,
+        TENDER,
+        "Values of tenders by country, and the awards organisations won, every vintage that was the latest.",
+        takes_from=FACTS,
+        rows=_Facts,
+    )
+)
+provenance_table("af-tender-fact", TENDER)

@@ -1,12 +1,17 @@
-"""Columns: rows of a series, or of an indicator in a country, newest first; and the lists that lead to them.
+"""Encodings of macro data: columns of series, lists of columns, pages of releases, rate inputs, the order of
+facts.
 
-A filter of /v1/macro is a filter of columns, but for the days. So rows are kept once, by column, and for
-every combination of filters there is a list, in the served order, of the columns it admits. An answer is then
-a page of a list and a few blocks, however many columns there are.
+A column holds the rows of one series, or of one indicator in one country, newest first. Every filter of
+/v1/macro except the days selects whole columns. So rows are stored once, by column, and each combination of
+filters has a list, in served order, of the columns it admits. An answer is one page of a list and a few
+blocks, however many columns there are.
 
-A block holds the vintages in force, newest first, and after them those that were replaced, each with the day
-it is of and the days [first, until) on which it is seen. Once nothing changes any more, and wherever a newer
-row was never known sooner than an older, an answer is one slice of the first part.
+A block of a column holds the vintages in force, newest first, and after them the replaced ones, each with its
+day and the days [first, until) on which it is visible. Once nothing changes any more, and wherever no newer
+row was known sooner than an older one, an answer is one slice of the first part.
+
+A block of `fact_order` has five columns of 32-bit numbers: the days [first, until) of each fact, and the
+block, start and end of its row.
 """
 
 import struct
@@ -16,14 +21,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise, repeat
 from operator import neg
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.day_index import first_day_of_blocks
 from sankofa.edition.format.row_blocks import Entry, Run, cut, runs_of
-from sankofa.engines.datastore import Block
-from sankofa.model.days import FOREVER
+from sankofa.edition.format.visibility import first_day_of_blocks
+from sankofa.engines.datastore import Block, ByteRange
+from sankofa.model.days import FOREVER, iso_day
 
 ROWS_IN_A_BLOCK = 128
 _COLUMNS_ON_A_PAGE = 16
@@ -151,3 +156,109 @@ def list_pages(
 def pack_pages(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     """Each page of a list is a block of its own."""
     return zip(repeat(b""), (entry.row for entry in entries))
+
+
+RELEASES_ON_A_PAGE: Final = 512
+
+
+class ReleasePage(msgspec.Struct, frozen=True, array_like=True):
+    """Some days of release, newest first."""
+
+    shared: list[str]
+    """What the rows of each series under the key have in common, as JSON members."""
+    provenance: list[tuple[str, str]]
+    """The beginning of a row: before the location in its `source_ref`, and behind it."""
+    releases: list[tuple[int, int, int, int, int, str]]
+    """Day, values added, values changed, number in `shared` and in `provenance`, location as JSON text."""
+
+
+_encode_releases = msgspec.msgpack.Encoder().encode
+_decode_releases = msgspec.msgpack.Decoder(ReleasePage).decode
+
+
+def rows_on_release_page(page: bytes | memoryview) -> Iterator[bytes]:
+    """The rows of a page as they go on the wire."""
+    decoded = _decode_releases(page)
+    for day, added, changed, shared, provenance, location in decoded.releases:
+        before, behind = decoded.provenance[provenance]
+        yield (
+            f'{before}{location}{behind}{decoded.shared[shared]},"release_date":"{iso_day(day)}",'
+            f'"added":{added},"changed":{changed}}}'
+        ).encode()
+
+
+class ListedRelease(NamedTuple):
+    """A day of release on its way to a page."""
+
+    day: int
+    added: int
+    changed: int
+    series: int
+    """Which of the series under the key it is of."""
+    around: tuple[str, str]
+    """The beginning of its row: before the location, and behind it."""
+    location: str
+    """As JSON text, without quotes."""
+
+
+def release_pages(shared: list[str], releases: Sequence[ListedRelease]) -> Iterator[bytes]:
+    """Releases cut into pages, each of which can be read by itself."""
+    for start in range(0, len(releases), RELEASES_ON_A_PAGE):
+        numbers: dict[tuple[str, str], int] = {}
+        rows = [
+            (day, added, changed, series, numbers.setdefault(around, len(numbers)), location)
+            for day, added, changed, series, around, location in releases[start : start + RELEASES_ON_A_PAGE]
+        ]
+        yield _encode_releases(ReleasePage(shared, list(numbers), rows))
+
+
+RATE_LEGS: Final = "rate-leg"
+
+
+class RateLeg(msgspec.Struct, frozen=True, array_like=True):
+    """A currency's daily rate against another."""
+
+    via: str
+    """The other currency."""
+    key: str
+    """Of the series in `macro-series`."""
+    inverted: bool
+    """True where the series is the price of the currency in the other (`FX.NGN.USD` of NGN), not units of the
+    currency for one of the other."""
+
+    @property
+    def series(self) -> str:
+        return self.key.partition("|")[0]
+
+
+encode_legs = msgspec.msgpack.Encoder().encode
+decode_legs = msgspec.msgpack.Decoder(list[RateLeg]).decode
+
+
+FactRange = tuple[int, int, ByteRange]
+"""The days [first, until) on which a fact is seen, and where its row stands."""
+
+
+def encode_ranges(facts: Sequence[FactRange]) -> bytes:
+    """The facts of one block."""
+    columns = zip(*((first, until, *byte_range) for first, until, byte_range in facts), strict=True)
+    return b"".join(array("i", column).tobytes() for column in columns)
+
+
+def first_range(block: Run) -> ByteRange:
+    """Where the first fact of a block stands."""
+    numbers = memoryview(block).cast("i")
+    count = len(numbers) // 5
+    return numbers[2 * count], numbers[3 * count], numbers[4 * count]
+
+
+def visible_ranges(block: Run, day: int) -> list[ByteRange]:
+    """Where the facts of a block stand that are seen on a day."""
+    numbers = memoryview(block).cast("i")
+    count = len(numbers) // 5
+    firsts, untils, blocks, starts, ends = (numbers[n * count : (n + 1) * count].tolist() for n in range(5))
+    return [
+        (number, start, end)
+        for first, until, number, start, end in zip(firsts, untils, blocks, starts, ends, strict=True)
+        if first <= day < until
+    ]

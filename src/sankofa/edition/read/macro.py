@@ -1,0 +1,376 @@
+"""Reads series, indicators, their catalogue, their releases, and the inputs of cross rates."""
+
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import islice
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, MACRO_SERIES, SERIES_ENTRIES, SERIES_RELEASES
+from sankofa.edition.format.macro import (
+    RATE_LEGS,
+    RELEASES_ON_A_PAGE,
+    ROWS_IN_A_BLOCK,
+    DayRange,
+    RateLeg,
+    decode_legs,
+    read_page,
+    rows_on_release_page,
+    select,
+)
+from sankofa.edition.format.row_blocks import RowOrder, Run, SortKey, without_first
+from sankofa.edition.format.visibility import blocks_within
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.seek import last_before
+from sankofa.edition.read.turns import Turns
+from sankofa.model.catalogue_rows import CrossRateInput
+from sankofa.model.days import FOREVER
+
+_PAGES_A_TURN = 4
+_BLOCKS_A_TURN = 32
+
+
+class SeriesStart(NamedTuple):
+    """Where a list of columns goes on: on which page, in which column, at which day or before it."""
+
+    page: int
+    key: str
+    until: int
+
+
+async def read_series(
+    edition: Edition,
+    kind: str,
+    listed: str,
+    span: DayRange,
+    limit: int,
+    admits: Callable[[str], bool] = lambda key: True,
+    start: SeriesStart | None = None,
+) -> Selection:
+    """The first rows of the columns on a list, those of one before those of the next.
+
+    `following` of a selection is the page of its last row.
+    """
+    taken = _Taken(edition, kind, span, limit)
+    page = start.page if start else 0
+    turns = Turns(_PAGES_A_TURN)
+    while True:
+        await turns.step()
+        blocks = await edition.blocks(f"{kind}-list", listed, page, 1)
+        if not blocks:
+            return taken.selection()
+        for one in read_page(blocks[0][1]):
+            until = span.until
+            if start is not None:
+                if (place := column_order(one.key)) < column_order(start.key):
+                    continue
+                if place == column_order(start.key):
+                    until = min(until, start.until)
+                start = None
+            seen = one.oldest <= until and one.newest >= span.since and one.known <= span.known_on
+            if seen and admits(one.key) and await taken.take(one.key, one.newest, until) > limit:
+                return taken.selection(page)
+        page += 1
+
+
+def column_order(key: str) -> list[str]:
+    """What the columns of a list are sorted by."""
+    return key.split("|")
+
+
+async def page_of(edition: Edition, kind: str, listed: str, key: str) -> int:
+    """The page of a list that has a column, or would have it."""
+    place = column_order(key)
+
+    async def is_past(number: int) -> bool:
+        blocks = await edition.blocks(f"{kind}-list", listed, number, 1)
+        return not blocks or column_order(read_page(blocks[0][1])[0].key) > place
+
+    return await last_before(is_past)
+
+
+async def read_one_series(
+    edition: Edition,
+    kind: str,
+    key: str,
+    span: DayRange,
+    limit: int,
+    newest: int = FOREVER,
+    passed: int = 0,
+) -> Selection | None:
+    """The first rows of one column that no list is needed to find; None where there is no such column.
+
+    `newest` is a day after which there can be no row. `passed` rows are left out.
+    """
+    taken = _Taken(edition, kind, span, limit)
+    matched = await taken.take(key, newest, span.until, passed)
+    if matched < 0:
+        return None
+    return taken.selection(0) if matched > limit else taken.selection()
+
+
+class _Taken:
+    """Rows on their way into an answer."""
+
+    def __init__(self, edition: Edition, kind: str, span: DayRange, limit: int) -> None:
+        self._edition = edition
+        self._kind = kind
+        self._span = span
+        self._limit = limit
+        self._runs: list[Run] = []
+        self._count = 0
+
+    async def take(self, key: str, newest: int, until: int, passed: int = 0) -> int:
+        """How many rows there are now, one too many where more matched; -1 where there is no such column.
+
+        Begins at a day, and leaves out so many rows.
+        """
+        span, limit = self._span._replace(until=until), self._limit
+        cut = span.until < newest or span.since > 0
+        turns = Turns(_BLOCKS_A_TURN)
+        skip, last = await self._within(key, span) if cut else (0, FOREVER)
+        while skip < last:
+            # An answer that begins within a block most often ends in the next.
+            begun = cut or passed > 0
+            most = min(last - skip, 1 + begun + (limit - self._count) // ROWS_IN_A_BLOCK)
+            blocks = await self._edition.blocks(self._kind, key, skip, most)
+            for one in blocks:
+                await turns.step()
+                runs, taken, more = select(one, span, passed + limit - self._count)
+                left_out = min(passed, taken)
+                self._runs += without_first(runs, left_out) if left_out else runs
+                self._count += taken - left_out
+                if more:
+                    return limit + 1
+                passed -= left_out
+            if len(blocks) < most:
+                return self._count if blocks or skip else -1
+            skip += most
+        return self._count
+
+    async def _within(self, key: str, span: DayRange) -> tuple[int, int]:
+        """The blocks that may have rows within the days asked about."""
+        first_days = await self._edition.raw(f"{self._kind}-days", key)
+        if first_days is None:
+            return 0, FOREVER
+        return blocks_within(first_days, span.since, span.until)
+
+    def selection(self, page: int | None = None) -> Selection:
+        """What was taken; with the page of the column that has more, if any has."""
+        following = None if page is None else (page,)
+        return Selection(self._runs, self._count, following is not None, following=following)
+
+
+_ROWS_A_TURN = 64
+_LONGEST_RUN = 16 * ENTRIES_PER_BLOCK
+
+Span = tuple[int, int]
+"""Some entries of the catalogue that follow one another, by their numbers [first, end)."""
+
+
+CATALOGUE_ORDER: Final = RowOrder(
+    "series", "vintages", "frequency", "country", ranks={"vintages": lambda vintages: vintages == 0}
+)
+"""The indicators of a name, which have no vintages, come behind its series."""
+RELEASE_ORDER: Final = RowOrder("-release_date", "frequency", "country")
+
+
+class CataloguePage(NamedTuple):
+    """Rows, how many they are, and the number of the entry that the next page begins with."""
+
+    runs: list[Run]
+    row_count: int
+    following: int | None
+
+
+def entry_count(edition: Edition) -> int:
+    return int(edition.manifest.get("rows", {}).get(SERIES_ENTRIES, 0))
+
+
+async def country_entries(edition: Edition, country: str) -> memoryview:
+    """The numbers of a country's entries, in order."""
+    return await edition.numbers(f"{SERIES_ENTRIES}-country", country)
+
+
+def entry_of(own: Sequence[int], first: int, end: int) -> int | None:
+    """The first of a country's entries within [first, end); None where it has none."""
+    at = bisect_left(own, first)
+    return own[at] if at < len(own) and own[at] < end else None
+
+
+async def catalogue_page(
+    edition: Edition, spans: Sequence[Span], country: str | None, first: int, most: int
+) -> CataloguePage:
+    """The entries within spans, from a number on, of a country where one is given."""
+    own = None if country is None else await country_entries(edition, country)
+    runs: list[Run] = []
+    count = 0
+    turns = Turns(_ROWS_A_TURN)
+    for start, end in _neighbours(spans, own, first):
+        if count == most:
+            return CataloguePage(runs, count, start)
+        stop = min(end, start + most - count)
+        runs += await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, start, stop)
+        count += stop - start
+        await turns.step(8)
+        if stop < end:
+            return CataloguePage(runs, count, stop)
+    return CataloguePage(runs, count, None)
+
+
+async def entry_behind(edition: Edition, key: SortKey) -> int:
+    """The number of the first entry of the catalogue behind a sort key."""
+    is_behind, count = CATALOGUE_ORDER.behind(key), entry_count(edition)
+
+    async def is_past(number: int) -> bool:
+        if number >= count:
+            return True
+        (row,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
+        return is_behind(row)
+
+    return 0 if await is_past(0) else 1 + await last_before(is_past)
+
+
+def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) -> Iterator[Span]:
+    """The entries to be read, neighbours together."""
+    for start, end in spans:
+        start = max(start, first)
+        if own is None:
+            yield from ((at, min(at + _LONGEST_RUN, end)) for at in range(start, end, _LONGEST_RUN))
+            continue
+        at = bisect_left(own, start)
+        while at < len(own) and own[at] < end:
+            run = at + 1
+            while run < len(own) and own[run] < end and own[run] == own[run - 1] + 1:
+                run += 1
+            yield own[at], own[run - 1] + 1
+            at = run
+
+
+async def release_rows(
+    edition: Edition, series: str, first: int, most: int
+) -> tuple[list[bytes], bool] | None:
+    """Rows of the releases of a series by number, and whether more follow; None where it has none."""
+    if not await edition.holds(SERIES_RELEASES, series):
+        return None
+    rows: list[bytes] = []
+    async for row in _releases(edition, series, first):
+        if len(rows) == most:
+            return rows, True
+        rows.append(row)
+    return rows, False
+
+
+async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
+    """The number of the first release of a series behind a sort key."""
+    is_behind = RELEASE_ORDER.behind(key)
+    number = 0
+    async for row in _releases(edition, series, 0):
+        if is_behind(row):
+            break
+        number += 1
+    return number
+
+
+async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[bytes]:
+    page, skip = divmod(first, RELEASES_ON_A_PAGE)
+    turns = Turns(1)
+    while blocks := await edition.blocks(SERIES_RELEASES, series, page, 1):
+        for row in islice(rows_on_release_page(blocks[0][1]), skip, None):
+            yield row
+        await turns.step()
+        page, skip = page + 1, 0
+
+
+_EVERY_ROW = 1_000_000
+"""More than there are days."""
+
+
+_Day = date  # where a row has a field of that name
+
+
+class LegPair(NamedTuple):
+    """The rates of two currencies against the same third."""
+
+    via: str
+    base: RateLeg
+    quote: RateLeg
+
+
+class InputPair(NamedTuple):
+    """What was published of one day: of the base currency, and of the quote currency."""
+
+    day: date
+    base: CrossRateInput
+    quote: CrossRateInput
+
+
+class _Observation(msgspec.Struct):
+    series: str
+    date: _Day
+    value: Decimal | None
+    unit: str | None
+    available_at: _Day
+    vintage: int
+    source_ref: str
+    license_class: str
+    observed_at: str
+
+
+_observations = msgspec.json.Decoder(list[_Observation]).decode
+
+
+async def leg_pairs(edition: Edition, base: str, quote: str) -> list[LegPair]:
+    """The ways from one currency to another, by the code of the third."""
+    quoted = {leg.via: leg for leg in await _legs(edition, quote)}
+    based = await _legs(edition, base)
+    return [LegPair(leg.via, leg, other) for leg in based if (other := quoted.get(leg.via)) is not None]
+
+
+async def _legs(edition: Edition, currency: str) -> list[RateLeg]:
+    encoded = await edition.raw(RATE_LEGS, currency)
+    return [] if encoded is None else decode_legs(encoded)
+
+
+async def input_pairs(edition: Edition, legs: LegPair, span: DayRange) -> AsyncIterator[InputPair]:
+    """The days of which both rates are known, newest first; a block at a time, others having their turn."""
+    turns = Turns(1)
+    while span.since <= span.until:
+        rates = await _rates(edition, legs.base, span, ROWS_IN_A_BLOCK)
+        if not rates:
+            return
+        oldest = rates[-1].date.toordinal()
+        others = await _rates(edition, legs.quote, span._replace(since=oldest), _EVERY_ROW)
+        quoted = {one.date: one for one in others}
+        for one in rates:
+            if (other := quoted.get(one.date)) is not None and _is_rate(one) and _is_rate(other):
+                yield InputPair(one.date, _input(one), _input(other))
+        span = span._replace(until=oldest - 1)
+        await turns.step()
+
+
+async def _rates(edition: Edition, leg: RateLeg, span: DayRange, most: int) -> list[_Observation]:
+    selection = await read_one_series(edition, MACRO_SERIES, leg.key, span, most)
+    if selection is None:
+        return []
+    return [one for piece in selection.lists() for one in _observations(piece)]
+
+
+def _is_rate(one: _Observation) -> bool:
+    return one.value is not None and one.value > 0
+
+
+def _input(one: _Observation) -> CrossRateInput:
+    return CrossRateInput(
+        one.series,
+        Decimal(0) if one.value is None else one.value,
+        one.unit,
+        one.available_at,
+        one.vintage,
+        one.source_ref,
+        one.license_class,
+        one.observed_at,
+    )

@@ -1,0 +1,385 @@
+"""Annual indicators, the catalogue of series and indicators, their releases, and cross rates.
+
+- Indicators are ordered by country, indicator and year descending; the bulk table has every vintage.
+- The catalogue is ordered by series, series_type, frequency and country; releases newest first, then the
+  same.
+- Cross rates are computed on request, so an edition only says which series they need. Forty currencies
+  against the dollar are sixteen hundred pairs: stored as rows, they would be most of an edition. The bulk
+  table has all of them.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import date
+from decimal import Decimal
+from itertools import combinations, product
+from typing import Annotated, Any, Final, NamedTuple
+
+from msgspec import Meta, structs
+
+from sankofa.derive.cross_rates import AFRICAN_CURRENCIES, FAMILY, FREQUENCY, cross_rate, cross_rate_row
+from sankofa.derive.series import AnnualVintage, Series, SeriesReport, annual_vintages, series_reports
+from sankofa.edition.format.keys import (
+    ENTRIES_PER_BLOCK,
+    MACRO_ANNUAL,
+    MACRO_SERIES,
+    SERIES_ENTRIES,
+    SERIES_RELEASES,
+    annual_key,
+)
+from sankofa.edition.format.macro import (
+    RATE_LEGS,
+    ListedRelease,
+    RateLeg,
+    SeriesSummary,
+    encode_legs,
+    list_pages,
+    pack_pages,
+    pack_series,
+    release_pages,
+    rows_on_release_page,
+    summary_of,
+)
+from sankofa.edition.format.row_blocks import Entry, pack
+from sankofa.edition.write.checks import RowCheck
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import (
+    NEVER,
+    Building,
+    Built,
+    Counted,
+    CoverageTally,
+    Input,
+    KeyRows,
+    Outcome,
+    dataset,
+    provenance,
+)
+from sankofa.edition.write.datasets.macro_series import (
+    CatalogueEntry,
+    ProvenanceText,
+    SeriesIndex,
+    figure,
+    json_text,
+)
+from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.model.catalogue_rows import CrossRateInput, CrossRateRow, SeriesCatalogueRow, SeriesReleaseRow
+from sankofa.model.countries import alpha3_of
+from sankofa.model.days import FOREVER, ordinal
+from sankofa.model.facts import MACRO
+from sankofa.model.observations import currency_pair
+from sankofa.model.rows import MacroAnnualRow, doc, wire
+from sankofa.model.vintages import vintages
+
+ANNUAL_TABLE: Final = "af-macro-annual"
+
+
+class AnnualIndex(NamedTuple):
+    """What other datasets are told of the annual indicators."""
+
+    summaries: list[SeriesSummary]
+    """Of every indicator in a country, in their order."""
+    catalogue: list[CatalogueEntry]
+    tally: CoverageTally
+
+
+@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.MACRO,))
+def annual(context: BuildContext) -> Building:
+    provenance = ProvenanceText(context.captures)
+    index = AnnualIndex([], [], CoverageTally())
+    for (country, indicator, name, unit, note), years in annual_vintages(context.ledger):
+        shared = (
+            f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
+            f'"indicator_name":{json_text(name)},"year":'
+        )
+        measured = f'"unit":{json_text(unit)},"note":{json_text(note)}'
+        entries = []
+        newest: AnnualVintage | None = None
+        sources: dict[int, Counted] = {}
+        for year in sorted((year for year, known in years.items() if known.listed), reverse=True):
+            vintages = years[year].vintages
+            value, capture_id, document = vintages[-1]
+            newest = newest or vintages[-1]
+            last_day = ordinal(f"{year}-12-31")
+            sources.setdefault(capture_id, Counted()).add(0, 1, last_day, last_day, NEVER)
+            row = (
+                f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
+                f'"value":{value or "null"},{measured},"available_at":null,'
+                f'"vintage":{len(vintages)}}}'
+            )
+            entries.append(Entry(row.encode(), tag=int(year)))
+        if entries and newest:
+            key = annual_key(country, indicator)
+            index.summaries.append(summary_of(key, entries))
+            capture = context.captures[newest.capture_id]
+            first, last = (ordinal(f"{entries[n].tag:04d}-12-31") for n in (-1, 0))
+            location = f"{indicator} {country} {entries[0].tag}"
+            entry = CatalogueEntry(
+                indicator, True, "", "annual", country, name, unit, note, first, last, 0, capture.source_id,
+                capture.ref(location, newest.document), capture.license_class, capture.observed_at,
+            )  # fmt: skip
+            index.catalogue.append(entry)
+            index.tally.add_once("indicators", country, sources, context.captures)
+            yield KeyRows(key, entries)
+    return Outcome(index, tally=index.tally)
+
+
+@dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,), reads=())
+def annual_lists(context: BuildContext, annual: Built[AnnualIndex]) -> Iterator[KeyRows]:
+    def filters(summary: SeriesSummary) -> Iterable[str]:
+        country, indicator = summary.key.split("|")
+        return annual_key("", ""), annual_key(country, ""), annual_key("", indicator)
+
+    for key, pages in list_pages(annual.result.summaries, filters):
+        yield KeyRows(key, pages)
+
+
+class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
+    """One vintage of one annual value. `observed_at` is when it was captured."""
+
+    superseded_at: Annotated[
+        str | None,
+        Meta(
+            description="When another value was captured; null for the one in force.",
+            extra_json_schema={"format": "date-time"},
+        ),
+    ]
+
+
+class _EveryVintage(TableRows):
+    def make(self) -> Iterator[AnnualVintageRow]:
+        for (country, indicator, name, unit, note), years in annual_vintages(self.context.ledger):
+            shared: dict[str, Any] = {
+                "country": country,
+                "country_iso3": alpha3_of()[country],
+                "indicator": indicator,
+                "indicator_name": name or None,
+                "unit": unit or None,
+                "note": note or None,
+                "available_at": None,
+            }
+            for year in sorted(years, reverse=True):
+                vintages = years[year].vintages
+                captures = [self.context.captures[vintage.capture_id] for vintage in vintages]
+                for n, (vintage, capture) in enumerate(zip(vintages, captures, strict=True)):
+                    following = captures[n + 1 : n + 2]
+                    yield AnnualVintageRow(
+                        year=int(year),
+                        value=figure(vintage.value),
+                        vintage=n + 1,
+                        superseded_at=following[0].observed_at if following else None,
+                        **provenance(capture, f"{indicator} {country} {year}", vintage.document),
+                        **shared,
+                    )
+
+
+table(
+    Table(
+        ANNUAL_TABLE,
+        AnnualVintageRow,
+        MACRO,
+        "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the last.",
+        rows=_EveryVintage,
+        reads=(Input.MACRO,),
+        sorted_by=("country", "indicator", "-year"),
+    )
+)
+
+
+def _pack_catalogue(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
+    return pack(entries, ENTRIES_PER_BLOCK)
+
+
+@dataset(
+    SERIES_ENTRIES, SeriesCatalogueRow, pack=_pack_catalogue, needs=(MACRO_SERIES, MACRO_ANNUAL), reads=()
+)
+def catalogue(context: BuildContext, series: Built[SeriesIndex], annual: Built[AnnualIndex]) -> Building:
+    """Returns its entries, in their order."""
+    entries = sorted([*series.result.catalogue, *annual.result.catalogue])
+    yield KeyRows("", (Entry(wire.encode(_catalogue_row(entry))) for entry in entries))
+    return Outcome(entries)
+
+
+@dataset(f"{SERIES_ENTRIES}-country", None, needs=(SERIES_ENTRIES,), reads=())
+def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueEntry]]) -> Iterator[KeyRows]:
+    """The numbers of a country's entries in the catalogue, as 32-bit integers in order."""
+    numbers: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+    for number, entry in enumerate(catalogue.result):
+        if entry.country:
+            numbers[entry.country].append(number)
+    for country in sorted(numbers):
+        yield KeyRows(country, [Entry(numbers[country].tobytes())])
+
+
+@dataset(SERIES_RELEASES, None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
+def releases(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+    """By series key. Every row is made here once, and read back as what it claims to be."""
+    text = ProvenanceText(context.captures)
+    check = RowCheck(SERIES_RELEASES, SeriesReleaseRow)
+    for key, of_key in series.result.releases.items():
+        shared = [
+            f'"series":"{key}","frequency":"{identity.frequency}","country":{json_text(identity.country)}'
+            for identity, _ in of_key
+        ]
+        listed = [
+            ListedRelease(
+                one.day,
+                one.added,
+                one.changed,
+                number,
+                text.around(one.capture_id, one.document),
+                json_text(one.location)[1:-1],
+            )
+            for number, (_, released) in enumerate(of_key)
+            for one in released
+        ]
+        listed.sort(key=lambda release: (-release.day, release.series))
+        pages = list(release_pages(shared, listed))
+        for page in pages:
+            for row in rows_on_release_page(page):
+                check(key, Entry(row))
+        yield KeyRows(key, [Entry(page) for page in pages])
+
+
+def _catalogue_row(entry: CatalogueEntry) -> SeriesCatalogueRow:
+    return SeriesCatalogueRow(
+        series=entry.series,
+        name=entry.name or None,
+        unit=entry.unit or None,
+        note=entry.note or None,
+        frequency=entry.frequency,
+        country=entry.country or None,
+        first_date=date.fromordinal(entry.first),
+        last_date=date.fromordinal(entry.last),
+        vintages=entry.vintages,
+        source_id=entry.source_id,
+        source_ref=entry.source_ref,
+        license_class=entry.license_class,
+        observed_at=entry.observed_at,
+    )
+
+
+CROSS_RATES_TABLE: Final = "af-macro-cross-rates"
+
+
+def rate_legs(keys: Iterable[str]) -> dict[str, list[RateLeg]]:
+    """By currency, the series that say what it is worth in another; one for each other, by its code."""
+    legs: defaultdict[str, dict[str, RateLeg]] = defaultdict(dict)
+    for key in sorted(keys, key=lambda key: key.split("|")):
+        series, family, frequency, _ = key.split("|")
+        pair = currency_pair(series)
+        if (family, frequency) != (FAMILY, FREQUENCY) or pair is None:
+            continue
+        base, quote = pair
+        known = legs[quote].get(base)
+        if known is None or known.inverted:
+            legs[quote][base] = RateLeg(base, key, inverted=False)
+        legs[base].setdefault(quote, RateLeg(quote, key, inverted=True))
+    return {currency: [own[via] for via in sorted(own)] for currency, own in sorted(legs.items())}
+
+
+@dataset(RATE_LEGS, None, needs=(MACRO_SERIES,), reads=())
+def legs(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+    """By currency."""
+    for currency, own in rate_legs(summary.key for summary in series.result.summaries).items():
+        yield KeyRows(currency, [Entry(encode_legs(own))])
+
+
+class CrossRateVintageRow(CrossRateRow, frozen=True, kw_only=True):
+    """A cross rate while both of its inputs stood."""
+
+    superseded_at: Annotated[
+        date | None, doc("Day on which another vintage of an input became public; null for the latest.")
+    ]
+
+
+class _Standing(NamedTuple):
+    """A vintage of an input, and the days [first, until) on which it stands."""
+
+    first: int
+    until: int
+    value: Decimal
+    row: CrossRateInput
+
+
+_Leg = tuple[bool, dict[str, list[_Standing]]]
+"""Whether it is inverted, and by day what stood."""
+
+
+class _EveryPair(TableRows):
+    """The pairs with an African currency, each once: the one that comes first by its code is the base."""
+
+    def make(self) -> Iterator[CrossRateVintageRow]:
+        reported = {
+            "|".join(identity): (identity, reports)
+            for identity, reports in series_reports(self.context.ledger, (FREQUENCY,))
+            if identity.series_type == FAMILY
+        }
+        by_currency = rate_legs(reported)
+        values = {key: self._values(*series) for key, series in reported.items()}
+        reported.clear()
+        for base, quote in combinations(sorted(by_currency), 2):
+            if AFRICAN_CURRENCIES.isdisjoint((base, quote)):
+                continue
+            quoted = {leg.via: leg for leg in by_currency[quote]}
+            for leg in by_currency[base]:
+                if (other := quoted.get(leg.via)) is not None:
+                    both = ((leg.inverted, values[leg.key]), (other.inverted, values[other.key]))
+                    yield from _pair((base, quote, leg.via), *both)
+
+    def _values(self, identity: Series, reports: dict[str, list[SeriesReport]]) -> dict[str, list[_Standing]]:
+        """By day, newest first."""
+        return {
+            day: standing
+            for day in sorted(reports, reverse=True)
+            if (standing := list(self._standing(identity.series, day, reports[day])))
+        }
+
+    def _standing(self, series: str, day: str, reports: list[SeriesReport]) -> Iterator[_Standing]:
+        for vintage in vintages(reports, ordinal(day)):
+            report = vintage.report
+            value = Decimal(report.figure) if report.figure else Decimal(0)
+            until = FOREVER if vintage.successor is None else vintage.successor.available
+            if value <= 0 or until <= vintage.known_from:
+                continue
+            capture = self.context.captures[report.capture_id]
+            row = CrossRateInput(
+                series=series,
+                value=value,
+                unit=report.unit or None,
+                available_at=date.fromordinal(report.available),
+                vintage=vintage.number,
+                **provenance(capture, report.location or f"{series} {day}", report.document),
+            )
+            self.input_sources.add(capture.source_id)
+            yield _Standing(vintage.known_from, until, value, row)
+
+
+def _pair(pair: tuple[str, str, str], base: _Leg, quote: _Leg) -> Iterator[CrossRateVintageRow]:
+    (base_inverted, of_base), (quote_inverted, of_quote) = base, quote
+    for day, standing in of_base.items():
+        for one, other in product(standing, of_quote.get(day, ())):
+            until = min(one.until, other.until)
+            if max(one.first, other.first) >= until:
+                continue
+            value = cross_rate(
+                one.value, other.value, base_inverted=base_inverted, quote_inverted=quote_inverted
+            )
+            row = cross_rate_row(pair, date.fromisoformat(day), (one.row, other.row), value)
+            superseded = None if until == FOREVER else date.fromordinal(until)
+            yield CrossRateVintageRow(**structs.asdict(row), superseded_at=superseded)
+
+
+table(
+    Table(
+        CROSS_RATES_TABLE,
+        CrossRateVintageRow,
+        MACRO,
+        "Daily rates between two currencies, one of them African, that nobody published: derived from two "
+        "that were, every vintage. `/v1/cross-rates` has any pair, in either direction.",
+        rows=_EveryPair,
+        reads=(Input.MACRO,),
+        sorted_by=("base", "quote", "via"),
+    )
+)

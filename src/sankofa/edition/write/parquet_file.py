@@ -1,0 +1,337 @@
+"""One Parquet file of a table: its columns, its rows, and its metadata.
+
+The same rows give the same bytes: nothing in a file says when or where it was written, or for which edition.
+
+| field | column |
+|---|---|
+| text | string |
+| date | date32 |
+| instant (text of format date-time) | timestamp[us, UTC] |
+| whole number, number, truth | int64, float64, bool |
+| `Figure` (every digit) | string of its digits, and `<name>_float`, the nearest double |
+| other decimals (rounded to ten digits: a double holds them) | float64 |
+| lists, and structs such as listings | lists and structs |
+| the OCDS release | string of JSON |
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import inspect
+from pyarrow import compute
+
+from sankofa.edition.format.columns import FieldType, arrow_type, field_types
+from sankofa.edition.write.tables import MIN_TIER, Table
+from sankofa.model.provenance import LICENSE_NOTICE, SERVICE, file_license, source_ref, strictest
+from sankofa.model.rows import Row
+
+_UTC: Final = pa.timestamp("us", tz="UTC")
+Make = Callable[[Sequence[Any]], pa.Array]
+
+
+class ParquetColumn(NamedTuple):
+    """One column, and how it is made of the values of its field."""
+
+    field: str
+    arrow: pa.Field
+    make: Make | None
+    """None for the double beside a figure."""
+    description: str
+
+
+class ParquetColumns:
+    """The columns of a type of rows."""
+
+    def __init__(self, row: type[Row]) -> None:
+        # What says where a row is from comes last, as it does on a page.
+        provenance = set(Row.__struct_fields__)
+        fields = sorted(field_types(row), key=lambda field: field.name in provenance)
+        self._columns = [column for field in fields for column in _columns(field)]
+        self.schema = pa.schema([column.arrow for column in self._columns])
+        self.descriptions = {column.arrow.name: column.description for column in self._columns}
+
+    @property
+    def figures(self) -> set[str]:
+        """The columns of figures: the digits, and the doubles beside them."""
+        doubles = {column for column in self._columns if column.make is None}
+        return {column.arrow.name for column in doubles} | {column.field for column in doubles}
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.schema.names)
+
+    def table(self, rows: Sequence[object]) -> pa.Table:
+        """Some rows as columns; all of one type, which may have more fields, in any order."""
+        structs = cast("Sequence[msgspec.Struct]", rows)
+        fields = type(structs[0]).__struct_fields__
+        tuples = map(msgspec.structs.astuple, structs)
+        values = dict(zip(fields, zip(*tuples, strict=True), strict=True))
+        return self._table(lambda column, make: make(values[column.field]))
+
+    def of_flat(self, flat: pa.Table) -> pa.Table:
+        """Flat columns (`format.arrow_columns`), none of them nested, as these columns."""
+        return self._table(lambda column, make: _of_flat(flat.column(column.field), column.arrow.type, make))
+
+    def _table(self, make: Callable[[ParquetColumn, Make], pa.Array | pa.ChunkedArray]) -> pa.Table:
+        arrays: list[pa.Array | pa.ChunkedArray] = []
+        for column in self._columns:
+            # The double beside a figure is read off its digits.
+            column_array = make(column, column.make) if column.make else arrays[-1].cast(pa.float64())
+            arrays.append(column_array)
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+
+@cache
+def parquet_columns(row: type[Row]) -> ParquetColumns:
+    """The columns of a type of rows, worked out once."""
+    return ParquetColumns(row)
+
+
+def _columns(field: FieldType) -> list[ParquetColumn]:
+    name, description = field.name, field.description
+    if field.is_figure:
+        nearest = f"The double nearest to {name}."
+        return [
+            ParquetColumn(name, pa.field(name, pa.string()), _exact, description),
+            ParquetColumn(name, pa.field(f"{name}_float", pa.float64()), None, nearest),
+        ]
+    arrow, make = _arrow(field)
+    return [ParquetColumn(name, pa.field(name, arrow), make, description)]
+
+
+def _arrow(field: FieldType) -> tuple[pa.DataType, Make]:
+    """The type of a column that is not of figures, and how it is made."""
+    if field.type is Decimal:
+        return pa.float64(), _nearest
+    if field.is_instant:
+        return _UTC, _instants
+    if isinstance(field.declared, inspect.RawType):
+        return pa.string(), _json
+    if isinstance(field.declared, inspect.NoneType):  # a day that no source evidences
+        return pa.date32(), _maker(pa.date32())
+    if field.type is date:
+        return pa.date32(), _days
+    arrow = arrow_type(field.declared)
+    return arrow, _nested(arrow) if pa.types.is_nested(arrow) else _maker(arrow)
+
+
+def _maker(arrow: pa.DataType) -> Make:
+    return lambda values: pa.array(values, arrow)
+
+
+def _nested(arrow: pa.DataType) -> Make:
+    return lambda values: pa.array(msgspec.to_builtins(values, builtin_types=(date,)), arrow)
+
+
+def _days(values: Sequence[date | str | None]) -> pa.Array:
+    """Days as such or as text, all of them alike."""
+    if isinstance(next((value for value in values if value is not None), None), str):
+        return pa.array(values, pa.string()).cast(pa.date32())
+    return pa.array(values, pa.date32())
+
+
+def _instants(values: Sequence[str | None]) -> pa.Array:
+    """To the microsecond: what is finer is cut off."""
+    try:
+        return pa.array(values, pa.string()).cast(_UTC)
+    except pa.ArrowInvalid:
+        cut = [value and value.rstrip("Z")[:26] + "Z" for value in values]
+        return pa.array(cut, pa.string()).cast(_UTC)
+
+
+def _json(values: Sequence[msgspec.Raw | None]) -> pa.Array:
+    return pa.array([None if value is None else str(value, "utf-8") for value in values], pa.string())
+
+
+def _exact(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:
+    if isinstance(next((value for value in values if value is not None), None), Decimal):
+        digits = [None if value is None else str(value) for value in values]
+        if "E" in "".join(filter(None, digits)):
+            digits = [None if value is None else _digits(cast("Decimal", value)) for value in values]
+        return pa.array(digits, pa.string())
+    raws = cast("Sequence[msgspec.Raw | None]", values)
+    texts = [None if raw is None else str(raw, "ascii") for raw in raws]
+    return pa.array([None if text == "null" else text for text in texts], pa.string())
+
+
+def _digits(value: Decimal) -> str:
+    text = str(value)
+    return format(value, "f") if "E" in text else text
+
+
+def _of_flat(flat: pa.ChunkedArray, arrow: pa.DataType, make: Make) -> pa.Array | pa.ChunkedArray:
+    if make is _exact and compute.any(compute.match_substring(flat, "E")).as_py():
+        return _exact([None if text is None else Decimal(text) for text in flat.to_pylist()])
+    try:
+        return flat.cast(arrow)
+    except pa.ArrowInvalid:  # instants finer than a microsecond
+        return make(flat.to_pylist())
+
+
+def _nearest(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:
+    return _exact(values).cast(pa.float64())
+
+
+_PAGES: Final = {"min_chunk_size": 32 << 10, "max_chunk_size": 128 << 10}
+"""Pages end where the values say so: a row more changes one page of a column, not every page behind it, and a
+node that follows pulls little (docs/decisions/following-editions.md). Files are larger by 2%."""
+_NO_DICTIONARY: Final = ("record_ref", "superseding_record_ref", "fact_id", "provenance_id", "release")
+"""Columns whose values hardly ever come twice. Figures do now and then, yet a dictionary of them is soon full
+and takes twice as long."""
+LONG_TEXT: Final = ("release",)
+"""What more effort makes smaller by a twentieth; other columns get no smaller, and take a third longer."""
+_NO_STATISTICS: Final = ("release",)
+
+
+class TableFile:
+    """One file, under a name for the time being. Where its pages are is in memory until it is closed."""
+
+    def __init__(self, path: Path, table: Table, columns: ParquetColumns) -> None:
+        self.rows = 0
+        self.sources: set[str] = set()
+        """The sources that the rows name."""
+        self.closed = False
+        self._path = path
+        self._table = table
+        self._columns = columns
+        self._classes: set[str] = set()
+        self._first_ref = source_ref(SERVICE, "edition", table.name)
+        self._file = _Summed(path)
+        leaves = [leaf for field in columns.schema for leaf in _leaves(field)]
+        distinct = columns.figures.union(_NO_DICTIONARY)
+        self._parquet = pq.ParquetWriter(
+            pa.PythonFile(self._file, mode="w"),
+            columns.schema,
+            version="2.6",
+            compression="zstd",
+            compression_level={leaf: 3 if leaf in LONG_TEXT else 1 for leaf in leaves},
+            use_dictionary=[leaf for leaf in leaves if leaf not in distinct],
+            write_statistics=[leaf for leaf in leaves if leaf not in _NO_STATISTICS],
+            write_page_index=True,
+            use_content_defined_chunking=_PAGES,
+            sorting_columns=[
+                pq.SortingColumn(leaves.index(name.lstrip("-")), descending=name.startswith("-"))
+                for name in table.sorted_by
+            ],
+            store_schema=False,
+        )
+
+    def add(self, group: pa.Table) -> None:
+        """Take down what a row group has that is to be written."""
+        self.rows += group.num_rows
+        self._note_sources(group.column("source_ref"))
+        self._classes.update(group.column("license_class").unique().to_pylist())
+
+    def _note_sources(self, refs: pa.ChunkedArray) -> None:
+        """Take down which sources the rows name: one look at all of them for each source."""
+        if not self.sources:
+            self._first_ref = refs[0].as_py()
+        while len(refs):
+            source, colon, _ = refs[0].as_py().partition(":")
+            self.sources.add(source)
+            own = compute.starts_with(refs, pattern=source + colon)
+            if compute.all(own).as_py():  # most often: nothing has to be copied
+                return
+            refs = refs.filter(compute.invert(own))
+
+    def write(self, group: pa.Table) -> None:
+        self._parquet.write_table(group, row_group_size=group.num_rows)
+        self._file.flush()
+
+    def close(self, attribution: str) -> None:
+        """Write its end, with what there is to say of all its rows."""
+        self._parquet.add_key_value_metadata(self._metadata(attribution))
+        self._parquet.close()
+        self._file.close()
+        self.closed = True
+
+    def abandon(self) -> None:
+        with suppress(OSError):  # on a full disk the end cannot be written
+            self._parquet.close()
+        with suppress(OSError):
+            self._file.close()
+
+    def name(self, stem: str, left_out: int) -> dict[str, Any]:
+        """Give the closed file its name; what the manifest says of it. `left_out` counts the whole table."""
+        name = f"{stem}.parquet"
+        self._path.rename(self._path.with_name(name))
+        table = self._table
+        return {
+            "name": name,
+            "sku": table.sku,
+            "signal_key": table.signal_key,
+            "access": "open" if table.open else "licensed",
+            "license": self._license,
+            "size_bytes": self._file.tell(),
+            "sha256": self._file.sum.hexdigest(),
+            "row_count": self.rows,
+            "columns": self._columns.names,
+            "min_tier": None if table.open else MIN_TIER,
+            "license_class": strictest(self._classes or ("public-domain",)),
+            "source_ref": self._first_ref,
+            "rows_left_out": left_out,
+        }
+
+    @property
+    def _license(self) -> str:
+        return file_license(self._classes, keyed=not self._table.open)
+
+    def _metadata(self, attribution: str) -> dict[str, str]:
+        table = self._table
+        return {
+            "name": table.name,
+            "sku": table.sku or "",
+            "signal_key": table.signal_key or "",
+            "license": self._license,
+            "attribution": attribution,
+            "notice": LICENSE_NOTICE,
+            "methodology": table.methodology or table.summary,
+            "columns": json.dumps(self._columns.descriptions),
+        }
+
+
+class _Summed:
+    """A file that is only written, and summed up as it is."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb")
+        self.sum = hashlib.sha256()
+        self._written = 0
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def write(self, data: bytes) -> int:
+        self.sum.update(data)
+        self._written += len(data)
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._written
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _leaves(field: pa.Field, path: str = "") -> list[str]:
+    """The columns as Parquet has them: of a list or struct, what is in it."""
+    path = f"{path}.{field.name}" if path else field.name
+    if pa.types.is_list(field.type):
+        return _leaves(field.type.value_field.with_name("element"), f"{path}.list")
+    if pa.types.is_struct(field.type):
+        return [leaf for part in field.type for leaf in _leaves(part, path)]
+    return [path]
