@@ -106,7 +106,7 @@ def _from_rows(folder: Path, number: int, rows: int, begin: Barrier, done: "Queu
 def _written(
     place: Path, rows: int, kept: Callable[[], Iterable[bytes]], begin: Barrier, done: "Queue[Spent]"
 ) -> None:
-    """Write the columns of issuers over and over, as `build.parquet` does: some thousand rows together."""
+    """Write the columns of issuers over and over, as `write.parquet` does: some thousand rows together."""
     table = next(one for one in tables() if one.name == "af-fund-fundamentals")
     gc.disable()  # as a build does
     place.mkdir()

@@ -1,7 +1,7 @@
 """The formats of an answer: JSON, CSV or Arrow, as `Accept` asks, with the same rows in each.
 
 Rows are kept as the JSON they are served as. For the other two they are read once more, column by column
-(`edition.format.arrow_columns`); for Arrow, many of them are taken from the columns that an edition stores.
+(`edition.format.columns`); for Arrow, many of them are taken from the columns that an edition stores.
 
 See contract: ENV-7, ENV-10.
 """

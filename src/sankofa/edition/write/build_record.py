@@ -38,7 +38,7 @@ class DatasetRecord(msgspec.Struct, frozen=True):
     returned: bool
     """Whether it had anything to give to the datasets that need it."""
     part_inputs: list[str] = []
-    """Of each part, where it is cut between its keys: a digest of what is in it (`build.key_ranges`)."""
+    """Of each part, where it is cut between its keys: a digest of what is in it (`write.key_ranges`)."""
     part_rows: list[int] = []
 
 

@@ -49,7 +49,7 @@ from sankofa.sources.registry import Source
 class BuildContext:
     """Everything known at build time, read once.
 
-    `issuer_cache` is the folder of `build.issuer_cache`; None where nothing is to be kept. `processes` derive
+    `issuer_cache` is the folder of `write.issuer_cache`; None where nothing is to be kept. `processes` derive
     issuers beside this one.
     Only what may be redistributed today is read: sources that are registered (in `sources`) and say so.
     Without a registry that is everything.

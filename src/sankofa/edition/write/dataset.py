@@ -139,7 +139,7 @@ class PreparedRows(msgspec.Struct, frozen=True, array_like=True):
     count: int
     blocks: list[tuple[bytes, bytes]]
     columns: list[bytes]
-    """Of all rows, some at a time, with the days on which each is seen; see `format.arrow_columns`."""
+    """Of all rows, some at a time, with the days on which each is seen; see `format.columns`."""
 
     @property
     def kept_columns(self) -> list[bytes]:
@@ -267,7 +267,7 @@ class Dataset(NamedTuple):
     tallies: tuple[str, ...] = ()
     """The kinds whose tally it is given, after what it needs."""
     reads: tuple[Input, ...] | None = None
-    """All that it is made of (`build.inputs`), besides what it needs; None where that cannot be told, and it
+    """All that it is made of (`write.inputs`), besides what it needs; None where that cannot be told, and it
     is built anew each time."""
     ranged: bool = False
     """Whether a dataset that needs it leads to its rows."""
@@ -275,7 +275,7 @@ class Dataset(NamedTuple):
     """Whether its keys come in their order, and it is cut into several parts between them."""
     of_organisations: bool = False
     """Of one that is: whether it is an index of organisations. Some of it changes with any of them, so its
-    parts are small, and grow with what there is of all organisations (`build.part_writer`)."""
+    parts are small, and grow with what there is of all organisations (`write.part_writer`)."""
     by_organisation: bool = False
     """Whether its keys are service ids, and it is built of some organisations at a time: the builder takes
     the context and these. What all such datasets have of an organisation is kept together."""

@@ -1,7 +1,7 @@
 """What was made of each issuer when the last edition was built, to be taken again where nothing changed.
 
 A record is taken only under the same key: a digest of everything that it is made of, and of the code that
-makes it (`build.issuer_parts`). It is therefore what making it afresh would give, byte for byte. A file that
+makes it (`write.issuer_parts`). It is therefore what making it afresh would give, byte for byte. A file that
 is not there, is cut short or altered, or cannot be put in its place, costs time and nothing else.
 
 Layout: magic; the records, each behind a head of its own and of several parts that are packed by themselves;

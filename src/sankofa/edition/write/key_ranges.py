@@ -1,6 +1,6 @@
 """Takes over parts of a dataset that is cut between its keys, where the rows in them would be as they were.
 
-Where a part begins follows from its first key and the rows of that key alone (`build.part_boundaries`). So
+Where a part begins follows from its first key and the rows of that key alone (`write.part_boundaries`). So
 the keys of a part before, with the same inputs, are a part again, if the key behind them still begins one.
 """
 

@@ -225,7 +225,7 @@ class ParquetFiles:
             self._add(writer, key, self._rows[writer.table.name].take(key, row))
 
     def offer_columns(self, kind: str, columns: Iterable[bytes], rows: int) -> None:
-        """The columns of a key's rows (`format.arrow_columns`), to every table that takes from them."""
+        """The columns of a key's rows (`format.columns`), to every table that takes from them."""
         waiting = self._columns[kind]
         waiting.columns += columns
         waiting.rows += rows

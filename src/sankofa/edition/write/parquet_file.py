@@ -79,7 +79,7 @@ class ParquetColumns:
         return self._table(lambda column, make: make(values[column.field]))
 
     def of_flat(self, flat: pa.Table) -> pa.Table:
-        """Flat columns (`format.arrow_columns`), none of them nested, as these columns."""
+        """Flat columns (`format.columns`), none of them nested, as these columns."""
         return self._table(lambda column, make: _of_flat(flat.column(column.field), column.arrow.type, make))
 
     def _table(self, make: Callable[[ParquetColumn, Make], pa.Array | pa.ChunkedArray]) -> pa.Table:

@@ -1,7 +1,7 @@
 """What is published in bulk: tables, each a Parquet file (several where large), and how one is declared.
 
 A table takes the very rows that a dataset serves as these are built, or makes rows of its own of the ledger
-where they are in the files only (contract: EXP-4); or both. The modules of `build.datasets` declare their
+where they are in the files only (contract: EXP-4); or both. The modules of `write.datasets` declare their
 tables beside the datasets.
 """
 
@@ -61,7 +61,7 @@ class Table:
     derived: bool = False
     """Whether its dataset names what the rows are derived from, at its end (`Outcome.sources`)."""
     reads: tuple[Input, ...] | None = None
-    """What its rows are made of where it takes from nothing; see `build.dataset.Dataset`."""
+    """What its rows are made of where it takes from nothing; see `write.dataset.Dataset`."""
 
 
 _TABLES: dict[str, Table] = {}

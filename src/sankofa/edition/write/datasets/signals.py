@@ -2,7 +2,7 @@
 
 A panel without filters is one list of rows. One of issuers is kept with the organisations, part by part.
 One with filters has a column for each question that they allow, newest first, so that an answer is a stretch
-of a column (see `format.series_blocks`).
+of a column (see `format.macro`).
 """
 
 from collections import defaultdict
