@@ -13,7 +13,7 @@ reads what the build reads, even if something is ingested meanwhile (`ledger.gen
 
 import gc
 import multiprocessing
-import pickle
+import pickle  # nosec B403
 import signal
 import sys
 import traceback
