@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 
 import click
 import pytest
-from sankofa.derive.signals.methodology import methodology
 
 from sankofa.access.tiers import grant
 from sankofa.cli.main import main as command_line
 from sankofa.derive.signals import contract as signals_contract
-from sankofa.derive.signals.contract import panels
+from sankofa.derive.signals.contract import methodology, panels
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.ingest import ingest

@@ -10,7 +10,7 @@ from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.macro import InputPair, LegPair, input_pairs, leg_pairs
-from sankofa.model.cross_rates import CrossRateRow
+from sankofa.model.catalogue_rows import CrossRateRow
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO

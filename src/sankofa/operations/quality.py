@@ -1,8 +1,8 @@
 """GET /v1/quality-metrics/{sku}."""
 
 from sankofa.edition.format.row_blocks import RowOrder
+from sankofa.model.catalogue_rows import QualityRow
 from sankofa.model.errors import NotFound
-from sankofa.model.service_rows import QualityRow
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import CursorParameter, LimitOrAllParameter, SkuParameter
