@@ -363,8 +363,8 @@ def _awards(
             award.value,
         )  # fmt: skip
         award_fact = fact(
-            entity, TENDER, ref, AWARD_VALUE, msgspec.Raw(award.value.encode()), currency, (award.day, "award"),
-            row.release_date[:10], vintage.number, _source(context, row),
+            entity, TENDER, ref, AWARD_VALUE, msgspec.Raw(award.value.encode()), currency,
+            (award.day, "award"), row.release_date[:10], vintage.number, _source(context, row),
         )  # fmt: skip
         for first, until, modes, _ in visibilities(vintage):
             if modes & _LATEST:
