@@ -12,6 +12,13 @@ from tests.engines.keyvalues import WINDOWS, counting_process, open_files, run, 
 from tests.engines.keyvalues import url as url
 from tests.patience import PATIENCE
 from tests.services import free_port
+from tools.reference_pages.limits_page import all_limits
+
+
+def test_every_call_is_bounded_below_a_second() -> None:
+    calls = [one for name, one in all_limits().items() if name.startswith("call of ")]
+    assert len(calls) == 3
+    assert all(one.value < 1 and one.unit == "seconds" for one in calls)
 
 
 def test_a_value_is_read_back_as_it_was_put(url: str) -> None:

@@ -1,5 +1,6 @@
 """Terminal manners: a statement in the terminal, completion, and a HOME that is not there."""
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sankofa.engines.factory import open_keyvalue
+from sankofa.settings import Settings
 from tests.live import COMMAND, run
 
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
@@ -79,6 +82,18 @@ def test_a_mistyped_home_is_told_of_and_no_new_folder(tmp_path: Path, command: t
         assert told.returncode == (0 if command in LISTS else 1), told.stdout
 
 
+def asked_for_status(home: Path) -> None:
+    """Leave the key store as a server does that was only asked for its status: there, and without records."""
+
+    async def ask() -> None:
+        store = open_keyvalue(f"embedded:{home}/keys")
+        await store.ping()
+        await store.close()
+
+    Settings(home=home).keys_secrets()
+    asyncio.run(ask())
+
+
 @pytest.mark.rule("WEB-12")
 @pytest.mark.parametrize("command", READING)
 def test_a_command_that_reads_creates_nothing(
@@ -86,6 +101,7 @@ def test_a_command_that_reads_creates_nothing(
 ) -> None:
     (tmp_path / "empty").mkdir()
     copied = Path(shutil.copytree(sample_home, tmp_path / "copied"))
+    asked_for_status(copied)
     for home in (tmp_path / "empty", copied):
         before = sorted(home.rglob("*"))
         assert "Traceback" not in run(home, *command).stderr

@@ -2,10 +2,13 @@
 smaller bound where the bound itself is out of reach."""
 
 import asyncio
+import gzip
 import socket
+import threading
+import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +23,7 @@ from sankofa.cli import archive, lanes, metrics_server
 from sankofa.cli.connections import KnownClients
 from sankofa.collect import fetch, network
 from sankofa.collect.replies import CollectFailed
-from sankofa.engines import object_http
+from sankofa.engines import compression, object_http
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import NOTE_BYTES
@@ -153,6 +156,27 @@ def test_an_archive_has_so_many_members(tmp_path: Path, monkeypatch: pytest.Monk
         pass
 
 
+@pytest.mark.limit("unpacked size of an archive or backup over 256 MiB")
+def test_a_packed_file_unpacks_to_so_many_times_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compression, "_ANY_UNPACKED", 1)
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(bytes(1_000_000)))
+    most = compression.UNPACKED_TIMES * path.stat().st_size
+
+    def unpack() -> int:
+        return sum(len(stream.read()) for _, stream in base.InputFile(path).documents())
+
+    for size in (most, most + 1):
+        packed = gzip.compress(bytes(size))
+        path.write_bytes(packed + b"\0" * (most // compression.UNPACKED_TIMES - len(packed)))
+        if size == most:
+            assert unpack() == most
+    with pytest.raises(FormatError, match="unpacks to more than 200 times its size"):
+        unpack()
+
+
 @pytest.mark.limit("levels of an inline XBRL report")
 def test_a_report_has_so_many_levels() -> None:
     check_xml(b"<a>" * MOST_LEVELS + b"</a>" * MOST_LEVELS)
@@ -243,6 +267,63 @@ def test_an_object_store_is_not_waited_for_for_ever(
     for url in (full, silent):
         with closing(open_source(url)) as source, pytest.raises(ObjectError):
             source.read("editions.note", 10)
+
+
+@contextmanager
+def dripping(head: bytes, drip: bytes, seconds: float) -> Iterator[str]:
+    """The address of a server that answers every request without end, a few bytes at a time."""
+
+    def answer(client: socket.socket) -> None:
+        with client, suppress(OSError):
+            client.recv(4096)
+            client.sendall(head)
+            while True:
+                client.sendall(drip)
+                time.sleep(seconds)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
+
+
+@pytest.mark.limit("time for a small object of a store", "time for a file of a store")
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nA: ", BODY], ids=["head", "body"])
+def test_an_object_that_comes_by_the_byte_is_given_up(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_http, "SMALL_SECONDS", 0.5)
+    monkeypatch.setattr(object_http, "FILE_SECONDS", 0.5)
+    with dripping(head, b"a", 0.01) as url, closing(open_source(url)) as source:
+        with pytest.raises(ObjectError, match="not whole after"):
+            source.read("editions.note", 1_000_000)
+        with (
+            pytest.raises(ObjectError, match="not whole after"),
+            source.stream("a", 0, 1_000_000) as chunks,
+        ):
+            for _ in chunks:
+                pass
+
+
+@pytest.mark.limit("least rate of a store")
+@pytest.mark.parametrize(("rate", "reason"), [(1_000_000, "bytes in 1 s"), (1, "more than 2000 bytes")])
+def test_an_object_that_comes_too_slowly_is_given_up(
+    rate: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_http, "RATE_SECONDS", 1)
+    monkeypatch.setattr(object_http, "LEAST_RATE", rate)
+    with (
+        dripping(BODY, b"a" * 10, 0.01) as url,
+        closing(open_source(url)) as source,
+        pytest.raises(ObjectError, match=reason),
+    ):
+        source.read("editions.note", 2_000)
 
 
 @pytest.mark.limit("wait that a publisher asks for")

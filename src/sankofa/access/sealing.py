@@ -50,8 +50,11 @@ class SealedRecords:
         """Have the records under a prefix sealed by `prepare`."""
         self._checks[prefix] = check
 
-    async def prepare(self) -> None:
-        """Seal what an older version left, once. Raises SettingsError where the store has another secret."""
+    async def prepare(self, *, mark_empty: bool = True) -> None:
+        """Seal what an older version left, once. Raises SettingsError where the store has another secret.
+
+        Without `mark_empty` a store that has no record stays as it is: a command that reads writes nothing.
+        """
         mark = await self._store.get(_MARK)
         state = None if mark is None else self._opened(_MARK, mark)
         if mark is not None and state is None:
@@ -60,7 +63,7 @@ class SealedRecords:
                 "store are sealed with; it must be the same for all that share the store"
             )
         if state != _SEALED:
-            await self._seal_what_was_there(begun=state == _SEALING)
+            await self._seal_what_was_there(begun=state == _SEALING, mark_empty=mark_empty)
         self._prepared = True
 
     async def get(self, name: str) -> bytes | None:
@@ -132,7 +135,7 @@ class SealedRecords:
     async def names(self, prefix: str) -> list[str]:
         return await self._store.names(prefix)
 
-    async def _seal_what_was_there(self, *, begun: bool) -> None:
+    async def _seal_what_was_there(self, *, begun: bool, mark_empty: bool) -> None:
         """Only where no record has a seal yet, or this was cut short: a lost seal is not given back."""
         records = [
             (n, await self._store.get(n)) for prefix in self._checks for n in await self._store.names(prefix)
@@ -150,7 +153,8 @@ class SealedRecords:
             _log.warning(
                 "sealed the %d records that were in the key store before there were seals", len(unsealed)
             )
-        await self.put(_MARK, _SEALED)
+        if records or mark_empty:
+            await self.put(_MARK, _SEALED)
 
     def _sealed(self, name: str, body: bytes) -> bytes:
         return body[:-1] + b',"seal":"' + _digest(self._keys[0], name, body) + b'"}'

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from sankofa.engines.compression import zstd
+from sankofa.engines.compression import UNPACKED_TIMES, most_unpacked, zstd
 from sankofa.engines.private_files import open_private
 from sankofa.model.errors import OperatorError
 from sankofa.model.limits import limit
@@ -26,9 +26,6 @@ _BUFFER: Final = 1 << 20
 _DIGEST: Final = 32
 _TRAILER: Final = b"\x50\x2a\x4d\x18" + _DIGEST.to_bytes(4, "little")  # of a frame to be skipped
 _LARGEST_MEMBER: Final = limit("member of a backup", 2 << 30, "bytes", "nothing is restored")
-_UNPACKED_AT_LEAST: Final = 256 << 20
-_UNPACKED_TIMES: Final = 200
-"""How many times its size a backup may unpack to; a small one to 256 MiB. What says more was made to harm."""
 _OPTIONS: Final[dict[int, int]] = {
     zstd.CompressionParameter.checksum_flag: 1,
     zstd.CompressionParameter.compression_level: 3,
@@ -130,7 +127,7 @@ class _Bounded:
         content = self._file.read(size)
         self._left -= len(content)
         if self._left < 0:
-            raise ValueError(f"it unpacks to more than {_UNPACKED_TIMES} times its size")
+            raise ValueError(f"it unpacks to more than {UNPACKED_TIMES} times its size")
         return content
 
 
@@ -198,7 +195,7 @@ class ArchiveReader:
                 self._path.open("rb") as stream,
                 zstd.ZstdFile(stream) as unpacked,
             ):
-                most = max(_UNPACKED_AT_LEAST, _UNPACKED_TIMES * self._path.stat().st_size)
+                most = most_unpacked(self._path.stat().st_size)
                 file: Any = _Bounded(unpacked, most)
                 with tarfile.open(fileobj=file, mode="r|", bufsize=_BUFFER) as tar:
                     for info in tar:

@@ -22,6 +22,7 @@ from sankofa.cli.output import Finding, to_have_an_edition
 from sankofa.cli.process import now
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.datastore import Datastore, LedgerRows
+from sankofa.engines.edition_folder import BUILDING
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.publication import Publication
 from sankofa.ledger import seals
@@ -54,7 +55,7 @@ def _key_store(settings: Settings) -> Iterator[Finding]:
         return  # told of among the secrets
 
     async def opened() -> None:
-        async with opened_keys(settings):
+        async with opened_keys(settings, create=False):
             pass
 
     yield _asked("key store", "KEYSTORE", opened())
@@ -163,9 +164,9 @@ def _editions(settings: Settings) -> Iterator[Finding]:
         yield Finding("editions", "error", failure.cause, remedy)
     finally:
         store.close()
-    unfinished = [p.name for p in Path(settings.home / "editions").glob(".building-*")]
-    if unfinished:
-        message = f"{len(unfinished)} unfinished builds"
+    folders = {settings.home, folder or settings.home}
+    if unfinished := sum(len(list(one.glob(f"editions/{BUILDING}*"))) for one in folders):
+        message = f"{unfinished} unfinished builds"
         yield Finding("editions", "ok", f"{message}; the next publish removes those that nobody builds")
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -89,14 +90,27 @@ class _Commands(click.Group):
             with end_soon_after_signals():
                 return super().invoke(ctx)
         except StoreUnavailable as failure:
-            raise click.ClickException(failure.logged) from failure
+            raise click.ClickException(failure.logged + _read_only(failure)) from failure
         except OperatorError as failure:
-            raise click.ClickException(str(failure)) from failure
+            raise click.ClickException(str(failure) + _read_only(failure)) from failure
         except OSError as failure:
             if failure.errno not in _OF_THE_MACHINE:
                 raise
             where = f"{failure.filename}: " if failure.filename else ""
-            raise click.ClickException(f"{where}{failure.strerror}") from failure
+            raise click.ClickException(f"{where}{failure.strerror}{_read_only(failure)}") from failure
+
+
+def _read_only(failure: Exception) -> str:
+    """The rest of a message where a file could not be opened and HOME is read-only."""
+    from sankofa.engines.private_files import SQLITE_FAILURES  # most commands never need it
+
+    if not isinstance(failure, OSError) and not isinstance(failure.__cause__, (OSError, *SQLITE_FAILURES)):
+        return ""
+    with suppress(OperatorError):
+        home = settings.load().home
+        if home.is_dir() and not os.access(home, os.W_OK):
+            return f"; HOME ({home}) is read-only for this user, and this needs to lock or write files there"
+    return ""
 
 
 def _lists_nothing(words: tuple[str, ...]) -> bool:

@@ -38,6 +38,7 @@ _HTTP1 = HTTP1Settings(
 
 def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     """Print where the service is and how to try it, then serve until told to stop."""
+    _refuse_read_only_home(settings)
     settings.cursor_secrets(), settings.keys_secrets()  # a worker could not say what is wrong with one
     _refuse_taken_port(host, port)
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
@@ -123,6 +124,20 @@ def _serve_metrics(folder: Path, listener: socket.socket) -> None:
     from sankofa.cli.metrics_server import serve_metrics
 
     serve_metrics(folder, listener)
+
+
+def _refuse_read_only_home(settings: Settings) -> None:
+    """A server that keeps nothing in HOME needs only to read there. Raises OperatorError for any other."""
+    written = {
+        "keys (SANKOFA_KEYSTORE)": settings.keystore == "embedded:",
+        "quotas (SANKOFA_USAGESTORE)": settings.usagestore == "embedded:",
+        "cursor-secret (SANKOFA_CURSOR_SECRET)": not settings.cursor_secret
+        and not (settings.home / "cursor-secret").exists(),
+        "editions (SANKOFA_EDITIONS)": settings.editions,
+    }
+    needed = ", ".join(name for name, in_home in written.items() if in_home)
+    if needed and settings.home.is_dir() and not os.access(settings.home, os.W_OK):
+        raise OperatorError(f"HOME ({settings.home}) is read-only for this user, and it keeps {needed}")
 
 
 def _refuse_taken_port(host: str, port: int) -> None:

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from ssl import SSLContext
 from typing import Any, Final
 from urllib.request import getproxies
 
@@ -19,6 +18,7 @@ import httpcore
 import httpx
 
 from sankofa.collect.replies import DeadlinePassed, ReplyRefused, Stopped
+from sankofa.engines.patient_stream import PatientStream
 from sankofa.model.limits import limit
 from sankofa.sources.registry import Collect
 
@@ -26,8 +26,6 @@ _TRIED: Final = "tried again, SANKOFA_COLLECT_ATTEMPTS times in all"
 _CONNECT_SECONDS: Final = limit("connecting to a publisher", 15.0, "seconds", _TRIED)
 _SILENT_SECONDS: Final = limit("silence of a publisher", 60.0, "seconds", _TRIED)
 _TIMEOUT: Final = httpx.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS)
-_LOOK_SECONDS: Final = 0.25
-"""How often a wait for a publisher looks whether to go on."""
 _RATE_SECONDS: Final = 60
 """Over how long the rate of a transfer is measured."""
 _METADATA: Final = frozenset(
@@ -107,41 +105,6 @@ class Patience:
             self._since, self._bytes = now, 0
 
 
-class _PatientStream(httpcore.NetworkStream):
-    """A connection whose reader looks up from its wait."""
-
-    def __init__(self, inner: httpcore.NetworkStream, patience: Patience) -> None:
-        self._inner = inner
-        self._patience = patience
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        until = time.monotonic() + (timeout or _RATE_SECONDS)
-        while True:
-            self._patience.look()
-            try:
-                content = self._inner.read(max_bytes, _LOOK_SECONDS)
-            except httpcore.ReadTimeout:
-                if time.monotonic() >= until:
-                    raise httpcore.ReadTimeout("no answer in time") from None
-            else:
-                self._patience.look(len(content))
-                return content
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, timeout)
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def start_tls(
-        self, ssl_context: SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        return _PatientStream(self._inner.start_tls(ssl_context, server_hostname, timeout), self._patience)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
-
-
 class _Backend(httpcore.NetworkBackend):
     """Connects to what was checked, and nothing else; to a proxy, which the operator chose, as it is."""
 
@@ -174,7 +137,7 @@ class _Backend(httpcore.NetworkBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as failure:
                 failed = failure
             else:
-                return _PatientStream(stream, self._patience)
+                return PatientStream(stream, self._patience.look)
         raise failed or httpcore.ConnectError(f"{host}: has no address")
 
     def connect_unix_socket(

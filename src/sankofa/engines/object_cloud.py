@@ -4,6 +4,7 @@ Credentials, region and endpoint come from the environment as the vendor's own t
 so on).
 """
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,15 +16,18 @@ from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import from_url
 
 from sankofa.engines.object_store import (
+    CHUNK,
     CONNECT_SECONDS,
+    FILE_SECONDS,
     READ_SECONDS,
+    SMALL_SECONDS,
     ObjectError,
     ObjectMissing,
     StoredObject,
 )
 from sankofa.model.errors import SettingsError
 
-_STRETCH: Final = 8 << 20
+_RANGE_BYTES: Final = 8 << 20
 """Bytes of one request: obstore bounds the time of a request as a whole."""
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 _NEVER: Final = {"Cache-Control": "no-cache"}
@@ -39,7 +43,7 @@ class CloudObjects:
                 client_options={
                     "allow_http": True,  # of an endpoint that the environment names with http://
                     "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
-                    "timeout": timedelta(seconds=6 * READ_SECONDS),
+                    "timeout": timedelta(seconds=SMALL_SECONDS),
                 },
                 retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=READ_SECONDS)},
             )
@@ -47,26 +51,34 @@ class CloudObjects:
             raise SettingsError(f"not an address of an object store: {failure}") from None
 
     def read(self, path: str, most: int) -> bytes:
+        content = bytearray()
         with _object_errors(path):
-            answer = obstore.get(self._store, path)
-            if answer.meta["size"] > most:
-                raise ObjectError(f"{path}: more than {most} bytes")
-            return bytes(answer.bytes())
+            for chunk in obstore.get(self._store, path).stream(min_chunk_size=CHUNK):
+                content += chunk
+                if len(content) > most:
+                    raise ObjectError(f"{path}: more than {most} bytes")
+        return bytes(content)
 
     @contextmanager
     def stream(self, path: str, start: int, size: int) -> Iterator[Iterator[bytes]]:
-        yield self._stretches(path, start, size)
+        yield self._byte_ranges(path, start, size)
 
-    def _stretches(self, path: str, start: int, size: int) -> Iterator[bytes]:
+    def _byte_ranges(self, path: str, start: int, size: int) -> Iterator[bytes]:
+        """Chunk by chunk, so that what came before a cut counts, and an answer without end is left early."""
+        until = time.monotonic() + FILE_SECONDS
         while start < size:
+            end = min(start + _RANGE_BYTES, size)
             with _object_errors(path):
-                content = bytes(
-                    obstore.get_range(self._store, path, start=start, end=min(start + _STRETCH, size))
-                )
-            if not content:
+                before = start
+                for chunk in obstore.get(self._store, path, options={"range": (start, end)}).stream(CHUNK):
+                    start += len(chunk)
+                    if start > end:
+                        raise ObjectError(f"{path}: more bytes than were asked for")
+                    if time.monotonic() > until:
+                        raise ObjectError(f"{path}: not whole after {FILE_SECONDS} s")
+                    yield bytes(chunk)
+            if start == before:
                 return
-            yield content
-            start += len(content)
 
     def write(self, path: str, content: bytes, *, immutable: bool) -> None:
         with _object_errors(path):

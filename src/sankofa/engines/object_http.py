@@ -1,15 +1,70 @@
 """Objects of a static web server, or of a CDN before one. See `engines.object_store`."""
 
-from collections.abc import Iterator
+import math
+import threading
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
+import httpcore
 import httpx
 
-from sankofa.engines.object_store import CONNECT_SECONDS, READ_SECONDS, ObjectError, ObjectMissing
+from sankofa.engines.object_store import (
+    CONNECT_SECONDS,
+    FILE_SECONDS,
+    LEAST_RATE,
+    RATE_SECONDS,
+    READ_SECONDS,
+    SMALL_SECONDS,
+    ObjectError,
+    ObjectMissing,
+)
+from sankofa.engines.patient_stream import PatientStream
 
 _MISSING: Final = (404, 410)
 _MOST_CONNECTIONS: Final = 16
+
+
+class _Pace(threading.local):
+    """How long the request of a thread may take, and how slowly its answer may come."""
+
+    def __init__(self) -> None:
+        self.begin(math.inf)
+
+    def begin(self, seconds: float) -> None:
+        self._most = seconds
+        self._since = self._began = time.monotonic()
+        self._bytes = 0
+
+    def look(self, came: int) -> None:
+        """Count bytes that came. Raises httpcore.ReadTimeout where they are too late or too few."""
+        now = time.monotonic()
+        self._bytes += came
+        if now - self._began > self._most:
+            raise httpcore.ReadTimeout(f"not whole after {self._most:.0f} s")
+        if now - self._since > RATE_SECONDS:
+            if self._bytes < LEAST_RATE * RATE_SECONDS:
+                raise httpcore.ReadTimeout(f"{self._bytes} bytes in {RATE_SECONDS} s")
+            self._since, self._bytes = now, 0
+
+
+class _PacedBackend(httpcore.SyncBackend):
+    """Connections whose reads are paced."""
+
+    def __init__(self, pace: _Pace) -> None:
+        self._pace = pace
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        stream = super().connect_tcp(host, port, timeout, local_address, socket_options)
+        return PatientStream(stream, self._pace.look)
 
 
 class HttpObjects:
@@ -17,16 +72,21 @@ class HttpObjects:
 
     def __init__(self, url: str) -> None:
         self._base = url.rstrip("/")
+        self._pace = _Pace()
         self._client = httpx.Client(
             timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=_MOST_CONNECTIONS),
             follow_redirects=True,
             headers={"user-agent": "sankofa", "accept-encoding": "identity"},
         )
+        for transport in (self._client._transport, *self._client._mounts.values()):
+            if isinstance(transport, httpx.HTTPTransport):  # httpx has no parameter for this
+                transport._pool._network_backend = _PacedBackend(self._pace)
 
     def read(self, path: str, most: int) -> bytes:
         """Always asked of the origin: a cache on the way may have the pointer of yesterday."""
         content = bytearray()
+        self._pace.begin(SMALL_SECONDS)
         with self._answer(path, {"cache-control": "no-cache"}) as answer:
             for chunk in answer.iter_raw():
                 content += chunk
@@ -37,6 +97,7 @@ class HttpObjects:
     @contextmanager
     def stream(self, path: str, start: int, size: int) -> Iterator[Iterator[bytes]]:
         headers = {"range": f"bytes={start}-{size - 1}"} if start else {}
+        self._pace.begin(FILE_SECONDS)
         with self._answer(path, headers) as answer:
             if start and answer.status_code != 206:  # it knows no ranges: the beginning is passed over
                 yield _without_beginning(answer.iter_raw(), start)

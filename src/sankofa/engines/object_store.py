@@ -17,6 +17,11 @@ CHUNK: Final = 1 << 20
 """Bytes that are in memory at a time, of one object."""
 CONNECT_SECONDS: Final = limit("connecting to an object store", 5.0, "seconds", "tried again later")
 READ_SECONDS: Final = limit("silence of an object store", 10.0, "seconds", "tried again later")
+SMALL_SECONDS: Final = limit("time for a small object of a store", 60.0, "seconds", "tried again later")
+FILE_SECONDS: Final = 3600 * limit("time for a file of a store", 6, "hours", "tried again, from there")
+RATE_SECONDS: Final = 20
+LEAST_RATE: Final = limit("least rate of a store", 4096, "bytes a second", "tried again, from there")
+"""Measured over RATE_SECONDS."""
 _CLOUD: Final = ("s3", "gs", "az")
 
 

@@ -105,16 +105,20 @@ class Follower:
         try:
             changed = self._look()
         except RefusedNote as refused:
-            self._note(untrusted=str(refused), refused=self.state.refused + 1, failure="")
+            self._note(untrusted=str(refused), refused=self.state.refused + 1, failure="", failing_since="")
             raise
         except (ObjectError, OperatorError) as failure:
-            self._note(failure=str(failure), looked_at=utc(self._clock()))
+            self._note_failure(failure)
             raise
         except OSError as failure:
-            self._note(failure=str(failure), looked_at=utc(self._clock()))
+            self._note_failure(failure)
             raise OperatorError(f"{failure.filename or 'HOME'}: {failure.strerror}") from failure
-        self._note(failure="", untrusted="", looked_at=utc(self._clock()))
+        self._note(failure="", failing_since="", untrusted="", looked_at=utc(self._clock()))
         return changed
+
+    def _note_failure(self, failure: Exception) -> None:
+        moment = utc(self._clock())
+        self._note(failure=str(failure), looked_at=moment, failing_since=self.state.failing_since or moment)
 
     def _look(self) -> bool:
         try:

@@ -7,7 +7,6 @@ that no edition links to any more is known by its number of links.
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -26,9 +25,6 @@ _REBUILT_AT_ONCE: Final = 4
 _TRIES: Final = 3
 _SEALED_FILE: Final = 0o400
 _SPARE_BYTES: Final = 64 << 20
-_WINDOW_SECONDS: Final = 20.0
-_WINDOW_BYTES: Final = 64 << 10
-"""A transfer that brings less than this in a window is given up; it goes on from there the next time."""
 
 Progress = Callable[[int], None]
 
@@ -199,7 +195,6 @@ def _complete(stream: BinaryIO, source: ObjectSource, file: PooledFile, progress
         hashed.update(chunk)
         size += len(chunk)
     if size < file.size:
-        pace = _Pace()
         with source.stream(file.source, size, file.size) as chunks:
             for chunk in chunks:
                 size += len(chunk)
@@ -208,27 +203,10 @@ def _complete(stream: BinaryIO, source: ObjectSource, file: PooledFile, progress
                 stream.write(chunk)
                 hashed.update(chunk)
                 progress(len(chunk))
-                pace.add(len(chunk), file.source)
         if size < file.size:
             raise ObjectError(f"{file.source}: ended at byte {size} of {file.size}")
     if hashed.hexdigest() != file.name:
         raise _Useless(f"{file.source}: not what was published")
-
-
-class _Pace:
-    """Gives up what comes so slowly that it would never end."""
-
-    def __init__(self) -> None:
-        self._until = time.monotonic() + _WINDOW_SECONDS
-        self._bytes = 0
-
-    def add(self, count: int, path: str) -> None:
-        self._bytes += count
-        if time.monotonic() >= self._until:
-            if self._bytes < _WINDOW_BYTES:
-                raise ObjectError(f"{path}: {self._bytes} bytes in {_WINDOW_SECONDS:.0f} s")
-            self._until = time.monotonic() + _WINDOW_SECONDS
-            self._bytes = 0
 
 
 def file_digest(path: Path) -> Digest:

@@ -26,6 +26,8 @@ class FollowState(msgspec.Struct, frozen=True):
     remote_edition: str = ""
     failure: str = ""
     """Why the last look failed; empty where it did not."""
+    failing_since: str = ""
+    """When the first of the looks that failed without one between them that did not."""
     refusal: str = ""
     """Why the edition that is current there is not served here, though everything answers."""
     untrusted: str = ""
@@ -41,7 +43,7 @@ class FollowState(msgspec.Struct, frozen=True):
         """Since the place that is followed last answered; None where it never did."""
         if not self.answered_at:
             return None
-        return max((now - datetime.fromisoformat(self.answered_at)).total_seconds(), 0.0)
+        return _seconds(self.answered_at, now)
 
     def complaint(self, now: datetime) -> str | None:
         """What is wrong with following, or None."""
@@ -52,7 +54,13 @@ class FollowState(msgspec.Struct, frozen=True):
             return self.failure or "not asked yet"
         if age > SILENT_SECONDS:
             return f"no answer for {age:.0f} s: {self.failure or 'nobody follows'}"
+        if self.failing_since and (failing := _seconds(self.failing_since, now)) > SILENT_SECONDS:
+            return f"nothing new comes for {failing:.0f} s: {self.failure}"
         return self.refusal or None
+
+
+def _seconds(since: str, now: datetime) -> float:
+    return max((now - datetime.fromisoformat(since)).total_seconds(), 0.0)
 
 
 def read_state(editions: Path) -> FollowState:

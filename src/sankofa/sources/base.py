@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import sankofa.sources
+from sankofa.engines.compression import UNPACKED_TIMES, most_unpacked
 from sankofa.model.errors import FormatError
 from sankofa.model.limits import limit
 from sankofa.model.records import Record
@@ -33,10 +34,6 @@ _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = 0x1  # of a member's flags
 _MOST_MEMBERS = limit("members of an archive", 1_000_000, "members", "the file is refused")
 _LEAST_HEAD = 30  # bytes before a member's content
-_UNPACKED_AT_LEAST = 256 << 20
-"""What any archive may unpack to, however small it is."""
-_UNPACKED_TIMES = 200
-"""How many times its size a larger one may: real files are packed to a tenth, zip bombs to a thousandth."""
 
 
 class Limits(NamedTuple):
@@ -148,7 +145,7 @@ class InputFile:
             raise FormatError(f"{self.name}: {member.filename} overlaps another member")
 
     def _bound_unpacked(self) -> None:
-        self.most_unpacked = max(_UNPACKED_AT_LEAST, _UNPACKED_TIMES * self.path.stat().st_size)
+        self.most_unpacked = most_unpacked(self.path.stat().st_size)
 
     @property
     def is_zip(self) -> bool:
@@ -175,7 +172,7 @@ class _Counted(io.RawIOBase):
         file, limits = self._file, self._file.limits
         file.bytes_read += len(chunk)
         if file.bytes_read > file.most_unpacked:
-            raise FormatError(f"{file.name}: unpacks to more than {_UNPACKED_TIMES} times its size")
+            raise FormatError(f"{file.name}: unpacks to more than {UNPACKED_TIMES} times its size")
         if file.bytes_read > limits.file_bytes:
             raise too_much(file.name, "decompressed", limits, "file_bytes")
         if self.by_line:

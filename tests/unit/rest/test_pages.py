@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 
 import sankofa.mcp.refusals
@@ -24,11 +25,12 @@ def test_no_two_problems_share_a_page() -> None:
     assert Problem not in problems()
 
 
-def test_a_service_that_has_not_opened_its_edition_yet_is_degraded(sample_home: Path) -> None:
+def test_a_service_that_has_not_opened_its_edition_yet_is_degraded(sample_home: Path, tmp_path: Path) -> None:
     """A large one takes seconds to verify, and no data endpoint answers before."""
+    home = Path(shutil.copytree(sample_home, tmp_path / "home"))  # a service creates its stores there
 
     async def status(*, opened: bool) -> Response:
-        service = Service(Settings(home=sample_home))
+        service = Service(Settings(home=home))
         if opened:
             await service.edition.look()
         try:

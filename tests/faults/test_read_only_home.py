@@ -1,0 +1,105 @@
+"""A HOME that cannot be written: reading commands answer or say why not, and a server says why it cannot."""
+
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from sankofa.settings import Settings
+from tests.live import COMMAND, _environment, create_key, free_port
+from tests.patience import PATIENCE, until
+from tests.services import missing
+from tests.spec.test_terminal import READING
+
+ISSUER = "DC46AF1B1AAA424B58D1368176"
+ANSWERED = [
+    *(("editions",), ("editions", "key"), ("editions", "verify"), ("sources",)),
+    *(("settings",), ("collect", "--dry-run"), ("openapi",), ("show", ISSUER)),
+]
+"""Commands that need no lock and no counters."""
+WRITING = [("publish",), ("keys", "create", "--tier", "starter"), ("sample",)]
+
+
+def mounted_read_only(home: Path, *arguments: str) -> list[str]:
+    """A command in a mount namespace of its own, where HOME is mounted read-only."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        missing("mount namespaces (no unshare in PATH)")
+    namespace = [unshare, "--mount"] if os.geteuid() == 0 else [unshare, "--map-root-user", "--mount"]
+    mounted = 'mount --bind -o ro "$1" "$1" || exit 99; shift; exec "$@"'
+    return [*namespace, "sh", "-c", mounted, "sh", str(home), str(COMMAND), *arguments]
+
+
+def read_only(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = mounted_read_only(home, *arguments)
+    done = subprocess.run(
+        command, env=_environment(home, {}), capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    if done.returncode == 99 or done.stderr.startswith("unshare:"):
+        missing("mount namespaces (not permitted)")
+    return done
+
+
+def content(home: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in sorted(home.rglob("*"))}
+
+
+@pytest.mark.rule("WEB-12")
+def test_every_command_answers_or_names_the_reason(home: Path) -> None:
+    create_key(home, "starter")
+    before = content(home)
+    for command in [*READING, *ANSWERED, *WRITING]:
+        done = read_only(home, *command)
+        assert "Traceback" not in done.stderr, done.stderr
+        if command in ANSWERED:
+            assert done.returncode == 0, (command, done.stderr)
+        elif done.returncode and command not in (("status",), ("doctor",), ("editions", "diff", "a", "b")):
+            assert done.stderr.count("\n") == 1, done.stderr
+            assert f"HOME ({home}) is read-only for this user" in done.stderr, command
+    assert all(read_only(home, *command).returncode == 1 for command in WRITING)
+    assert "keystore    FAILED: Read-only file system" in read_only(home, "status").stdout
+    assert f"HOME ({home}) cannot be written" in read_only(home, "doctor").stdout
+    assert content(home) == before, "nothing was created or changed"
+
+
+@pytest.mark.rule("WEB-12")
+def test_a_server_says_that_it_cannot_write_and_does_not_start(home: Path) -> None:
+    refused = read_only(home, "serve", "--port", str(free_port()))
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"Error: HOME ({home}) is read-only for this user, and it keeps keys (SANKOFA_KEYSTORE), "
+        "quotas (SANKOFA_USAGESTORE), cursor-secret (SANKOFA_CURSOR_SECRET)\n"
+    )
+    assert refused.stdout == "", "no address, no sandbox key"
+
+
+@pytest.mark.rule("WEB-12")
+def test_a_server_that_keeps_nothing_in_home_serves_a_read_only_one(home: Path, redis_url: str) -> None:
+    assert read_only(home, "settings").returncode == 0
+    settings = {"cursor_secret": "c" * 32, "keys_secret": "k" * 32}
+    port = free_port()
+    process = subprocess.Popen(
+        mounted_read_only(home, "serve", "--port", str(port)),
+        env=_environment(home, {**settings, "keystore": redis_url, "usagestore": redis_url}),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    url = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        assert process.poll() is None
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{url}/v1/status").status_code == 200
+        return False
+
+    try:
+        until(answers)
+        headers = {"X-API-Key": Settings.sandbox_key}
+        assert httpx.get(f"{url}/v1/entities/{ISSUER}", headers=headers).status_code == 200
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
