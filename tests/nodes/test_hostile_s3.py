@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import httpx
@@ -127,7 +127,7 @@ def test_a_running_node_says_what_is_wrong_with_its_store_and_comes_back(
 ) -> None:
     node = Path(shutil.copytree(bucket.first, tmp_path / "node"))
     port = free_port()
-    settings = {
+    settings: dict[str, Any] = {
         "keystore": f"embedded:{shutil.copytree(world.home, tmp_path / 'home')}/keys",
         "keys_secret": (world.home / "keys-secret").read_text().strip(),
         "editions": STORE,
