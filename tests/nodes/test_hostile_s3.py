@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines import object_cloud
 from sankofa.engines.object_store import ObjectError, open_destination, open_source
 from sankofa.engines.publication import signers_of
