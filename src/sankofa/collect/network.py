@@ -150,7 +150,7 @@ class _Backend(httpcore.NetworkBackend):
 
 
 class _NoCookies(httpx.Cookies):
-    """What a publisher wants remembered is not: a request is the same whatever was asked before it."""
+    """Ignores cookies: a request does not depend on earlier ones."""
 
     def extract_cookies(self, response: httpx.Response) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What a source's table asks for: each request that is to be made, in order."""
+"""The requests that a source's table asks for, in order."""
 
 import hashlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What can go wrong with fetching.
+"""Errors of fetching, and the checks that refuse a reply.
 
 OperatorError
 └─ CollectFailed      a source could not be fetched; what was there stays

@@ -38,7 +38,7 @@ _WALKS: Final = 3
 
 
 class _Changed(Exception):
-    """What the pages say of the whole list is not what the first said."""
+    """A page contradicts the first page about the whole list."""
 
 
 def documents(
@@ -104,7 +104,7 @@ def _pages(fetcher: Fetcher, collect: Collect, walk: RequestWalk, state: StateFi
 
 
 def pointed(content: Any, pointer: str) -> Any:
-    """What a JSON pointer (RFC 6901) leads to; None where it leads nowhere."""
+    """The value at a JSON pointer (RFC 6901); None where there is none."""
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(content, dict):
@@ -146,7 +146,7 @@ _END_SECONDS: Final = 1.0
 
 @dataclass
 class SourceOutcome:
-    """What a run did for one source."""
+    """The result of a collection for one source."""
 
     source: str
     status: str = "unchanged"
@@ -336,7 +336,7 @@ class Collector:
         self._ready.put((one, fetched))
 
     def _ingest(self, one: _SourceUnderWay, fetched: Fetched, ingest: Ingest) -> None:
-        """What came before is not read again: it may have been withdrawn since."""
+        """Earlier replies are not read again: they may have been withdrawn since."""
         outcome = one.outcome
         try:
             outcome.documents += 1
@@ -366,7 +366,7 @@ class Collector:
 
 
 def scheduled(sources: dict[str, Source], own: Iterable[str], named: str) -> list[Source]:
-    """What is fetched without being told to: the operator's own entries, and built-in ones by setting."""
+    """Sources fetched by default: the operator's own entries, and built-in ones by setting."""
     wanted = {name.strip() for name in named.split(",")}
     return [
         source

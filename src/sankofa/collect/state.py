@@ -1,4 +1,4 @@
-"""What is remembered of the last fetch: of each request what its reply was, of each source when it succeeded.
+"""State between fetches: last replies, the last success of each source, and transfers under way.
 
 One small file for each source, replaced whole. Losing one costs a download, and nothing else.
 """
@@ -30,7 +30,7 @@ class LastReply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SourceState(msgspec.Struct, omit_defaults=True):
-    """What is remembered of a source."""
+    """The state of a source."""
 
     succeeded_at: str = ""
     replies: dict[str, LastReply] = {}
@@ -74,7 +74,7 @@ _CHUNK: Final = 1 << 16
 
 
 class Partial(msgspec.Struct, frozen=True):
-    """What is known of a transfer under way: enough to ask for the rest of the same thing."""
+    """A transfer under way: the validator with which to ask for the rest."""
 
     validator: str
 
@@ -100,7 +100,7 @@ def note(partial: Path, headers: Mapping[str, str]) -> None:
 
 @contextmanager
 def noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
-    """What was small enough not to be noted before is noted when it turns out to be needed."""
+    """Notes a small transfer only when it is cut."""
     try:
         yield
     except httpx.TransportError:

@@ -1,4 +1,4 @@
-"""Issuers: organisations with reported figures, and what each published.
+"""Issuers: organisations with reported figures.
 
 Everything derived for a single issuer starts here, and each part is computed once.
 """
@@ -24,16 +24,16 @@ class Issuer:
 
     @cached_property
     def reports(self) -> Reports:
-        """The reports of each fact; of those that a line item may be computed from, every one."""
+        """The reports of each fact; complete for the concepts that line items are computed from."""
         return self._published.reports(whole=concepts_used())
 
     def facts(self, subject: str) -> FactColumns:
-        """What the ledger has of one of its subjects."""
+        """The ledger's facts of one of its subjects."""
         return self._ledger.facts(subject)
 
     @property
     def held(self) -> list[FactColumns]:
-        """What the ledger has of each of its subjects, published or not."""
+        """The ledger's facts of each of its subjects, published or not."""
         return [facts for _, facts in self._published.held]
 
     @property

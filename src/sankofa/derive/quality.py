@@ -86,9 +86,9 @@ class HeldFacts(msgspec.Struct, array_like=True):
     periods: set[str] = set()
     """The days on which their periods end."""
     identities: int = 0
-    """What was reported, however often."""
+    """Distinct facts, however often each was reported."""
     restated: int = 0
-    """Of these, what was reported with more than one figure."""
+    """Distinct facts reported with more than one figure."""
 
     def add(self, other: "HeldFacts") -> None:
         """The facts of other subjects."""
@@ -120,7 +120,7 @@ def count_facts(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> Held
 
 
 class FundamentalCounts(NamedTuple):
-    """What was counted of issuers and their facts."""
+    """Counts of issuers and their facts."""
 
     issuers: int
     with_lei: int
@@ -129,11 +129,11 @@ class FundamentalCounts(NamedTuple):
     """By source."""
     held: HeldFacts
     metrics: Mapping[str, Decimal]
-    """What was measured of the derived values."""
+    """Measures of the derived values."""
 
 
 class DatasetCounts(NamedTuple):
-    """What was counted of one dataset."""
+    """Counts of one dataset."""
 
     figures: dict[str, Decimal]
     by_source: dict[str, dict[str, Decimal]]
@@ -146,7 +146,7 @@ Recall = Callable[[str, Callable[[], DatasetCounts]], DatasetCounts]
 
 
 class Measurement(NamedTuple):
-    """What was measured of every dataset, and which sources fall short of a hard floor."""
+    """The measures of every dataset, and the sources that miss a hard floor."""
 
     rows: list[Quality]
     shortfalls: list[str]

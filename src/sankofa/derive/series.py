@@ -48,7 +48,7 @@ class SeriesReport(NamedTuple):
 
 
 class PublishedInfo:
-    """What the metadata of each source last said of its own series."""
+    """The latest metadata of each source about its own series."""
 
     def __init__(self, ledger: LedgerReader) -> None:
         said = list(ledger.series_info())
@@ -56,7 +56,7 @@ class PublishedInfo:
         self._said = {(self._sources.get(number), info.code): info for number, info in said}
 
     def of(self, capture_id: int, series: str) -> SeriesInfo | None:
-        """Of a series of the source that a capture is of."""
+        """The metadata of a series, from the source of a capture."""
         return self._said.get((self._sources.get(capture_id), series)) if self._said else None
 
 

@@ -21,7 +21,7 @@ from sankofa.model.vintages import Vintage, vintages
 
 
 class _Candidates(NamedTuple):
-    """What can be proven to be a line item."""
+    """The concepts that may be proven to be a line item."""
 
     served: tuple[str, ...]
     """The concepts that are the item by themselves: beside one of them nothing else is."""
@@ -94,7 +94,7 @@ _EVERY_DAY = range(FOREVER)
 
 
 class StatementFigure(NamedTuple):
-    """What stands for a line item of a period on the days [first, until)."""
+    """The figure of a line item for a period on the days [first, until)."""
 
     line_item: str
     identity: Identity
@@ -134,7 +134,7 @@ def statement_figures(issuer: Issuer) -> Iterator[StatementFigure]:
 
 
 def _periods(issuer: Issuer) -> Iterator[tuple[str, list[ReportedFigure]]]:
-    """What can take part in a statement, by the end and the name of its period."""
+    """The figures a statement may show, by the end and the name of their period."""
     wanted = concepts_used() | _single_concepts()
     periods: defaultdict[tuple[str, str], list[ReportedFigure]] = defaultdict(list)
     for (concept, unit, period_end, period_start), reports in issuer.reports.items():

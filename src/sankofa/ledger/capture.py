@@ -106,7 +106,7 @@ class CleanedCopy(Protocol):
 
 @dataclass
 class Counts:
-    """What became of the rows of a file. `skipped` are rows that are not ours to read."""
+    """The outcome for the rows of a file. `skipped` rows are not for us to read."""
 
     read: int = 0
     appended: int = 0
@@ -159,7 +159,7 @@ class Capture:
         self.cleaned_copy: CleanedCopy | None = None
         """Where everything that is taken is written down, for a file whose bytes are not kept."""
         self.fact_subjects: set[str] = set()
-        """Of whom it brought facts, new or not."""
+        """Subjects of its facts, new or not."""
         self._facts: list[Row] = []
         self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
         self._withheld: list[Row] = []

@@ -1,4 +1,4 @@
-"""What was taken from a file whose bytes are not kept: enough to take it again after a withdrawal.
+"""Cleaned copies of files whose bytes are not stored, to read them again after a withdrawal.
 
 Everything in it has passed the gate: cleaned releases, records, facts and identifiers of organisations, keyed
 hashes of persons. One line of JSON for each; the last has the name of the file and what was counted.

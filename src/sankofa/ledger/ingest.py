@@ -51,13 +51,13 @@ _MOST_REJECTED_AT_FIRST = limit(
 
 @dataclass
 class Summary:
-    """What one run of ingest did for one source."""
+    """The result of one ingest command for one source."""
 
     source_id: str
     counts: Counts = field(default_factory=Counts)
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What the operator should know of a file that was read."""
+    """Notes for the operator about a file that was read."""
     reasons: list[str] = field(default_factory=list)
     """Why the first rows were rejected: file, row, reason and value."""
     warnings: int = 0
@@ -330,7 +330,7 @@ def _date_fault(record: EntityRecord, latest: str) -> str | None:
 
 
 def _fault(fact: Fact, today: str, latest: str, longest: int) -> str | None:
-    """What no source may say, whatever its format."""
+    """Faults that no source may have, in any format."""
     days = (fact.period_end, fact.period_start or EARLIEST, fact.available_at or EARLIEST)
     if min(days) < EARLIEST or max(days) > latest:
         named = zip(("period_end", "period_start", "available_at"), days, strict=True)

@@ -72,7 +72,7 @@ Years = dict[str, str | None]
 
 
 class Tally(NamedTuple):
-    """What became of the values taken in since the last time."""
+    """The outcome for the values added since the last call."""
 
     appended: int
     unchanged: int
@@ -153,7 +153,7 @@ class MacroCapture:
         yield from refused
 
     def describe(self, info: SeriesInfo) -> None:
-        """What metadata say of a code: the last that a file says, where it says it twice."""
+        """The metadata of a code; the last where a file has it twice."""
         self._info[info.code] = info
 
     def flush(self) -> None:
@@ -304,11 +304,11 @@ class MacroCapture:
             )
 
     def _held(self, table: str, query: str, keys: set[Any]) -> Iterator[Row]:
-        """What the source said before of the columns at hand."""
+        """The source's earlier values of the columns at hand."""
         return self._rows(table, query, keys, self._source_id)
 
     def _rows(self, table: str, query: str, keys: set[Any], *parameters: object) -> Iterator[Row]:
-        """What the ledger holds of the columns with some keys."""
+        """The ledger's columns with these keys."""
         if not keys:
             return iter(())
         self._session.stage(table, [(*key, 0, 0, "", "", "") for key in sorted(keys)])
@@ -322,7 +322,7 @@ class MacroCapture:
 
 
 def _news(column: AnnualColumn, before: Years) -> Years:
-    """What a column changes of what its source said before."""
+    """The changes of a column against its source's earlier values."""
     values, covers = column.values, column.covers
     if not before:
         return {year: value for year, value in values.items() if value}
@@ -338,7 +338,7 @@ def _news(column: AnnualColumn, before: Years) -> Years:
 
 
 class _Held:
-    """What a source said of one series so far."""
+    """The values of one series from one source so far."""
 
     def __init__(self, *, every: bool) -> None:
         self._every = every
@@ -390,7 +390,7 @@ def series_rows(session: LedgerRows) -> Iterator[tuple[Any, ...]]:
 
 
 def indicator_names(session: LedgerRows) -> dict[str, str]:
-    """What each indicator was last called."""
+    """The latest name of each indicator."""
     return dict(session.query(_NAMES))
 
 

@@ -1,4 +1,4 @@
-"""Who was proven to be a natural person, known by keyed hash alone."""
+"""Proven natural persons, known by keyed hash alone."""
 
 import hmac
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ class Persons:
 
     @property
     def mark(self) -> str:
-        """What the key makes of a text everyone knows: tells whether a ledger was begun with another key."""
+        """The keyed hash of a known text: shows whether a ledger was begun with another key."""
         return self.hashed("sankofa")
 
     def keyed_alike(self, marks: Iterable[str]) -> bool:
@@ -39,7 +39,7 @@ class Persons:
         return hashed
 
     def hashed(self, subject: str) -> str:
-        """What is kept of whoever is withheld."""
+        """The keyed hash: all that is stored of a withheld person."""
         return hmac.digest(self._key, subject.encode(), "sha256").hex()
 
     def token(self, text: str) -> str:

@@ -97,7 +97,7 @@ class FactReader:
 
 
 class LedgerReader:
-    """What is read of a ledger."""
+    """Reads a ledger."""
 
     def __init__(self, rows: LedgerRows, gate_key: bytes, *, partial: bool = False) -> None:
         self._rows = rows
@@ -121,7 +121,7 @@ class LedgerReader:
         return dict(sorted(held.items()))
 
     def persons(self) -> Persons:
-        """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
+        """Everyone ever proven to be a natural person. Raises SettingsError with another gate secret."""
         rows = list(self._rows.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
         proven = ((hashed, capture_id) for hashed, source_id, capture_id in rows if source_id != GATE_MARK)
         persons = Persons(self._gate_key, proven)
@@ -192,7 +192,7 @@ class LedgerReader:
         return [(subject, capture_id) for subject, capture_id in rows]
 
     def fact_captures(self) -> dict[str, list[int]]:
-        """Of every subject of a fact, the captures that brought any: what it says changes only with them."""
+        """For every subject with facts, the captures that brought any: its facts change only with them."""
         captures: defaultdict[str, list[int]] = defaultdict(list)
         for subject, capture_id in self._rows.query(
             "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
@@ -205,14 +205,14 @@ class LedgerReader:
         return FactColumns(*self._rows.columns("fact", FactColumns._fields, subject))
 
     def capture_filter(self) -> CaptureFilter:
-        """What `FactReader` needs to read the facts that are here, in another process."""
+        """The arguments with which a `FactReader` in another process reads the same facts."""
         if isinstance(self._rows, LeavingOut):
             return self._rows.capture_filter
         numbers = self._rows.query("SELECT capture_id FROM capture")
         return CaptureFilter(frozenset(number for (number,) in numbers), {})
 
     def rows(self, sql: str) -> Iterator[Row]:
-        """What a SELECT of the ledger's tables counts or lists."""
+        """The rows of a SELECT on the ledger's tables."""
         return self._rows.query(sql)
 
     def release_countries(self) -> list[str]:

@@ -66,7 +66,7 @@ def take_file(
 
 
 class Replayed(NamedTuple):
-    """What became of a replay."""
+    """The result of a replay."""
 
     captures: int
     missing: dict[str, int]

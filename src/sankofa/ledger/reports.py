@@ -56,7 +56,7 @@ def _only(facts: FactColumns, wanted: Sequence[bool]) -> FactColumns:
 
 
 def _reported(facts: FactColumns) -> Iterator[tuple[_Reported, int]]:
-    """What tells a figure of a filing from its others, and the day on which its period ends."""
+    """The identity of a figure within a filing, and the day on which its period ends."""
     columns = (facts.document, facts.concept, facts.unit, facts.value, facts.period_start, facts.period_end)
     for document, concept, unit, value, start, end in zip(*columns, strict=True):
         last = ordinal(end)
@@ -78,7 +78,7 @@ _LEAST = Decimal("-Infinity")
 _AFTER_EVERY_DAY = "~"
 
 Identity = tuple[str, str, str, str]
-"""What makes two figures the same fact: concept, unit, period_end, period_start."""
+"""The identity of a fact: concept, unit, period_end, period_start."""
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
@@ -131,12 +131,12 @@ _Fact = tuple[str, str, str, str, str, str, str, str, str, str, int]
 
 
 class Published:
-    """What is published of the facts of an issuer, read once from the ledger."""
+    """The published facts of an issuer, read once from the ledger."""
 
     def __init__(self, ledger: Facts, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]) -> None:
         self._captures = captures
         self.held = [(subject, ledger.facts(subject)) for subject in subjects]
-        """What the ledger has of each subject, published or not."""
+        """The ledger's facts of each subject, published or not."""
         published = [(subject, _published(facts, captures)) for subject, facts in self.held]
         real, rounded = real_and_rounded(published, captures)
         self._facts = real + rounded
@@ -162,7 +162,7 @@ class Published:
         ]
 
     def evidence(self) -> list[YearEvidence]:
-        """What all of it tells of the issuer's financial year."""
+        """Evidence of the issuer's financial year, from all of its facts."""
         return [
             YearEvidence(
                 ordinal(day),

@@ -59,7 +59,7 @@ class _Seal(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What was verified."""
+    """The counts of a verification."""
 
     captures: int
     rows: int
@@ -106,7 +106,7 @@ class RowSums:
         return {capture_id for sums in self.by_table.values() for capture_id in sums}
 
     def content(self, capture_id: int) -> str:
-        """What a seal says of a capture."""
+        """A seal of a capture."""
         return _content(
             {table: sums[capture_id] for table, sums in self.by_table.items() if capture_id in sums}
         )

@@ -1,4 +1,4 @@
-"""The ledger as its writers see it; `reader` has what is read of it."""
+"""The ledger for writing, for backups and for restores; `reader` reads it."""
 
 import json
 import re
@@ -78,7 +78,7 @@ _ABSORB_CAPTURE = "INSERT INTO capture SELECT * FROM staged_capture"
 
 
 class CaptureContent(NamedTuple):
-    """What a capture or a withdrawal holds."""
+    """The source and the digest of a capture or a withdrawal."""
 
     source_id: str
     content: str
@@ -118,7 +118,7 @@ class Ledger(LedgerReader):
             raise
 
     def contents(self) -> dict[int, CaptureContent]:
-        """Of every capture its source and a digest of its rows, to be compared with another ledger."""
+        """For every capture its source and a digest of its rows, to be compared with another ledger."""
         named = {number: capture.source_id for number, capture in self.captures().items()}
         named |= {withdrawal.number: withdrawal.source_id for withdrawal in self.withdrawals()}
         named |= {number: file.source_id for number, file in self.unchanged_files().items()}
@@ -208,7 +208,7 @@ class Ledger(LedgerReader):
             self._session.append("unchanged_file", [row])
 
     def next_number(self) -> int:
-        """Of the next capture, unchanged file or withdrawal."""
+        """The number of the next capture, unchanged file or withdrawal."""
         return self.position() + 1
 
     def _withdrawn_before(self, source_id: str, sha256: str) -> Withdrawal | None:

@@ -55,7 +55,7 @@ class ReadsAgain(Protocol):
 
 
 class Withdrawn(NamedTuple):
-    """What was withdrawn, and what became of the rest."""
+    """The withdrawn files, and the outcome for the others."""
 
     files: tuple[WithdrawnFile, ...]
     valid: int

@@ -1,1 +1,1 @@
-"""What things are: ids, figures, periods, vintages, records, errors. Frozen, typed, no I/O."""
+"""The vocabulary of the service: ids, figures, periods, vintages, records, errors. Frozen, typed, no I/O."""

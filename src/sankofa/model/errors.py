@@ -44,7 +44,7 @@ class Problem(SankofaError):
 
     @property
     def logged(self) -> str:
-        """What the log says of it, and the client is not told."""
+        """Details for the log; the client does not see them."""
         return self.detail
 
     def members(self) -> dict[str, object]:

@@ -88,7 +88,7 @@ _BY_CODE: Final = {
     "ZG": "annual %",
     "ZS": "%",
 }
-"""What the World Bank's own codes say in one of their last parts: `NY.GDP.MKTP.CD`, `FP.CPI.TOTL.ZG`."""
+"""Units that one of the last parts of a World Bank code names: `NY.GDP.MKTP.CD`, `FP.CPI.TOTL.ZG`."""
 PEOPLE: Final = "people"
 
 

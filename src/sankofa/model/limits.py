@@ -17,12 +17,12 @@ class Limit(NamedTuple):
     value: float
     unit: str
     beyond: str
-    """What happens beyond it."""
+    """The consequence of exceeding it."""
     module: str
 
 
 declared: dict[str, Limit] = {}
-"""By name, of the modules that were imported."""
+"""Limits of the imported modules, by name."""
 
 
 def limit(name: str, value: _Number, unit: str, beyond: str) -> _Number:

@@ -90,7 +90,7 @@ class Route(NamedTuple):
 
     @property
     def provisos(self) -> str:
-        """What must hold besides, in words."""
+        """Further conditions, in words."""
         provisos = []
         if self.unless:
             provisos.append("not where the filing has " + ", ".join(f"`{c}`" for c in self.unless))
@@ -164,7 +164,7 @@ def written(terms: Iterable[Term]) -> str:
 
 @cache
 def table() -> RouteTable:
-    """What `routes.toml` of this package says."""
+    """The content of `routes.toml` in this package."""
     folder = files("sankofa.model")
     return parse("\n".join(folder.joinpath(f"{name}.toml").read_text() for name in ("routes", "breakdowns")))
 

@@ -15,7 +15,7 @@ FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
 INDICATOR_PATTERN: Final = SERIES_PATTERN
 ASKED_SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._:-]*$"
-"""Of a series as it is asked for: those of annual tables have colons, `WDI:<indicator>:<alpha-3>`."""
+"""Series keys in requests: those of annual tables have colons, `WDI:<indicator>:<alpha-3>`."""
 TABLED: Final = "WDI:"
 """How the keys of the series of annual tables begin; no published series has a colon in its key."""
 SERIES_TYPE_PATTERN: Final = "^[a-z][a-z0-9_]*$"
@@ -28,7 +28,7 @@ _QUALIFIER = re.compile(r"[A-Z0-9][A-Z0-9_-]*\Z")
 
 
 class AnnualColumn(NamedTuple):
-    """What one table says of one indicator in one country."""
+    """One indicator of one country in one table."""
 
     indicator: str
     country: str
@@ -57,11 +57,11 @@ class ReportedValue(NamedTuple):
     location: str
     """Where in the document; empty where the date says it."""
     evidenced: bool = True
-    """False where the day of capture stands for that of publication. Old ledgers lack the flag."""
+    """False where the day of capture replaces an unknown day of publication."""
 
 
 class SeriesColumn(NamedTuple):
-    """What one document says of one series, in the order it says it."""
+    """The values of one series in one document, in document order."""
 
     series: str
     series_type: str
@@ -75,13 +75,13 @@ class SeriesColumn(NamedTuple):
 
 
 class SeriesInfo(NamedTuple):
-    """What a publisher's metadata says of a series or an indicator."""
+    """A publisher's metadata of a series or an indicator."""
 
     code: str
     name: str
-    """Empty where they do not say."""
+    """Empty where the metadata have none."""
     unit: str
-    """Empty where they do not say."""
+    """Empty where the metadata have none."""
 
 
 class SeriesKinds:

@@ -1,4 +1,4 @@
-"""What a period is called, derived from its dates and the issuer's own year (contract: PER-1, PER-2).
+"""The name of a period, derived from its dates and the issuer's own year (contract: PER-1, PER-2).
 
 A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year comes
 from the full-year durations it reported (`model.financial_years`). A period has one name in every answer: the
@@ -105,7 +105,7 @@ class IssuerYears:
         return self.name_by(start, end, known, rounded=rounded)
 
     def name_by(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:
-        """What the evidence of a day alone would call a period."""
+        """The name that the evidence of one day alone gives a period."""
         key = (start, end, known, rounded)
         period = self._periods.get(key)
         if period is None:

@@ -73,7 +73,7 @@ def strictness(license_class: str) -> int:
 
 
 def strictest(license_classes: Iterable[str]) -> str:
-    """What a value derived from rows of these classes is held under."""
+    """The licence class of a value derived from rows of these classes."""
     return max(license_classes, key=strictness)
 
 

@@ -1,4 +1,4 @@
-"""What an adapter yields for a file: canonical records, and what it rejected, withheld or skipped.
+"""The output of an adapter: canonical records, and rejected, withheld or skipped rows.
 
 Everything in a record is text in canonical form (dates as YYYY-MM-DD, figures by
 `model.figures.exact`, identifiers by `str(Identifier)`); the empty string means "not given",
@@ -31,12 +31,12 @@ class Fact(NamedTuple):
     """Empty where the document withdraws the figure."""
     location: str
     declared_period: str = ""
-    """What the source itself calls the period: only evidence of the issuer's year, never served."""
+    """The source's own name for the period: only evidence of the issuer's year, never served."""
     confidence: str = ""
 
 
 class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one source says of one organisation."""
+    """One organisation as one source describes it."""
 
     legal_name: str | None = None
     other_names: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Rejected(NamedTuple):
     position: str
     reason: str
     value: str = ""
-    """What stands there, where it cannot be a name (`model.text.harmless`); told to the operator alone."""
+    """The text at fault, where it cannot be a name (`model.text.harmless`); shown to the operator alone."""
 
 
 class Withheld(NamedTuple):

@@ -21,7 +21,7 @@ from sankofa.model.provenance import SKUS
 
 
 def doc(description: str, **limits: Any) -> Meta:
-    """What a field is, and the limits that msgspec holds it to (`ge`, `min_length` ...)."""
+    """Describe a field, with the limits that msgspec enforces (`ge`, `min_length` ...)."""
     return Meta(description=description, **limits)
 
 

@@ -89,7 +89,7 @@ def read(file: InputFile) -> Iterator[Record]:
 
 
 def _metadata(data: bytes) -> list[Record]:
-    """What FRED's metadata say of each series; nothing where a document is something else.
+    """FRED's metadata of each series; nothing for other documents.
 
     Raises ValueError for a series that nothing could be found by.
     """

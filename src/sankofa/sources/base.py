@@ -1,4 +1,4 @@
-"""What an adapter is, and the file it is given."""
+"""The adapter contract, and the input file that an adapter reads."""
 
 import gzip
 import importlib
@@ -37,7 +37,7 @@ _LEAST_HEAD = 30  # bytes before a member's content
 
 
 class Limits(NamedTuple):
-    """What is too much to be read; each is a setting."""
+    """Limits on a file; each is a setting."""
 
     file_bytes: int = Settings.ingest_file_bytes
     document_bytes: int = Settings.ingest_document_bytes

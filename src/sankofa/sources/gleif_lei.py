@@ -33,7 +33,7 @@ _FIELDS: Final = {
     "successor": ("Entity.SuccessorEntity.1.SuccessorLEI", "entity.successorEntity.lei"),
     "updated": ("Registration.LastUpdateDate", "registration.lastUpdateDate"),
 }
-"""Of each field of `_Published`, in order: its column in the golden copy, its path in a reply of the API."""
+"""For each field of `_Published`, in order: its column in the golden copy and its path in an API reply."""
 _API_PATHS: Final = tuple(("attributes", *path.split(".")) for _, path in _FIELDS.values())
 _REQUIRED: Final = ("lei", "legal_name", "category")  # without a category no sole proprietor could be told
 _OLDER_NAME: Final = {"Entity.SuccessorEntity.1.SuccessorLEI": "Entity.SuccessorEntity.SuccessorLEI"}

@@ -13,7 +13,7 @@ _TEMPLATE: Final = Template(
     "identifiers-csv", ("entity", "id_type", "id_value"), ("registry", *ISSUER_COLUMNS, SUCCESSOR)
 )
 _ASSIGNED: Final = {"registry": re.compile(r"[1-9]"), "ticker": re.compile(r"\A(?!#?N/A\Z).*[0-9A-Z]")}
-"""What a value of the type has. `N/A`, `-` or `0` in a hundred rows would make a hundred strangers one."""
+"""Patterns that a real value matches. `N/A`, `-` or `0` in a hundred rows would merge a hundred strangers."""
 
 
 @adapter("identifiers-csv")

@@ -23,7 +23,7 @@ _MOST_NAMED: Final = 20
 
 
 class Request(msgspec.Struct):
-    """What to read, with what, and how much that may take."""
+    """The report to read, the taxonomy packages, and the limits."""
 
     report: str
     packages: list[str]
@@ -47,7 +47,7 @@ class FactLine(msgspec.Struct, tag="fact"):
     """Empty for an instant."""
     end: str
     scheme: str
-    """Of the identifier of whom the fact is about."""
+    """The scheme of the entity's identifier."""
     identifier: str
     is_numeric: bool
     dimensions: int

@@ -204,7 +204,7 @@ def _value(raw: bytes) -> tuple[Any, str]:
 
 
 def _too_deep(raw: bytes) -> str:
-    """What is wrong with JSON of many levels. Brackets are looked at only where there are enough of them."""
+    """The fault of JSON with too many levels. Brackets are counted only where there are enough of them."""
     level = deepest = 0
     if raw.count(b"[") + raw.count(b"{") > _MOST_LEVELS:
         for token in TOKEN.findall(raw):

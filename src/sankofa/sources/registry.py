@@ -27,7 +27,7 @@ _PERIOD: Final = re.compile(r"([1-9][0-9]{0,4})(s|m|h|d|w)\Z")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _VARIABLE: Final = re.compile(r"\{([a-z_]+)\}")
 VARIABLES: Final = ("country", "year", "quarter", "id", "page", "from", "to", "fred_key", "openfigi_key")
-"""What may stand in braces in an address, a header or a file name."""
+"""Names allowed in braces in an address, a header or a file name."""
 SECRETS: Final = ("fred_key", "openfigi_key")
 """Settings among them: never written down."""
 
@@ -76,7 +76,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch: int = 10
     """Ids in one POST."""
     job: dict[str, str] = {}
-    """What a POST sends for each id."""
+    """The body that a POST sends for each id."""
     may_be_missing: bool = False
     """Whether a 404 means: not published yet."""
     may_shrink: bool = False
@@ -91,7 +91,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return period(self.deadline) or timedelta(hours=6)
 
     def fault(self) -> str | None:
-        """What is wrong with the table."""
+        """The fault of the table; None without one."""
         if not self.urls:
             return "urls is empty"
         for name in ("every", "deadline"):

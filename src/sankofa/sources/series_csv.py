@@ -58,7 +58,7 @@ def _gathered(records: Iterable[Record]) -> Iterator[Record]:
 
 @lru_cache(maxsize=4096)
 def _series(key: str, family: str, frequency: str, country_code: str | None) -> tuple[str, str, str, str]:
-    """What identifies a series. Raises ValueError naming the column at fault."""
+    """The identity of a series. Raises ValueError naming the column at fault."""
     if frequency.lower() not in FREQUENCIES:
         raise ValueError(f"frequency: expected one of {', '.join(FREQUENCIES)}")
     if country_code and not country(country_code):

@@ -86,7 +86,7 @@ def words(text: str) -> str:
 
 _ROWS_BEFORE_HEADER: Final = 20
 _CELL_BYTES: Final = 24
-"""What a cell costs in memory, an empty one between two others included."""
+"""Memory for a cell, counting empty cells between two others."""
 _CELL_TAG = re.compile(rb"(?=<(?:\w{1,20}:)?c[\s>/])")
 _END_OF_CELL = re.compile(rb"</(?:\w{1,20}:)?c\s*>")
 _FORMULA_TAG = re.compile(rb"<(?:\w{1,20}:)?f[\s>/]")
@@ -198,7 +198,7 @@ def _merged_columns(
 
 
 def _checked_copy(file: InputFile) -> IO[bytes]:
-    """What a reader of cells needs of the workbook. Raises FormatError where it is over the limits."""
+    """The workbook parts needed to read cells. Raises FormatError where they exceed the limits."""
     most = file.limits.document_bytes
     copy = io.BytesIO()
     size = 0

@@ -24,7 +24,7 @@ class Template(NamedTuple):
     optional: tuple[str, ...] = ()
 
     def read(self, file: InputFile, record: Callable[[dict[str, str], str], Record]) -> Iterator[Record]:
-        """What `record` makes of each row and its location; a row it raises ValueError for is rejected."""
+        """The record of each row and its location; a row for which `record` raises ValueError is rejected."""
         issuers = Issuers()
         names_issuers = set(ISSUER_COLUMNS) <= set(self.optional)
         for prefix, columns, rows in self._tables(file):
@@ -49,7 +49,7 @@ class Template(NamedTuple):
         yield from issuers.records(file.name)
 
     def _tables(self, file: InputFile) -> Iterator[tuple[str, list[str], Iterator[tuple[int, Cells]]]]:
-        """What precedes the location of a row, the columns, and the rows, of each table in a file.
+        """Each table of a file: the prefix of row locations, the columns, and the rows.
 
         A table is a CSV file in UTF-8, separated by comma, semicolon or tab, with the header in its first
         line; or the sheet of an xlsx workbook that has the header.
@@ -91,7 +91,7 @@ class Template(NamedTuple):
 
 
 ISSUER_COLUMNS: Final = ("legal_name", "country")
-"""Of the entity; in every template that has one."""
+"""Columns about the entity, in every template that has one."""
 SUCCESSOR: Final = "successor"
 """The column that names who took over from the entity."""
 _LISTED: Final = ("ticker", "isin")
@@ -99,7 +99,7 @@ _LONGEST_NAME: Final = 300
 
 
 class Issuers:
-    """What the rows of a file say of the entities they name, in the columns `ISSUER_COLUMNS`."""
+    """Entities as the rows of a file describe them in the columns `ISSUER_COLUMNS`."""
 
     def __init__(self) -> None:
         self._names: dict[str, dict[str, None]] = {}

@@ -1,1 +1,1 @@
-"""What was fetched or handed in, kept as it came: content-addressed bytes and an append-only journal."""
+"""Fetched and ingested files, byte for byte: content-addressed objects and an append-only journal."""

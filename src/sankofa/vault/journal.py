@@ -18,7 +18,7 @@ from sankofa.engines.private_files import locked, open_private
 from sankofa.model.errors import OperatorError
 
 Kept = Literal["bytes", "encrypted", "hash"]
-"""What of a file is in the vault: its bytes, its bytes under the operator's key, or its hash alone."""
+"""How the vault holds a file: its bytes, its bytes under the operator's key, or its hash alone."""
 
 
 class JournalDamaged(OperatorError):
@@ -36,7 +36,7 @@ class HttpExchange(msgspec.Struct, frozen=True, omit_defaults=True):
     final_url: str = ""
     """Where redirects led, where they did."""
     body_sha256: str = ""
-    """Of what was sent, where something was."""
+    """SHA-256 of the request body, if there was one."""
 
 
 class Received(msgspec.Struct, frozen=True, tag="received", tag_field="event", omit_defaults=True):
@@ -53,9 +53,9 @@ class Received(msgspec.Struct, frozen=True, tag="received", tag_field="event", o
     capture: int = 0
     """Its number in the ledger; 0 where the ledger has this very file already."""
     stored_sha256: str = ""
-    """Of an encrypted object as it is stored."""
+    """SHA-256 of an encrypted object as stored."""
     rows_sha256: str = ""
-    """Of what was taken from it after the gate, as it is stored, where only the hash of the file is kept."""
+    """SHA-256 of the stored cleaned copy, where only the hash of the file is in the vault."""
     exchange: HttpExchange | None = None
 
 

@@ -69,7 +69,7 @@ class Objects:
         return self._folder / sha256[:2] / f"{sha256}.{'enc' if encrypted else 'zst'}"
 
     def rows_path(self, sha256: str, source_id: str, number: int) -> Path:
-        """What was taken from a file of a source after the gate, where the file itself is not kept.
+        """The path of the cleaned copy of a file whose bytes are not stored.
 
         `number` is its number in the ledger: the same bytes under another name give other rows.
         """
@@ -100,7 +100,7 @@ class Objects:
         return sorted(path for path in self._folder.glob("*/*") if not path.name.startswith(_DRAFT))
 
     def remove_drafts(self) -> None:
-        """Of writers that were killed."""
+        """Removes files of writers that were killed."""
         for draft in self._folder.glob(f"*/{_DRAFT}*"):
             if not is_alive(draft.name.removeprefix(_DRAFT).partition("-")[0]):
                 draft.unlink(missing_ok=True)

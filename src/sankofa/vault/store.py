@@ -27,7 +27,7 @@ _PIECE: Final = 32 << 20
 
 
 class Verified(NamedTuple):
-    """What was found when everything was read."""
+    """The result of reading everything."""
 
     events: int
     objects: int
@@ -263,7 +263,7 @@ class Vault:
 
 
 def event_number(event: Event) -> int:
-    """Of the capture or withdrawal in the ledger; 0 where there is none."""
+    """Number of the capture or withdrawal in the ledger; 0 where there is none."""
     if isinstance(event, Received):
         return event.capture
     return event.number if isinstance(event, Withdrew) else 0

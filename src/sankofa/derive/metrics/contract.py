@@ -1,4 +1,4 @@
-"""What a metric is: a small function whose parameters are its inputs and whose docstring is its methodology.
+"""A metric is a small function: its parameters are its inputs, its docstring is its methodology.
 
 A parameter is a line item of the year (`revenue`) or of the year before (`prior_revenue`). The function
 returns the numerator and the denominator, exactly; dividing and rounding happen once, here.

@@ -165,7 +165,7 @@ def _add_value(
 def current_values(
     years: IssuerYearList, slugs: Container[str]
 ) -> Iterator[tuple[FullYear, Metric, Decimal, Inputs, int]]:
-    """What today computes of every full year, and the day since which every day computed the same."""
+    """Today's values of every full year, each with the day since which it has not changed."""
     wanted = [(number, metric) for number, metric in enumerate(metrics()) if metric.slug in slugs]
     for year in years.published:
         table = _Table(years, year)
@@ -188,7 +188,7 @@ def unchanged_since(days: list[int], same: Callable[[int], bool]) -> int:
 
 
 class _Table:
-    """What each day, and today, computes of the metrics of a full year."""
+    """The metrics of a full year as computed on each day, and today."""
 
     def __init__(self, years: IssuerYearList, year: FullYear) -> None:
         self.days = years.days(year)
@@ -211,7 +211,7 @@ class _Table:
         return unchanged_since(self.days, lambda day: self.computed(number, day).same_as(now))
 
     def shown(self, number: int, day: int) -> tuple[State, tuple[LaterChange, ...]]:
-        """What a day shows of a metric, and the later changes that leave its value out."""
+        """The state of a metric on a day, and the later changes that leave its value out."""
         now, then = self._now_and_then(number, day)
         if then.same_as(now):
             return then.state, ()
@@ -220,7 +220,7 @@ class _Table:
         return self._left_out(number, day)
 
     def _now_and_then(self, number: int, day: int) -> tuple[Computed, Computed]:
-        """What today and a day compute, both in the standard and currency of that day."""
+        """The values of today and of a day, both in that day's standard and currency."""
         known = self._years.on(self._year, day)
         return self.computed(number, FOREVER, known.basis if known else None), self.computed(number, day)
 
@@ -259,7 +259,7 @@ class _Table:
         return State.COMPLETED_AFTER_AS_OF, tuple(change for _, change in added[:_MOST_CHANGES])
 
     def _facts(self, day: int) -> dict[tuple[int, str, str, str], Fact]:
-        """What is known on a day of the year and the one before it, by the end of each."""
+        """The year and the one before it as known on a day, by the end of each."""
         known = self._years.on(self._year, day)
         views = [view for view in (known.year, known.before) if view] if known else []
         return {(view.end, *key): fact for view in views for key, fact in view.facts.items()}

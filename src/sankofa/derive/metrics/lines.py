@@ -63,7 +63,7 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
 
 _ZERO = Decimal(0)
 _Proof = tuple[Decimal, list[str]]
-"""What members add to the value, and the concepts that prove it."""
+"""The amount that members add to the value, and the concepts that prove it."""
 
 
 class _Equation(NamedTuple):
@@ -80,7 +80,7 @@ class Lines:
 
     def __init__(self, facts: Mapping[str, Fact], filings: Sequence[frozenset[str]], end: int) -> None:
         self.facts = facts
-        """What is reported, by concept."""
+        """The reported figures, by concept."""
         self.filings = filings
         """The concepts that each filing reports as they are known, the earliest filing first."""
         self.conflicts = 0
@@ -222,7 +222,7 @@ class Lines:
         return smaller
 
     def _proof(self, route: Route, value: Decimal, number: int) -> _Proof | None:
-        """What proves a route in a filing; None where nothing does."""
+        """The proof of a route in a filing; None without one."""
         added, concepts = _ZERO, list[str]()
         for name in route.of:
             closing = self._closing(name, number)

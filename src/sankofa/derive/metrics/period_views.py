@@ -1,4 +1,4 @@
-"""What the filings public by a day report of one period: the only thing that routes are decided by.
+"""One period as the filings public by a day report it. Routes are decided by nothing else.
 
 A view holds the latest vintage of every figure known by its day, and for each filing which of these it
 reports. It lasts until a later filing reports something new. So whatever is derived from a view is a function

@@ -80,7 +80,7 @@ class RouteStep(NamedTuple):
     """A route as it is tried."""
 
     number: int
-    """Of the route."""
+    """The number of the route."""
     route: Route
     first: str
     """The first concept that it must have; empty for one of members alone."""
@@ -89,7 +89,7 @@ class RouteStep(NamedTuple):
     plain: str
     """The concept, where the route is nothing but that and nothing else decides; else empty."""
     totals: tuple[tuple[frozenset[str], ...], ...]
-    """Of each breakdown that has to close, the concepts of each of its totals."""
+    """The concepts of each total, for each breakdown that must add up."""
 
 
 class _Bits(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a panel is: a function from the build's data to rows. Its docstring is its methodology."""
+"""A panel is a function from the build's data to rows. Its docstring is its methodology."""
 
 import importlib
 import inspect
@@ -28,7 +28,7 @@ Access = Literal["open", "licensed"]
 
 
 class Basis(Protocol):
-    """What panels are computed from; the build context of an edition provides it."""
+    """The inputs of panels; the build context of an edition provides them."""
 
     @property
     def ledger(self) -> LedgerReader: ...

@@ -1,4 +1,4 @@
-"""What panels of issuers share: how one is declared, and what a row says of its issuer."""
+"""Shared parts of the issuer panels: their declaration, and the issuer columns of a row."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date

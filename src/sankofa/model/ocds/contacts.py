@@ -34,7 +34,7 @@ _OF_BODIES: Final = frozenset(
     "primaire secondaire municipal municipale publique publico publica universitaire universitario rural "
     "basica militar militaire tecnica technique".split()
 )
-"""What stands between the kind of a body and the one it is called after."""
+"""Words between the kind of a body and the person it is called after."""
 _DIRECT: Final = frozenset({"c/o", "attn", "att", "fao"})
 _INITIALS: Final = 3
 _AHEAD: Final = 5
@@ -120,7 +120,7 @@ class _Reader:
         return (), ""
 
     def _gap(self, number: int) -> str:
-        """What stands between a word and the next."""
+        """The text between a word and the next."""
         end = self._words[number].end
         following = self._words[number + 1].start if number + 1 < len(self._words) else len(self._text)
         return self._text[end:following]

@@ -45,7 +45,7 @@ NamedObject = tuple[dict[str, Json], str]
 
 
 class Walk:
-    """What cleaning one release collects on the way."""
+    """Values collected while one release is cleaned."""
 
     __slots__ = ("faults", "latest", "lists", "organisations", "personal", "texts", "unplaced")
 
@@ -58,7 +58,7 @@ class Walk:
         self.personal: list[str] = []
         """Texts of fields about people: what they say must not be repeated elsewhere."""
         self.texts: list[str] = []
-        """What may be free text: that of free fields, and whatever has blanks."""
+        """Possible free text: the text of free fields, and any text with blanks."""
         self.unplaced: list[str] = []
         """Names of parties where OCDS has none: people among them must not be named elsewhere either."""
 

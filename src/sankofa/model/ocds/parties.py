@@ -41,7 +41,7 @@ ROLES: Final = {
     "receiverorganization": "payee",
     "author": "enquirer",
 }
-"""What a field or a foreign code says of a party, in the words of the OCDS party role codelist."""
+"""The OCDS party roles that fields and foreign role codes stand for."""
 
 _IDENTIFYING_DIGITS: Final = 5
 _IDENTIFYING_LETTERS: Final = 4

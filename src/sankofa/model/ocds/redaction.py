@@ -36,7 +36,7 @@ CUT: Final = "[withheld]"
 _ADDRESS = re.compile(r"(?:https?:|ftp:|//|www\.)", re.IGNORECASE)
 _ADDRESS_FIELDS: Final = frozenset({"streetAddress", "locality", "region", "countryName"})
 _ENCODED = re.compile(r"%[0-9a-f]{2}|&(?:[a-z]{2,8}|#x?[0-9a-f]{1,6});")
-"""What stands for a blank in addresses and in HTML: `%20`, `&nbsp;`."""
+"""Encoded blanks in addresses and in HTML: `%20`, `&nbsp;`."""
 _NUMBER = re.compile(r"[0-9](?:[\s().-]{0,3}[0-9]){8,}")
 _BETWEEN_DIGITS: Final = r"[\s().-]{0,3}"
 _OF_A_NUMBER: Final = 9
@@ -56,7 +56,7 @@ _MANY: Final = 32
 
 
 class Secrets:
-    """What must not be repeated in the rest of a release."""
+    """Withheld names and literals, which the rest of a release must not repeat."""
 
     def __init__(self) -> None:
         self._names: dict[Name, None] = {}

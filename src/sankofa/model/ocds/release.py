@@ -63,7 +63,7 @@ class CleanRelease(NamedTuple):
     faults: list[tuple[str, str]]
     """Which field was not what the schema has there, and why."""
     secrets: Secrets
-    """What was withheld, to be kept out of whatever else is written of this release."""
+    """Withheld names and literals, to be removed from anything else written about this release."""
 
 
 def clean(

@@ -84,7 +84,7 @@ def _plans() -> _Plans:
 
 
 class _Context(NamedTuple):
-    """What stands around a candidate."""
+    """The surroundings of a candidate."""
 
     after_word: bool
     near_contact: bool

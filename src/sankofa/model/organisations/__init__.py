@@ -34,7 +34,7 @@ Words = list[str]
 
 
 class Proof(NamedTuple):
-    """What a name proves, and which of its parts that rests on."""
+    """Evidence in a name, and the parts of the name it rests on."""
 
     kind: str
     detail: str

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from sankofa.model.text import fold
 
 DOT = "."
-"""What ends the folded form of a dotted abbreviation: `S.A.` is read as `sa.`, and `SA` as `sa`."""
+"""Ends the folded form of a dotted abbreviation: `S.A.` is read as `sa.`, and `SA` as `sa`."""
 
 _ABBREVIATION = r"\w\.(?:\w\.)+\w?(?!\w)|\w\.\w(?!\w)|\w\.(?:\s\w\.)+(?!\w)"
 _QUOTES = "['\u2019`\u00b4\u02bc\u05f4\"]"  # every kind of apostrophe, and the mark of Hebrew abbreviations
@@ -62,7 +62,7 @@ def _inner_brackets_opened(text: str) -> str:
 
 
 SURE: Final = 4
-"""Proof whatever stands before it."""
+"""Proof after any words."""
 DOTTED: Final = 3
 """Proof where the rest does not look like a person's name."""
 WORDY: Final = 2
@@ -175,7 +175,7 @@ def registers() -> Mapping[str, re.Pattern[str]]:
 
 
 def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
-    """What each way of writing a form proves. Single words are met with dots and without, and as letters."""
+    """The strength of each spelling of a form: single words with dots, without dots, and as letters."""
     strengths: dict[tuple[str, ...], int] = {}
     for key, plain, dotted in (("weak", WEAK, DOTTED), ("likely", WORDY, DOTTED), ("sure", SURE, SURE)):
         for form in _listed(forms[key]):

@@ -1,4 +1,4 @@
-"""What comes in as cash, and where it goes. Outflows (capex, dividends) are positive."""
+"""Cash flow metrics. Outflows (capex, dividends) are positive."""
 
 from decimal import Decimal
 

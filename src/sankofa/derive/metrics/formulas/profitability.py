@@ -1,4 +1,4 @@
-"""What is left of revenue at each step of the income statement."""
+"""Margins, returns on capital, and growth against the year before."""
 
 from decimal import Decimal
 
