@@ -15,8 +15,7 @@ from sankofa.edition.write.dataset import datasets
 from sankofa.edition.write.issuer_cache import IssuerCache, _FileBytes
 from sankofa.edition.write.issuer_parts import Issuers
 from sankofa.edition.write.publish import publish
-from sankofa.engines.factory import open_datastore
-from sankofa.ledger.store import SCHEMA, Ledger
+from sankofa.ledger.store import Ledger
 from sankofa.model.days import FOREVER
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
 from tests.engines.datastores import Engine, run
@@ -228,22 +227,6 @@ def test_where_nothing_can_be_kept_everything_is_derived(tmp_path: Path) -> None
     book.folder.write_text("in the way")
     assert book.made() == (1, 0)
     assert book.made() == (1, 0)
-
-
-def test_a_ledger_from_before_is_looked_through_once(engine: Engine) -> None:
-    book = Book(engine)
-    book.take(*[FIRST._replace(subject=subject) for subject in SUBJECTS])
-    book.take(FIRST._replace(document="e", value="9"))
-    with closing(book.open()) as ledger:
-        before = ledger.fact_captures()
-        first = ledger.fact_subjects()
-    assert before == {subject: [1, 2] if subject == SUBJECTS[0] else [1] for subject in SUBJECTS}
-    for table in ("fact_subject", "seal"):
-        engine.raw(f"DROP TABLE {table}")
-    engine.store.close()
-    engine.store = open_datastore(engine.url, engine.home, SCHEMA)
-    with closing(book.open()) as ledger:
-        assert (ledger.fact_captures(), ledger.fact_subjects()) == (before, first)
 
 
 def test_an_index_that_leads_out_of_the_file_leads_nowhere(tmp_path: Path) -> None:

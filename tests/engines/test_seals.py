@@ -44,7 +44,7 @@ def test_every_kind_of_row_is_sealed_and_an_altered_one_is_found(engine: Engine,
         with closing(Ledger(engine.store, b"a key of the tests", lambda: NOW)) as ledger:
             with pytest.raises(LedgerDamaged, match=table) as refused:
                 ledger.verify()
-            assert table in ("sighting", "withheld") or "capture " in str(refused.value)
+            assert table == "withheld" or "capture " in str(refused.value)
         altered = row.replace(f"{column} = {_literal(before)}", f"{column} = {_literal(_altered(before))}")
         unguard(engine, table)
         engine.raw(f"UPDATE {table} SET {column} = {_literal(before)} WHERE {altered}")

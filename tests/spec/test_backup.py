@@ -182,7 +182,7 @@ def test_a_backup_taken_while_files_are_ingested_is_of_one_moment(
     home = Path(shutil.copytree(saved[0], tmp_path / "home"))
     with sqlite3.connect(home / "ledger.sqlite", isolation_level=None) as writer:
         writer.execute("BEGIN IMMEDIATE")
-        writer.execute("INSERT INTO sighting VALUES ('sample-lei', 'half a file')")
+        writer.execute("INSERT INTO withheld VALUES ('half a file', 'sample-lei', 1)")
         done = run(home, "backup", tmp_path / "backup")
         assert done.returncode == 0, done.stderr
         writer.execute("ROLLBACK")

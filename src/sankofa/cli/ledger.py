@@ -129,7 +129,7 @@ def has_ledger(settings: Settings) -> bool:
 
 @contextmanager
 def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
-    """The ledger of the settings; one begun by an older version is brought up to date.
+    """The ledger of the settings.
 
     Without `create` there must be one: OperatorError.
     """
@@ -137,9 +137,7 @@ def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
     if not create and not has_ledger(settings):
         raise OperatorError(f"there is no ledger in HOME ({settings.home})")
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ledger = Ledger(
-        open_store(settings), settings.gate_key(), now, notify=lambda line: click.echo(line, err=True)
-    )
+    ledger = Ledger(open_store(settings), settings.gate_key(), now)
     try:
         yield ledger
     finally:

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from typing import NamedTuple
 
 import click
@@ -16,7 +15,6 @@ from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
-from sankofa.ledger import seals
 from sankofa.ledger.store import table_names
 from sankofa.model.errors import EditionError, SettingsError
 from sankofa.replication.stores import open_store
@@ -44,11 +42,6 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
         message = f"an older version made it, without {', '.join(missing)}"
         yield Finding("ledger", "warning", message, "the next ingest or publish adds them; back up first")
         return
-    with closing(store.ledger()) as session:
-        if any(seals.unsealed_captures(session)):
-            remedy = "the next ingest or publish seals them as they are; back up first"
-            yield Finding("ledger", "warning", "captures of an older version have no seals", remedy)
-            return
     yield Finding("ledger", "ok", "of this version's layout")
 
 

@@ -23,13 +23,6 @@ CREATE TABLE IF NOT EXISTS unchanged_file (
     license_class  TEXT NOT NULL
 ) /* clustered */;
 
--- Written by versions that had no table unchanged_file, in its place. Nothing is appended to it any more.
-CREATE TABLE IF NOT EXISTS sighting (
-    source_id      TEXT NOT NULL,
-    content_sha256 TEXT NOT NULL,
-    PRIMARY KEY (source_id, content_sha256)
-) /* clustered */;
-
 -- One figure as one document reports it. available_at is '' where the source evidences no day:
 -- the day of capture then stands for it, and ingesting the file again does not move it.
 CREATE TABLE IF NOT EXISTS fact (

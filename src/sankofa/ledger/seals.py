@@ -8,7 +8,7 @@ docs/decisions/sealed-ledger.md.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -19,11 +19,10 @@ from sankofa.model.errors import OperatorError
 
 TABLES: Final = (
     "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party", "recapture",
-    "release", "series", "series_info", "sighting", "unchanged_file", "withdrawal", "withheld",
+    "release", "series", "series_info", "unchanged_file", "withdrawal", "withheld",
     "withheld_party",
 )  # fmt: skip
 """Every table of the ledger but the seals."""
-_WITHOUT_CAPTURE: Final = "sighting"
 _CAPTURE_COLUMN: Final = {
     "capture": 0, "recapture": 0, "withdrawal": 0, "indicator": 1, "annual": 2, "series": 4,
     "series_info": 1, "unchanged_file": 0,
@@ -78,9 +77,6 @@ class RowSums:
         """Rows as they are appended."""
         if table == "seal":
             return
-        if table == _WITHOUT_CAPTURE:
-            self.add_encoded(table, ((0, _encode_row(row)) for row in rows))
-            return
         at, sums = _CAPTURE_COLUMN.get(table, -1), self.by_table[table]
         from_bytes = int.from_bytes
         for row in rows:  # as `add_encoded`, written out: it is done for every row that is ingested
@@ -106,51 +102,29 @@ class RowSums:
         return {capture_id for sums in self.by_table.values() for capture_id in sums}
 
     def content(self, capture_id: int) -> str:
-        """A seal of a capture."""
+        """The content of a capture's seal."""
         return _content(
             {table: sums[capture_id] for table, sums in self.by_table.items() if capture_id in sums}
         )
 
 
 def append_seals(session: LedgerSession, key: bytes, sums: RowSums) -> None:
-    """Seal what was appended, in the same transaction."""
-    last = [_Seal(*row) for row in session.query(_LAST_SEAL)]
-    _append(session, key, last, sums, sorted(sums.captures()))
-
-
-def seal_what_was_there(session: LedgerSession, key: bytes) -> int:
-    """Seal the captures of a version that knew no seals; how many. Raises LedgerDamaged.
-
-    They are the newest: what comes before a sealed capture and has no seal itself was damaged.
-    """
-    seals = _chain(session, key)
-    sums = _scan(session)
-    _compare(session, seals, sums, unsealed=True)
-    sums.loose -= Counter(seal.content for seal in seals if not seal.capture_id)
-    newest = max((seal.capture_id for seal in seals), default=0)
-    unsealed = sorted(number for number in sums.captures() if number > newest)
-    _append(session, key, seals[-1:], sums, unsealed)
-    return len(unsealed)
-
-
-def _append(
-    session: LedgerSession, key: bytes, last: Sequence[_Seal], sums: RowSums, captures: Iterable[int]
-) -> None:
-    """Seal the rows of no capture, then these captures."""
-    seals = list(last)
+    """Seal the appended rows in the same transaction: rows of no capture first, then each capture."""
+    seals = [_Seal(*row) for row in session.query(_LAST_SEAL)]
+    before = len(seals)
     for content in sorted(sums.loose.elements()):
         seals.append(_seal(key, seals, 0, content))
-    for number in captures:
+    for number in sorted(sums.captures()):
         seals.append(_seal(key, seals, number, sums.content(number)))
-    if len(seals) > len(last):
-        session.append("seal", [tuple(seal) for seal in seals[len(last) :]])
+    if len(seals) > before:
+        session.append("seal", [tuple(seal) for seal in seals[before:]])
 
 
 def verify(session: LedgerSession, key: bytes) -> Checked:
     """Read every row and hold it against the seals. Raises LedgerDamaged."""
     seals = _chain(session, key)
     sums = _scan(session)
-    _compare(session, seals, sums, unsealed=False)
+    _compare(session, seals, sums)
     return Checked(sum(seal.capture_id > 0 for seal in seals), sums.rows)
 
 
@@ -192,11 +166,9 @@ def _chain(session: LedgerSession, key: bytes) -> list[_Seal]:
     return seals
 
 
-def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums, *, unsealed: bool) -> None:
-    """`unsealed`: captures newer than the last that is sealed are those of an older version."""
+def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums) -> None:
     faults: list[str] = []
     sealed = {seal.capture_id: seal.content for seal in seals if seal.capture_id}
-    newest = max(sealed, default=0)
     named = _named(session)
     for capture_id in sorted(sums.captures() | sealed.keys(), key=lambda number: f"{number!s:>20}"):
         if capture_id in sealed:
@@ -206,11 +178,11 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums, *, unsea
                 faults.append(
                     f"{_name(capture_id, named)}: rows of {', '.join(tables)} are not those appended"
                 )
-        elif not (unsealed and isinstance(capture_id, int) and capture_id > newest):
+        else:
             faults.append(f"{_name(capture_id, named)}: has no seal")
     expected = Counter(seal.content for seal in seals if not seal.capture_id)
     missing, added = expected - sums.loose, sums.loose - expected
-    if missing or (added and not unsealed):
+    if missing or added:
         tables = sorted({table for content in (missing + added) for table in _decode_content(content)})
         faults.append(f"rows of {', '.join(tables)} that belong to no capture are not those appended")
     if faults:
@@ -269,11 +241,3 @@ def is_keyed_with(session: LedgerSession, key: bytes) -> bool:
     except OperatorError:
         pass
     return False
-
-
-def unsealed_captures(session: LedgerSession) -> Iterator[Row]:
-    """A row where there are captures newer than the newest seal."""
-    return session.query(
-        "SELECT 1 FROM (SELECT max(capture_id) AS newest FROM capture) AS c "
-        "WHERE c.newest > (SELECT coalesce(max(capture_id), 0) FROM seal)"
-    )

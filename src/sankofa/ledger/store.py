@@ -58,22 +58,10 @@ _ABSORB_FACT_SUBJECTS = """
         SELECT 1 FROM fact AS f WHERE f.subject = s.subject AND f.capture_id = s.capture_id
     )
 """
-# A ledger begun before this table was, or written to by a release that did not know it.
-_UNLISTED_CAPTURES = """
-    SELECT c.capture_id FROM capture AS c WHERE NOT EXISTS (
-        SELECT 1 FROM fact_subject AS s WHERE s.subject = '' AND s.capture_id = c.capture_id
-    ) AND c.capture_id > (SELECT coalesce(max(z.capture_id), 0) FROM seal AS z)
-"""
-_LIST_FACT_SUBJECTS = (
-    "INSERT INTO fact_subject SELECT DISTINCT subject, capture_id FROM fact "  # noqa: S608 - all ours
-    f"WHERE capture_id IN ({_UNLISTED_CAPTURES})"
-)
-_LIST_CAPTURES = f"INSERT INTO fact_subject SELECT '', capture_id FROM ({_UNLISTED_CAPTURES}) AS unlisted"  # noqa: S608 - all ours
 _SAME_BYTES = (
     "SELECT file_name FROM capture WHERE source_id = ? AND content_sha256 = ? "
     "UNION ALL SELECT file_name FROM unchanged_file WHERE source_id = ? AND content_sha256 = ?"
 )
-_SIGHTED = "SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
 _ABSORB_CAPTURE = "INSERT INTO capture SELECT * FROM staged_capture"
 
 
@@ -87,26 +75,10 @@ class CaptureContent(NamedTuple):
 class Ledger(LedgerReader):
     """Opened once per command; not shared between threads."""
 
-    def __init__(
-        self,
-        store: Datastore,
-        gate_key: bytes,
-        clock: Callable[[], datetime],
-        notify: Callable[[str], None] = lambda line: None,
-    ) -> None:
-        """`notify` is called with a line for the operator where an older ledger was brought up to date."""
+    def __init__(self, store: Datastore, gate_key: bytes, clock: Callable[[], datetime]) -> None:
         self._session = store.ledger()
         super().__init__(self._session, gate_key)
         self._clock = clock
-        if any(self._session.query(_UNLISTED_CAPTURES)):
-            with self._session.transaction():
-                self._session.absorb(_LIST_FACT_SUBJECTS)
-                self._session.absorb(_LIST_CAPTURES)
-        if any(seals.unsealed_captures(self._session)):
-            self.persons()  # sealed with another gate secret, nothing could be verified any more
-            with self._session.transaction():
-                sealed = seals.seal_what_was_there(self._session, gate_key)
-            notify(f"the ledger was begun before captures were sealed: sealed {sealed} as they are now")
 
     def verify(self) -> seals.Checked:
         """Hold every row against the seals. Raises LedgerDamaged; SettingsError with another gate secret."""
@@ -184,7 +156,6 @@ class Ledger(LedgerReader):
             self._session.absorb(ABSORB_WITHHELD)
         names = self._session.query(_SAME_BYTES, (stored, sha256) * 2)
         names_before = frozenset(name for (name,) in names)
-        repeated = bool(names_before) or any(self._session.query(_SIGHTED, (stored, sha256)))
         capture = Capture(
             self._session,
             number,
@@ -192,7 +163,7 @@ class Ledger(LedgerReader):
             file_name,
             observed_at,
             persons,
-            repeated=repeated,
+            repeated=bool(names_before),
             names_before=names_before,
         )
         yield capture

@@ -102,8 +102,6 @@ def withdraw(
         session.append("withdrawal", [row])
         again = _Again(ledger, session, before, stored_id(source_id, generation), generations)
         missing = again.take(number + 1, held, chosen, reads_again)
-        if len(chosen) < len(held):
-            missing += _unrecorded(session, before, held)
         appended(number)
     return Withdrawn(named, len(held) - len(chosen), missing)
 
@@ -133,13 +131,6 @@ def _nothing(source_id: str, capture: int, file_name: str, held: list[FileOfSour
     if capture:
         return f"{source_id}: there is no capture {capture}; see `sankofa ledger captures {source_id}`"
     return f"{source_id}: no file {file_name!r} was ingested; see `sankofa ledger captures {source_id}`"
-
-
-def _unrecorded(session: LedgerSession, stored: str, held: list[FileOfSource]) -> list[str]:
-    """Unchanged files that an older version read, and of which it recorded the digest alone."""
-    known = {file.content_sha256 for file in held}
-    sighted = session.query("SELECT content_sha256 FROM sighting WHERE source_id = ?", (stored,))
-    return [f"the file with the SHA-256 {sha256}" for (sha256,) in sighted if sha256 not in known]
 
 
 class _Again:

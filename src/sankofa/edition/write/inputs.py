@@ -25,7 +25,7 @@ _TABLES: Final = {
     Input.TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
 OTHERWISE: Final = frozenset(
-    {"capture", "entity_record", "fact", "fact_subject", "link", "sighting", "unchanged_file", "withdrawal"}
+    {"capture", "entity_record", "fact", "fact_subject", "link", "unchanged_file", "withdrawal"}
 )
 """Tables of the ledger that are told by what they amount to: organisations, issuers, what is left out."""
 _DIGEST: Final = 32
