@@ -1,8 +1,8 @@
-"""Several sources at once: each is fetched by a thread of its own, and what is ready is ingested first.
+"""Collects several sources at once: a thread fetches each, and documents are ingested as they are ready.
 
-The documents of a source are ingested in their order, so a run that was cut and one that was not give the
-same captures. Sources do not wait for each other: a slow publisher delays nobody. Where a document fails, the
-rest of its source waits for the next run, and the others go on.
+The documents of a source are ingested in order, so an interrupted collection gives the same captures. All
+pages of a list are fetched before the first is ingested; a list that changes meanwhile is fetched again. A
+slow publisher delays no other source. Where a document fails, the rest of its source waits for the next time.
 
 See docs/decisions/collecting.md. See contract: COL-1, COL-2, COL-3, COL-4.
 """

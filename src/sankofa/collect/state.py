@@ -1,6 +1,6 @@
 """State between fetches: last replies, the last success of each source, and transfers under way.
 
-One small file for each source, replaced whole. Losing one costs a download, and nothing else.
+Each source has one small file, replaced whole. Losing it costs a download and nothing else.
 """
 
 import os

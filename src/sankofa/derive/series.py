@@ -1,7 +1,11 @@
-"""Series as the ledger has them: every report of every value, from which vintages are computed.
+"""Series and annual tables as the ledger has them: every report of every value, from which vintages follow.
 
-This module defines what one value of a series is, and the order of two reports of one day. The rows of
-/v1/macro and the signals both read the ledger through it.
+`/v1/macro` and the signals both read the ledger through this module, so one value has one definition.
+
+An annual table has no release day. Its vintages are numbered by capture: a repeated value adds nothing, a
+changed or emptied one is the next vintage. Annual mode serves the table captured last. Where file names begin
+with their capture day, the values are also a series (`WDI:NY.GDP.MKTP.CD:NGA`), each known from the first
+capture that shows it: perhaps later than it was published, never earlier.
 """
 
 import re

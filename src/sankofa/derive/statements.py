@@ -1,8 +1,12 @@
-"""Statements: for each line item and period the one figure that stands for it on a day.
+"""Statements: for each line item and period, the one figure that represents it on a day.
 
-The figure is the one that the metrics take (`derive.metrics`), for every kind of period: one standard and one
-currency per column, the same routes, guards and identities. A row is always one figure that was reported.
-Where the metrics compute an item from several figures, or use none, the statement has no row for it.
+The figure is the one that the metrics use, for every kind of period: one standard and one currency per
+column, the same routes, conditions and identities. A row is always one reported figure. Where the metrics
+compute an item from several figures, or use none, the statement has no row for it.
+
+Some facts are proven to be a line item: `us-gaap:GoldProductsAndServicesRevenue` is all revenue of one miner
+and a part of it at another. A route with `confirm` names such a fact where its equation held on the day of
+the fact's first report. Later reports do not change the name.
 """
 
 from collections import Counter, defaultdict

@@ -1,4 +1,8 @@
-"""Tenders as an edition serves them: every release checked by the gate again, every party resolved."""
+"""Tenders as an edition serves them: every release checked by the gate again, every party resolved.
+
+`RecordedTenders` reads the ledger once in a build. On the way it writes summaries, parties and awards to a
+temporary file and reads them back from there: no body is parsed twice, and memory stays flat.
+"""
 
 import os
 import tempfile

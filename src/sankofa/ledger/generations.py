@@ -1,12 +1,14 @@
-"""Generations of a source: how something is withdrawn from a ledger in which nothing is ever deleted.
+"""Generations of a source: how files are withdrawn from a ledger in which nothing is ever deleted.
 
-What a file adds depends on what its source had said before: a table is kept as what it changed, and a row
-that was there already is not kept twice. So a file cannot be taken back by passing over its rows alone.
-Instead the source begins a new generation, into which everything else of it is taken again; the generation
-before stays in the ledger and is read no more. A generation is stored under the id of the source with its
-number behind it.
+The rows of a file depend on earlier files: a table is stored as its changes, and a repeated row is stored
+once. So hiding a file's rows is not enough. Instead the source begins a new generation, into which every
+other file is read again. The old generation stays in the ledger and is read no more. A generation is stored
+under the id of its source followed by its number.
 
-See docs/decisions/licences-and-withdrawals.md.
+`LeavingOut` is a ledger session that hides withdrawn generations and sources that may not be redistributed.
+Rows captured again appear under their first capture number. Parties and persons are never hidden.
+
+See docs/decisions/licences-and-withdrawals.md. See contract: PROV-6, ING-9.
 """
 
 import re

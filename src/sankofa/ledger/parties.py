@@ -1,6 +1,11 @@
-"""Which organisation a tender party is: by identifier, or by a name that only one of its country has.
+"""Matches tender parties with organisations, and issues organisations known from tenders alone.
 
-See contract: ENT-3, ENT-4.
+A party matches by identifier, or by a name that only one organisation of its country has. A register number
+published with one name is an organisation under the service_id of that number. A number published with
+different names, and of no known organisation, is nobody's: a placeholder or an error. Once a known
+organisation proves to be the party, the service_id of the number is its alias.
+
+See contract: ENT-3, ENT-4, ENT-5.
 """
 
 from collections import defaultdict

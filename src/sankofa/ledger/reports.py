@@ -1,7 +1,12 @@
-"""The published reports of an issuer: what the ledger holds of each fact, from which its vintages are made.
+"""The published reports of an issuer: the ledger's rows of each fact, from which its vintages are made.
 
-One place says which figures are published at all, on which day each became known, and in which order
-two of one day stand. Facts and derived values both read the ledger through it.
+This module alone decides which figures are published, on which day each became known, and the order of two
+reports of one day. Facts and derived values both read the ledger through it.
+
+The SEC publishes one filing twice: as companyfacts with the real dates, and in its Financial Statement Data
+Sets with month ends and a number of quarters. Where the ledger has both, the one with real dates is served.
+
+See contract: PER-7.
 """
 
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""The rows of the extensions of the API: search, issuers, statements, series, sources, coverage."""
+"""Rows of the API extensions: search, issuers, statements, series, sources, cross rates, quality, usage."""
 
 from datetime import date
 from decimal import Decimal

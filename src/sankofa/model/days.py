@@ -1,4 +1,8 @@
-"""Days: written YYYY-MM-DD, compared as such, counted as ordinals where arithmetic is needed."""
+"""Days: written YYYY-MM-DD, compared as text, counted as ordinals where arithmetic is needed.
+
+`real_days` writes the calendar as a regular expression: many readers of `format: date` ignore leap years, so
+a JSON schema needs the pattern to say which dates a parameter takes.
+"""
 
 import re
 from calendar import isleap

@@ -1,4 +1,8 @@
-"""Exact figures: every digit the source gave, never through a float (contract: FIG-1, FIG-3)."""
+"""Exact figures: every digit of the source, never through a float (contract: FIG-1, FIG-3); and their units.
+
+The World Bank writes unit and remark in parentheses after a name: "Unemployment, total (% of total labor
+force) (modeled ILO estimate)". Other publishers use one field. `unit` is the unit, `note` is the remark.
+"""
 
 import re
 from decimal import Decimal, InvalidOperation

@@ -1,4 +1,11 @@
-"""Identifiers of organisations, and the service_id that is issued from them."""
+"""Identifiers of organisations: exchanges, registers, check digits, and the service_id issued from them.
+
+An exchange has one name, as people write it in EXCHANGE:TICKER, and the codes that mean it. An unlisted code
+is its own name. The two-letter FIGI codes are read only from FIGI sources: elsewhere `NL` is the Netherlands.
+
+python-stdnum decides which LEI and ISIN are valid. The tables here recognise the valid ones many times
+faster, and leave all others to stdnum; a test compares the two.
+"""
 
 import hashlib
 import re

@@ -1,8 +1,13 @@
-"""Our line items, and the concepts of the standard taxonomies that are served under each.
+"""Our line items, the concepts served under each, and the routes to each (`routes.toml`, `breakdowns.toml`).
 
-A concept is served under the one item it is exact for (`served` in `routes.toml`). Others lead to an item by
-a route of that file alone, and keep their own name. A concept that merely looks alike is in neither: cash
-with restricted cash is not cash. An inexact figure is worse than none.
+A concept is served under the one item it is exact for (`served`). Other concepts lead to an item by a route
+only, and are served under their own name. A concept that merely looks alike has neither: cash with restricted
+cash is not cash. An inexact figure is worse than none.
+
+A route is one concept, or a sum or difference of concepts of one filing and context. It may have conditions:
+`unless` (concepts whose presence shows that something is missing), `at_least` (parts that it cannot be
+smaller than), `confirm` (an equation of the same filing that must hold) and `members ... of ...` (a total
+whose reported members add up to it, so that unreported members are zero). Reading the files checks all of it.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Text as publishers write it, made fit to be stored: one line, no control characters."""
+"""Text: cleaned to be stored (one line, no control characters), folded to be compared, split to be searched."""
 
 import re
 import unicodedata

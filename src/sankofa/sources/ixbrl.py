@@ -1,4 +1,4 @@
-"""Inline XBRL: annual reports that people and machines read alike."""
+"""Inline XBRL: annual reports that people and machines read alike. `ixbrl_worker` parses them."""
 
 import importlib.util
 import os

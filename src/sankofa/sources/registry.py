@@ -1,4 +1,4 @@
-"""Which sources there are: those that ship with the package, and the operator's own in HOME/sources.toml.
+"""The sources that ship with the package, the operator's own in HOME/sources.toml, and how each is fetched.
 
 See contract: SRC-1, SRC-2, PROV-5.
 """

@@ -1,4 +1,4 @@
-"""Tables as publishers ship them: detects encoding and separator, and reads the rows."""
+"""Tables as publishers ship them: CSV in any common encoding and separator, and sheets of Excel workbooks."""
 
 import codecs
 import csv

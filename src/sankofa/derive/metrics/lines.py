@@ -1,8 +1,8 @@
 """The line items of one period in one standard and currency, by the first route of each that a filing allows.
 
-A route is decided within one filing: the first that reports all of its terms as they are known, and its proof
-where it asks for one. Its guards are looked at in that filing and in no other. Nothing here knows of days:
-`period_views` hands over what was public by one.
+A route is decided within one filing: the first that reports all of its terms, and its proof where it needs
+one. Only that filing's figures count for its conditions. This module knows nothing of days: `period_views`
+passes in the figures public by a day.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

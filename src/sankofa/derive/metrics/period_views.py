@@ -1,12 +1,13 @@
 """One period as the filings public by a day report it. Routes are decided by nothing else.
 
-A view holds the latest vintage of every figure known by its day, and for each filing which of these it
-reports. It lasts until a later filing reports something new. So whatever is derived from a view is a function
-of the filings public by its day, and nothing filed later can reach it.
+A view holds the latest vintage of every figure known by its day, and which filing reports which of them. It
+lasts until a later filing reports something new, so nothing filed later can reach a value derived from it.
+Filings are ordered by publication, then by document. A filing without a figure of its own is left out.
 
-Filings are looked at in the order of publication, those of one day by document. A filing all of whose figures
-an earlier filing has too adds nothing and is left out. A filing counts for those of its figures that no later
-filing restated.
+Identities must hold between the figures of one filing. Each member may be off by half a unit of its last
+digit, all together by a thousandth of the largest. Where the first routes do not satisfy an identity and
+others do, the others are used. Where none do, the items that the identity refuses have no figure. The balance
+sheet is tested for every column, across filings.
 """
 
 from bisect import bisect_right

@@ -1,4 +1,11 @@
-"""How routes are tried: which of them a filing can begin, and whether the members of a total add up to it."""
+"""How routes are tried: which of them a filing can begin, and whether the members of a total add up to it.
+
+Each route has a bit, so one lookup per reported concept finds the routes that can begin.
+
+Notes of a filing repeat parts of its lines, and a line may be less than its name says. So up to two members
+may be left out of a total, or added although they are within another; never a marked member, such as debt.
+Figures match to the last digit.
+"""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal

@@ -1,7 +1,8 @@
-"""Months and quarters as numbers, and when one is closed.
+"""Tenders and awards by month and quarter, each counted once.
 
-A period is closed on its last day: its rows use nothing dated later. An edition holds a period only where
-releases were captured on that day or after; a month captured half-way is not closed by the calendar alone.
+A period is closed on its last day: its rows use nothing dated later. An edition has a period only where
+releases were captured on that day or after. In each period an ocid is one tender, described by its first
+release there. An award is identified by ocid and award id, and dated by its first release.
 """
 
 from calendar import monthrange

@@ -1,6 +1,7 @@
-"""Indexes of what is withheld, for releases that withhold thousands: a text costs what it has, not names.
+"""Indexes of withheld names and literals, for releases that withhold thousands.
 
-They find exactly what looking for every name and every literal in turn would find.
+The cost of a text depends on its length, not on the number of names. The result is the same as searching for
+every name and every literal in turn.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The tables behind the gate, read once: legal forms, public bodies, people, words of business."""
+"""The tables behind the gate, read once, and the reading of a name as folded words, split into parts."""
 
 import re
 import tomllib
