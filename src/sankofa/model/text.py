@@ -1,4 +1,4 @@
-"""Text: cleaned to be stored (one line, no control characters), folded to be compared, split to be searched."""
+"""Text: cleaned to be stored, folded to be compared, split into words to be searched."""
 
 import re
 import unicodedata
