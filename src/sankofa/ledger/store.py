@@ -1,6 +1,6 @@
 """The ledger for writing, for backups and for restores; `reader` reads it.
 
-Captures are dated by the clock for good, so a doubtful clock is refused: one more than a day behind the newest
+The clock dates captures for good, so a doubtful clock is refused: one more than a day behind the newest
 capture, more than a year ahead of it, or more than a day ahead of every file in HOME and every input file.
 """
 
