@@ -41,7 +41,7 @@ _SHARED = "TEST_COMMANDS_SOCKET"
 
 
 _IN_ONE_PROCESS = 25
-"""How many commands run one after the other before the process is replaced; one in CI."""
+"""How many commands run one after the other before the process is replaced; one in `make torture`."""
 
 
 class _Call(msgspec.Struct):
@@ -61,7 +61,7 @@ class _Lasting:
         self._line.connect(address)
         self._send(_Call([], {}, lasting=True), [1, 2])
         self.pid = int(_received(self._line))
-        self.left = rounds(_IN_ONE_PROCESS, 1)
+        self.left = rounds(_IN_ONE_PROCESS, _IN_ONE_PROCESS, 1)
 
     def run(self, call: _Call, out: IO[bytes], err: IO[bytes], seconds: float) -> int:
         """Its exit code. Raises subprocess.TimeoutExpired, having killed the process."""

@@ -38,7 +38,7 @@ for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
 hypothesis.settings.register_profile(
     "tests",
     derandomize=os.environ.get("TEST_RANDOM") != "1",
-    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(15, 100)),
+    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(15, 40, 100)),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
@@ -206,7 +206,13 @@ def shared_data() -> Path:
 
 
 LONG = (
+    "test_withdrawing.py",
     "test_browser.py",
+    "test_extreme_worlds.py",
+    "test_point_in_time.py",
+    "test_universe.py",
+    "test_hostile_stores.py",
+    "test_hostile_s3.py",
     "test_docs.py",
     "test_schemathesis.py",
     "test_real_files.py",
@@ -235,7 +241,6 @@ LONG = (
     "test_inline_xbrl.py",
     "test_backup.py",
     "test_tender_files.py",
-    "test_point_in_time.py",
     "test_metrics_point_in_time.py",
     "test_postgres_migration.py",
     "test_postgres_parts.py",
@@ -297,12 +302,18 @@ def pytest_unconfigure() -> None:
     COMMANDS.close()
 
 
+def _has_rounds(item: pytest.Item) -> bool:
+    """Whether `make torture` tries it more often than CI."""
+    module, function = getattr(item, "module", None), getattr(item, "obj", None)
+    return hasattr(module, "rounds") or getattr(function, "is_hypothesis_test", False)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     leave_out(config, items)
     for item in items:
         if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())) or item.path.name in SLOW_FILES:
             item.add_marker("slow")
-        if "trial" in getattr(item, "fixturenames", ()):
+        if "trial" in getattr(item, "fixturenames", ()) or _has_rounds(item):
             item.add_marker("torture")
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 

@@ -5,8 +5,8 @@ tests try as much as docs/reliability.md tells, and add a line each to the file 
 from which tools/reliability.py writes the figures of that page. A test asks for the fixture `trial`.
 
 What is worked out a second time by brute force, on random worlds or real files, costs much for each round.
-`rounds(few, full)` says how many: few in `make test`, all of them in `make torture` and wherever
-TEST_ALL_ROUNDS=1 is set, as .ci/run does.
+`rounds(few, more, most)` says how many: few in `make test`, more wherever TEST_ALL_ROUNDS=1 is set, as in
+.ci/run, and the most in `make torture`.
 
 TEST_SEED repeats a run; TORTURE_TRIES sets the count of every test, for looking into one of them.
 """
@@ -27,9 +27,11 @@ ALL_ROUNDS = FULL or os.environ.get("TEST_ALL_ROUNDS") == "1"
 _PASSED = pytest.StashKey[bool]()
 
 
-def rounds(few: int, full: int) -> int:
+def rounds(few: int, more: int, most: int | None = None) -> int:
     """How often the same rule is tried on another world."""
-    return full if ALL_ROUNDS else few
+    if FULL and most is not None:
+        return most
+    return more if ALL_ROUNDS else few
 
 
 class Trial:

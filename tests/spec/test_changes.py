@@ -186,7 +186,7 @@ def test_every_change_brings_a_copy_in_step(kept: Kept) -> None:
 
 
 @settings(
-    max_examples=rounds(3, 12),
+    max_examples=rounds(3, 6, 12),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -297,7 +297,7 @@ def test_a_cursor_is_good_for_another_key(market: Asked) -> None:
 
 @pytest.mark.deep
 @pytest.mark.rule("PAR-6")
-@settings(max_examples=rounds(6, 25), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=rounds(6, 12, 25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     limits=st.lists(st.integers(1, 40), min_size=1, max_size=6),
     since=st.sampled_from([None, "2024-01-01", "2024-06-15", "2025-01-10", "2025-05-05", "2999-12-31"]),

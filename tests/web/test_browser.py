@@ -150,7 +150,7 @@ def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
         asked: list[str] = []
         window.page.on("request", lambda request: asked.append(request.url))
         shown: dict[Any, Any] = {}
-        for _ in range(rounds(4, 50)):
+        for _ in range(rounds(4, 12, 50)):
             day = first + timedelta(days=draw.randrange(1500))
             asked.clear()
             slider.evaluate(

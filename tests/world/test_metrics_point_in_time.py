@@ -163,7 +163,7 @@ class World:
         self.edition = self.desk.publish()
 
 
-@pytest.fixture(scope="module", params=range(rounds(1, 4)))
+@pytest.fixture(scope="module", params=range(rounds(1, 2, 4)))
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("metrics"), request.param)
 

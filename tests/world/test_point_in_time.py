@@ -44,7 +44,7 @@ VALUES = st.sampled_from((Decimal(1), Decimal(2), Decimal("9007199254740993.5"),
 CONFIDENCES = st.sampled_from((None, None, None, Decimal("0.85"), Decimal("0.84")))
 LOCATIONS = st.sampled_from(("", "p. 1", "p. 2"))
 DEEP = settings(
-    max_examples=rounds(2, 15),
+    max_examples=rounds(2, 6, 15),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -59,7 +59,7 @@ def entry_lists(draw: st.DrawFn) -> list[Entry]:
     return [entry for entry in entries for _ in range(copies)]
 
 
-@settings(max_examples=rounds(25, 150), deadline=None)
+@settings(max_examples=rounds(25, 75, 150), deadline=None)
 @given(
     st.dictionaries(st.sampled_from(("A1", "A2", "B1", "B2")), entry_lists(), min_size=1),
     st.tuples(DAYS, DAYS, DAYS),
