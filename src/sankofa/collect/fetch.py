@@ -291,7 +291,7 @@ class Fetcher:
             raise _Cut(f"{came:,} bytes came, {int(expected):,} were announced")
 
     def _free_path(self, name: str) -> Path:
-        """Where a whole file can stand under its own name: others of that name may wait to be ingested."""
+        """A free path for a whole file: others of the same name may be waiting to be ingested."""
         for number in count():
             folder = f"{self._folder}/{WHOLE}{number}"
             if number not in self._folders:

@@ -59,7 +59,7 @@ def _meant_by(address: _Address) -> Iterator[_Address]:
 
 
 def refuse_unsafe_behind_proxy(host: str, *, allow_private: bool) -> None:
-    """As far as it can be told here: a proxy resolves names by itself, maybe to something else."""
+    """Best effort: a proxy resolves names by itself, perhaps to other addresses."""
     if getproxies():
         with suppress(OSError):
             for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
@@ -179,7 +179,7 @@ def open_client(collect: Collect, patience: Patience) -> httpx.Client:
 
 
 class HostRates:
-    """Keeps requests to one host apart, whoever makes them."""
+    """Spaces the requests to one host, across all threads."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -187,7 +187,7 @@ class HostRates:
         self._next: dict[str, float] = {}
 
     def wait(self, host: str, per_second: float) -> None:
-        """Return when it is this request's turn. Raises Stopped."""
+        """Wait until this request may be sent. Raises Stopped."""
         with self._lock:
             at = max(time.monotonic(), self._next.get(host, 0.0))
             self._next[host] = at + 1 / per_second

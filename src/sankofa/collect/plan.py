@@ -34,7 +34,7 @@ class PlannedRequest(NamedTuple):
     hidden: tuple[str, ...]
     """Secrets in it, not to be written down."""
     page: int = 0
-    """Which page of a walk it is; 0 where it is none."""
+    """Page number in its list; 0 for a single document."""
 
     @property
     def public_url(self) -> str:
@@ -42,7 +42,7 @@ class PlannedRequest(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Tells this request from others: what is remembered of its last reply is kept under it."""
+        """Identifies this request: the state of its last reply is stored under this key."""
         sent = hashlib.sha256(self.body).hexdigest()[:16] if self.body else ""
         if (shown := hide(self.url, self.hidden)) != self.public_url:  # pages told apart by a token
             sent = f"{hashlib.sha256(shown.encode()).hexdigest()[:16]} {sent}"
@@ -89,7 +89,7 @@ def _names_credential(name: str) -> bool:
 def walks(
     settings: Settings, collect: Collect, now: datetime, last_success: datetime | None
 ) -> Iterator[RequestWalk]:
-    """Every walk of a table. Raises CollectFailed where a value that it needs is not there."""
+    """Every request list of a table. Raises CollectFailed where a needed value is missing."""
     if fault := collect.address_fault():
         raise CollectFailed(fault)
     secrets = {name: getattr(settings, name) for name in SECRETS}
@@ -127,7 +127,7 @@ def walks(
 
 
 def next_call(collect: Collect, walk: RequestWalk, page: int, url: str = "") -> PlannedRequest:
-    """A later page of a walk: by its number, or by the address that the page before gives."""
+    """A later page of a list: by its number, or by the address that the previous page gives."""
     values = walk.values | {"page": page}
     call = _call(collect, walk.template, values, None, 0)
     if url:

@@ -36,7 +36,7 @@ class DeadlinePassed(CollectFailed):
 
 
 class Stopped(CollectFailed):
-    """The operator ended the run."""
+    """The operator ended the collection."""
 
 
 _HTML: Final = re.compile(

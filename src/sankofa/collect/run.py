@@ -44,7 +44,7 @@ class _Changed(Exception):
 def documents(
     fetcher: Fetcher, collect: Collect, walk: RequestWalk, state: StateFile
 ) -> Iterator[Fetched | None]:
-    """The replies of a walk, in order; None for one that is as it was. Raises CollectFailed."""
+    """The replies of a list, in order; None for one that has not changed. Raises CollectFailed."""
     if not (collect.next or collect.pages or "page" in variables_in(walk.template)):
         yield fetcher.fetch(walk.first, state.reply(walk.first.key))
         return
@@ -141,7 +141,7 @@ _AHEAD: Final = 64
 """Documents of a source that wait to be ingested, at most."""
 _LOOK_SECONDS: Final = 0.2
 _END_SECONDS: Final = 1.0
-"""How long a thread that is told to stop is waited for. One that resolves a name hears nothing."""
+"""Seconds to wait for a thread to stop. One that resolves a name cannot be interrupted."""
 
 
 @dataclass
@@ -265,7 +265,7 @@ class Collector:
         return self._end(one, time.monotonic() + _END_SECONDS)
 
     def close(self) -> list[SourceOutcome]:
-        """End whatever is under way; its outcomes."""
+        """Stop all transfers under way; returns their outcomes."""
         left = list(self.under_way.values())
         until = time.monotonic() + _END_SECONDS
         for one in left:
@@ -357,7 +357,7 @@ class Collector:
         return self._folder / "partial" / source.id
 
     def _tidy(self, source: Source) -> None:
-        """Remove what a killed run left: whole files, and everything of a source that names people."""
+        """Remove files of a killed collection: complete ones, and all of sources that name people."""
         folder = self._partials(source)
         if adapters()[source.adapter].names_people:
             shutil.rmtree(folder, ignore_errors=True)

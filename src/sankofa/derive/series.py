@@ -48,7 +48,7 @@ class SeriesReport(NamedTuple):
     document: str
     capture_id: int
     evidenced: bool = True
-    """False where the day of capture stands for that of publication."""
+    """False where the day of capture replaces an unknown day of publication."""
 
 
 class PublishedInfo:

@@ -168,5 +168,5 @@ def _chosen(view: PeriodView, end: str) -> Iterator[tuple[str, Identity, int, De
 
 @cache
 def _single_concepts() -> frozenset[str]:
-    """The concepts that can stand for a line item by themselves."""
+    """The concepts that can represent a line item by themselves."""
     return frozenset(route.single for routes in table().routes.values() for route in routes if route.single)

@@ -263,7 +263,7 @@ class _StoredAward(msgspec.Struct, array_like=True, gc=False):
 
 
 class _Record(msgspec.Struct, array_like=True, gc=False):
-    """A release; parties are told by their number."""
+    """A release; parties are numbers in a list."""
 
     ocid: str
     release_id: str
@@ -280,7 +280,7 @@ _decode = msgspec.msgpack.Decoder(list[_Record]).decode
 
 
 class RecordedTenders(Tenders):
-    """The tenders of a ledger. Whoever wants no bodies is given what was written down of them."""
+    """The tenders of a ledger. Readings without bodies come from the temporary file."""
 
     def __init__(self, parties: EvidencedParties, entities: list[Entity]) -> None:
         super().__init__(parties, entities)
@@ -288,7 +288,7 @@ class RecordedTenders(Tenders):
         weakref.finalize(self, self._file.close)
         self._end = 0
         self._chunks: dict[str, list[tuple[int, int]]] = {}
-        """By country, where in the file its records stand."""
+        """By country, the positions of its records in the file."""
         self._known: list[Resolved] = []
         self._numbers: dict[int, int] = {}
 

@@ -117,7 +117,7 @@ class Counts:
 
     @property
     def accepted(self) -> int:
-        """Rows that were understood, whatever became of them."""
+        """Rows that were understood, appended or not."""
         return self.appended + self.unchanged + self.withheld + self.skipped
 
     def add(self, other: "Counts") -> None:
@@ -157,7 +157,7 @@ class Capture:
         self.withdrawn_before: Withdrawal | None = None
         """The withdrawal of this very file, which now counts again."""
         self.cleaned_copy: CleanedCopy | None = None
-        """Where everything that is taken is written down, for a file whose bytes are not kept."""
+        """The cleaned copy to write, for a file whose bytes are not stored."""
         self.fact_subjects: set[str] = set()
         """Subjects of its facts, new or not."""
         self._facts: list[Row] = []

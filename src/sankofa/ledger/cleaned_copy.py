@@ -65,7 +65,7 @@ class CleanedCopyWriter:
 
 @contextmanager
 def cleaned_copy(vault: Vault | None, source: Source, capture: Capture) -> Iterator[CleanedCopyWriter | None]:
-    """Write down what is taken inside, where the vault keeps no bytes of such files."""
+    """Write a cleaned copy of the rows added inside, where the vault stores no bytes of such files."""
     if vault is None or vault.has_key or not adapters()[source.adapter].names_people:
         yield None
         return

@@ -75,7 +75,7 @@ class Resolution:
     """The newest capture that proved somebody a natural person of whom the ledger holds rows from before: an
     edition made earlier may name them. 0 where there is none."""
     first_seen: dict[str, int] = field(default_factory=dict)
-    """By subject, the capture that first told of it."""
+    """By subject, the first capture that has it."""
 
 
 class IssuedIds:
@@ -114,7 +114,7 @@ class IssuedIds:
 def resolve(
     ledger: LedgerReader, captures: dict[int, CaptureInfo], issued: IssuedIds | None = None
 ) -> Resolution:
-    """Put together who is who from everything in the ledger, the same whatever order it came in."""
+    """Resolve all organisations of the ledger. The order of ingestion does not matter."""
     persons = ledger.persons()
     held = dict(ledger.fact_subjects())
     proven = persons.proven_by(held)

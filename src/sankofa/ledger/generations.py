@@ -24,7 +24,7 @@ import msgspec
 from sankofa.engines.datastore import LedgerRows, Row
 
 GENERATION_MARK: Final = "#"
-"""Between the id of a source and the generation: in no id, and sorted before whatever is in one."""
+"""Between the id of a source and the generation: in no id, and sorted before any character of one."""
 _WITHDRAWALS: Final = (
     "SELECT capture_id, source_id, generation, observed_at, capture, file_name, everywhere, reason, "
     "withdrawn FROM withdrawal ORDER BY capture_id"
@@ -74,7 +74,7 @@ def withdrawals(session: LedgerRows) -> list[Withdrawal]:
 
 
 class Generations:
-    """Which generation of each source stands."""
+    """The valid generation of each source."""
 
     def __init__(self, session: LedgerRows) -> None:
         self._current: dict[str, int] = {}
@@ -86,7 +86,7 @@ class Generations:
             self.withdrawn.append(stored_id(source_id, generation - 1))
             self._current[source_id] = generation
         self.stands_for: dict[int, int] = {}
-        """By capture, the one that it stands for."""
+        """By capture, the one that it replaces."""
         if self._current:
             self.stands_for = dict(session.query("SELECT capture_id, stands_for FROM recapture"))
 
@@ -97,7 +97,7 @@ class Generations:
         return self._current.get(source_id, 1)
 
     def stored_id(self, source_id: str) -> str:
-        """Under which the generation that stands is stored."""
+        """The id under which the valid generation is stored."""
         return stored_id(source_id, self.generation(source_id))
 
     @property

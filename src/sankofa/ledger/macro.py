@@ -92,7 +92,7 @@ class MacroCapture:
         self._day = observed_at[:10]
         self._latest = latest_day(self._day)
         self._repeated = repeated
-        """The very same file was captured before: nothing in it is news, whatever was said since."""
+        """The very same file was captured before: nothing in it is news."""
         self._known_source = any(session.query("SELECT 1 FROM capture WHERE source_id = ?", (source_id,)))
         self._touched: set[tuple[str, str]] = set()
         self._annual: list[AnnualColumn] = []

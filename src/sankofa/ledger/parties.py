@@ -49,7 +49,7 @@ class PartyMatcher:
     def __init__(self, entities: Iterable[Entity]) -> None:
         self._holders: dict[str, str] = {}
         self._names: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-        """By country, each name there as it is written, with the service_id of whoever has it."""
+        """By country, each name as written, with the service_id of its organisation."""
         self._named: dict[str, dict[str, str]] = {}
         """By country that was asked for, and name in its normal form."""
         self._registered: set[tuple[str, str]] = set()
@@ -148,7 +148,7 @@ def with_parties(
     captures: Mapping[int, CaptureInfo],
     persons: Persons,
 ) -> list[Entity]:
-    """The organisations held, and those that only tenders tell of, by service_id."""
+    """The known organisations, and those known from tenders alone, by service_id."""
     named = defaultdict[str, list[Party]](list)
     for party in parties:
         if party.org_evidence is not None:

@@ -47,7 +47,7 @@ class Holding(NamedTuple):
 
 
 class FactColumns(NamedTuple):
-    """Facts by column: what one of them says stands at the same place of each."""
+    """Facts by column: one fact has the same position in each."""
 
     concept: list[str]
     unit: list[str]

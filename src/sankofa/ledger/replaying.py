@@ -55,7 +55,7 @@ def take_file(
     limits: Limits,
     file: FileOfSource,
 ) -> None:
-    """Read a kept file into a capture. Raises OperatorError where its bytes are not those that were kept."""
+    """Read a stored file into a capture. Raises OperatorError where its bytes have changed."""
 
     def reject(rejected: Rejected) -> None:
         """It was written down when the file came."""

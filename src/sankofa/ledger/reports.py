@@ -121,7 +121,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def source_ref(self) -> str:
-        """A figure without a place in its document stands under its issuer."""
+        """A figure without a position in its document is listed under its issuer."""
         capture = self.capture
         digest = capture.content_sha256 if self.recaptured else ""
         location = self.location or free_location(self.subject)

@@ -104,9 +104,9 @@ class Ledger(LedgerReader):
         }
 
     def without(self, source_ids: Collection[str]) -> LedgerReader:
-        """This ledger as if these sources, and whatever was withdrawn, never came.
+        """This ledger without these sources and without withdrawn files.
 
-        Whoever one of them proved to be a natural person stays withheld.
+        Natural persons that one of them proved stay withheld.
         """
         return LedgerReader(LeavingOut(self._session, source_ids), self._gate_key, partial=True)
 
@@ -120,7 +120,7 @@ class Ledger(LedgerReader):
 
     @contextmanager
     def capture(self, source_id: str, license_class: str, file_name: str, sha256: str) -> Iterator[Capture]:
-        """One file, one transaction. Whatever goes wrong inside, nothing of the file is there."""
+        """One file, one transaction: a failure inside leaves nothing of the file."""
         with self.writing() as session:
             stored = Generations(session).stored_id(source_id)
             now = instant(self._clock())

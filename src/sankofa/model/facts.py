@@ -33,7 +33,7 @@ class FactEntity(NamedTuple):
 
 
 class FactSource(NamedTuple):
-    """Where a value is from: what `provenance_id` stands for."""
+    """The provenance of a value, which `provenance_id` refers to."""
 
     source_ref: str
     license_class: str

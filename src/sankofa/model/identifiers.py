@@ -71,7 +71,7 @@ def exchange(code: str) -> str:
 
 
 def exchange_of_figi(code: str) -> str | None:
-    """The name of the exchange behind a code of the FIGI standard; None for whatever else has one.
+    """The name of the exchange behind a code of the FIGI standard; None for other venues.
 
     Most codes are of trading platforms, off-exchange reporting and whole countries: a share has a hundred
     of them, and EXCHANGE:TICKER only where it is listed.
@@ -80,7 +80,7 @@ def exchange_of_figi(code: str) -> str | None:
 
 
 _Rewrites = tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]
-"""Patterns, each with what a number that matches it becomes: texts and the numbers of groups in turn."""
+"""Patterns, each with the canonical form of a matching number: alternating texts and group numbers."""
 _GROUP = re.compile(r"\\(\d)")
 
 

@@ -39,7 +39,7 @@ class Breakdown(NamedTuple):
 
     name: str
     totals: tuple[Sum, ...]
-    """How the total is had, in order."""
+    """The ways to compute the total, in order."""
     members: Mapping[str, tuple[int, str]]
     """By concept: its sign in the total, and the mark of what kind of member it is (often none)."""
     within: Mapping[str, frozenset[str]]
@@ -123,7 +123,7 @@ class AccountingIdentity(NamedTuple):
     refused: tuple[str, ...]
     """The items of which no route is used where every member is reported and nothing satisfies it."""
     column: bool
-    """Whether it must hold between the latest figures, whatever filings they come from."""
+    """Whether it must hold between the latest figures of any filings."""
 
 
 class RouteTable(NamedTuple):
@@ -132,7 +132,7 @@ class RouteTable(NamedTuple):
     routes: Mapping[str, tuple[Route, ...]]
     breakdowns: Mapping[str, Breakdown]
     confirmations: Mapping[str, tuple[Sum, ...]]
-    """By name, the equations of which one must hold; `$` stands for the value of the route."""
+    """By name, the equations of which one must hold; `$` is the value of the route."""
     identities: tuple[AccountingIdentity, ...]
     parts: Mapping[str, tuple[Sum, ...]]
     """By item, the sums that no figure of it can be less than."""

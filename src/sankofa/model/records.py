@@ -18,7 +18,7 @@ class Fact(NamedTuple):
     subject: str
     """The issuer's strong identifier, e.g. `registry:US-SEC-CIK:0001045810`."""
     concept: str
-    """`us-gaap:Revenues`; where the source names no concept, our line item stands for it."""
+    """`us-gaap:Revenues`; our line item where the source names no concept."""
     unit: str
     """As the source writes it: `USD`, `USD/shares`, `shares`."""
     period_start: str
@@ -49,7 +49,7 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     """Every identifier the source gives for it, `str(Identifier)`, the subject among them."""
     successor: str | None = None
     document: str = ""
-    """Where in the source this profile stands: the document part of its source_ref."""
+    """The position of this profile in the source: the document part of its source_ref."""
     secondary: bool = False
     """True where the name comes with figures or identifiers, not from a register: a register's goes first."""
 

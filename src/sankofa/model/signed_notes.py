@@ -104,7 +104,7 @@ def sign_note(text: str, signers: Sequence[Signer]) -> bytes:
 
 
 def note_text(content: bytes) -> str:
-    """The text of a note, whoever signed it. Raises NotTrusted for what is no note."""
+    """The text of a note, from any signer. Raises NotTrusted for anything else."""
     return _split(content)[0].decode()
 
 

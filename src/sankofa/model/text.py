@@ -83,12 +83,12 @@ def harmless(text: str) -> str:
 
 
 def fit(text: str) -> bool:
-    """Whether the text can be stored and printed on one line as it stands."""
+    """Whether the text can be stored and printed on one line unchanged."""
     return _UNFIT.search(text) is None
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space as one blank, and nothing around it."""
+    """The text with each stretch of white space as one blank, trimmed."""
     return " ".join(text.split())
 
 
@@ -118,7 +118,7 @@ def words(name: str) -> list[str]:
 
 
 def code_words(text: str) -> list[str]:
-    """The words of a code or of what it stands for: `FX.EUR.ZAR` is three. None is a legal form there."""
+    """The words of a code or of its name: `FX.EUR.ZAR` is three. Legal forms count as words here."""
     return search_form(text.replace(".", " ")).split()
 
 

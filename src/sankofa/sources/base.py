@@ -225,7 +225,7 @@ class Adapter(NamedTuple):
     rounds_dates: bool = False
     """Whether the publisher rounds the dates of periods to month ends."""
     names_people: bool = False
-    """Whether files of this format name natural persons: the vault then keeps none of their bytes openly."""
+    """Whether files of this format name natural persons: the vault then stores no plain bytes of them."""
 
 
 _ADAPTERS: dict[str, Adapter] = {}

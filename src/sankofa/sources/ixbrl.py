@@ -84,7 +84,7 @@ _TAXONOMIES: Final = re.compile(
     r"https?://(?:xbrl\.ifrs\.org/taxonomy/[0-9-]+/(?P<ifrs>ifrs-[a-z]+)"
     r"|fasb\.org/(?P<fasb>us-gaap|srt)/.*|xbrl\.sec\.gov/(?P<sec>dei|ecd|cyd)/.*)"
 )
-"""The taxonomies whose concepts have one name whatever prefix a report declares for them."""
+"""The taxonomies whose concepts have one name under any declared prefix."""
 _ABOUT_PERSONS: Final = ("ecd", "cyd")
 _NAMES: Final = ("ifrs-full:NameOfReportingEntityOrOtherMeansOfIdentification", "dei:EntityRegistrantName")
 _SCHEMES: Final = (
@@ -120,7 +120,7 @@ def read(file: InputFile) -> Iterator[Record]:
 
 
 def _is_package(file: InputFile) -> bool:
-    """Whether it says where its own taxonomies stand."""
+    """Whether the package names its own taxonomies."""
     if not file.is_zip:
         return False
     with file.archive() as archive:
@@ -237,7 +237,7 @@ class _Report:
 
 
 def _concept(line: FactLine) -> str:
-    """`ifrs-full:Revenue` whatever the report calls the taxonomy; of others the prefix it declares."""
+    """`ifrs-full:Revenue` under any declared prefix; other taxonomies have the declared prefix."""
     known = _TAXONOMIES.fullmatch(line.namespace)
     prefix = next(filter(None, known.groups())) if known else line.prefix or "own"
     return f"{prefix}:{line.name}"

@@ -214,7 +214,7 @@ def _too_deep(raw: bytes) -> str:
 
 
 def _is_lines(stream: IO[bytes], name: str) -> tuple[IO[bytes], bool]:
-    """Whether it is JSON Lines, told by its name or its first two lines; and the stream once more."""
+    """Whether it is JSON Lines, by its name or its first two lines; and the stream from its start."""
     head = stream.readline(_LONGEST_LINE)
     first = head.strip()
     if first.startswith(b"{") and first.endswith(b"}") and head.endswith(b"\n"):

@@ -71,7 +71,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pages: str = ""
     """JSON pointer to the number of pages, for `{page}`."""
     same: list[str] = []
-    """JSON pointers that must not change between the pages of one walk."""
+    """JSON pointers whose values must be equal on all pages of one list."""
     most_pages: int = limit("pages of one list (most_pages)", 10_000, "pages", "the source has failed")
     batch: int = 10
     """Ids in one POST."""
@@ -183,7 +183,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     licence_url: str = ""
     attribution: str = ""
     floors: dict[str, float] = {}
-    """By measure (`derive.quality`): held against, and told."""
+    """By measure (`derive.quality`): compared and reported."""
     hard_floors: dict[str, float] = {}
     """As `floors`; an edition in which the source falls short of one is not published."""
     collect: Collect | None = None

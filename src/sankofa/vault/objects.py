@@ -33,7 +33,7 @@ _DRAFT: Final = ".draft-"
 
 
 class ObjectDamaged(OperatorError):
-    """An object is not what was kept."""
+    """An object differs from the stored file."""
 
 
 class VaultKey:
@@ -82,7 +82,7 @@ class Objects:
         return folder / f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}"
 
     def put_rows(self, draft: Path, sha256: str, source_id: str, number: int) -> str:
-        """Keep what was written to a draft; its SHA-256 as it is stored."""
+        """Store a finished draft; returns the SHA-256 of the stored file."""
         target = self.rows_path(sha256, source_id, number)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -106,14 +106,14 @@ class Objects:
                 draft.unlink(missing_ok=True)
 
     def put(self, path: Path, sha256: str) -> int:
-        """Keep the bytes of a file, which have this SHA-256; how many bytes that takes."""
+        """Store the bytes of a file with this SHA-256; returns the stored size."""
         target = self.path(sha256, encrypted=False)
         if not target.exists():
             self._write(target, _compressed(_pieces(path)))
         return target.stat().st_size
 
     def put_encrypted(self, path: Path, sha256: str, name: str) -> str:
-        """Keep the bytes and the name of a file, encrypted; the SHA-256 of what is stored."""
+        """Store the bytes and the name of a file, encrypted; returns the SHA-256 of the stored file."""
         if self._key is None:
             raise SettingsError("SANKOFA_VAULT_KEY is not set")
         target = self.path(sha256, encrypted=True)
@@ -125,7 +125,7 @@ class Objects:
 
     @contextmanager
     def opened(self, sha256: str, *, encrypted: bool) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """The name that was kept with it (empty where none was), and its bytes. Raises ObjectDamaged."""
+        """The name stored with it (empty without one), and its bytes. Raises ObjectDamaged."""
         path = self.path(sha256, encrypted=encrypted)
         try:
             with path.open("rb") as stream:
@@ -264,7 +264,7 @@ def _decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _encrypted(cipher: "AESGCM", pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Magic and a random prefix; then each piece: its length, and its bytes sealed under its position."""
+    """Magic and a random prefix; then each block: its length, and its bytes sealed under its position."""
     prefix = secrets.token_bytes(_PREFIX_BYTES)
     yield _MAGIC + prefix
     number = 0

@@ -33,7 +33,7 @@ class Verified(NamedTuple):
     objects: int
     size: int
     hash_only: int
-    """Files of which only the hash was kept."""
+    """Files of which only the hash is stored."""
     unreadable: int
     """Encrypted objects that were compared as they are stored, for want of the key."""
     faults: list[str]
@@ -70,7 +70,7 @@ class Vault:
         return self._objects.has_key
 
     def rows_writer(self) -> LineWriter:
-        """To write down what is taken from a file whose bytes are not kept; given to `keep` once closed."""
+        """A writer for the cleaned copy of a file whose bytes are not stored; pass it closed to `keep`."""
         return LineWriter(self._objects.rows_draft())
 
     def keep(
@@ -139,7 +139,7 @@ class Vault:
         return held
 
     def rows(self, received: Received) -> Iterator[bytes]:
-        """The lines that were kept in the place of a file. Raises ObjectDamaged."""
+        """The lines of the cleaned copy of a file. Raises ObjectDamaged."""
         path = self._objects.rows_path(received.sha256, received.source, received.capture)
         try:
             if self._objects.stored_digest(path) != received.rows_sha256:

@@ -148,7 +148,7 @@ def _last_place(value: Decimal) -> int:
 
 @cache
 def deciding_concepts(item: str) -> frozenset[str]:
-    """Every concept that can decide which figure stands for an item."""
+    """Every concept that can decide the figure of an item."""
     items, concepts = {item}, set[str]()
     for identity in table().identities:
         names = {term.concept for term in identity.items}

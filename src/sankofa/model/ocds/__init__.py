@@ -1,1 +1,1 @@
-"""OCDS releases: what of a release is kept, which of its parties may be named, and what it says in short."""
+"""OCDS releases: the fields that are stored, the parties that may be named, and a summary of each."""

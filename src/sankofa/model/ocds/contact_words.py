@@ -101,7 +101,7 @@ def has_hint(text: str) -> bool:
 
 
 def has_digits(text: str) -> bool:
-    """Whether a text has as many digits in a row, whatever parts them, as the shortest telephone number."""
+    """Whether a text has as many digits, with any separators, as the shortest telephone number."""
     if not text.isascii() and _OTHER_DIGITS.search(text):
         return True
     return _DIGITS_IN_A_ROW in text.encode().translate(_DIGITS, _BETWEEN_DIGITS)

@@ -156,7 +156,7 @@ class _Reader:
                 yield from self._run(number, enough=2, lower=False)
 
     def _after_institution(self, number: int) -> bool:
-        """Whether the kind of a body or a place stands before a title: `Rue du Dr Calmette`."""
+        """Whether the kind of a body or place precedes a title: `Rue du Dr Calmette`."""
         for back in range(number - 1, max(-1, number - 4), -1):
             if self._gap(back).strip(" \t'\u2019\u00a0"):
                 return False
@@ -388,5 +388,5 @@ class _Reader:
 
 
 def _initial(word: _Word) -> bool:
-    """Whether a word is letters that stand for given names."""
+    """Whether a word is a set of initials."""
     return len(word.plain) == 1 and word.plain.isalpha() and not _ARABIC.match(word.plain)

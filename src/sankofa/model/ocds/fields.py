@@ -176,7 +176,7 @@ def _gather_names(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _translates(fields: dict[str, Cleaner], key: str) -> bool:
-    """Whether it is a text in another language, `title_fr`: kept like the field itself."""
+    """Whether it is a text in another language, `title_fr`, treated like the field itself."""
     base, _, language = key.rpartition("_")
     return (
         fields.get(base) in (_text, _code)

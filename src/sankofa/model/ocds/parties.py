@@ -41,7 +41,7 @@ ROLES: Final = {
     "receiverorganization": "payee",
     "author": "enquirer",
 }
-"""The OCDS party roles that fields and foreign role codes stand for."""
+"""The OCDS party roles of fields and foreign role codes."""
 
 _IDENTIFYING_DIGITS: Final = 5
 _IDENTIFYING_LETTERS: Final = 4

@@ -40,7 +40,7 @@ _ENCODED = re.compile(r"%[0-9a-f]{2}|&(?:[a-z]{2,8}|#x?[0-9a-f]{1,6});")
 _NUMBER = re.compile(r"[0-9](?:[\s().-]{0,3}[0-9]){8,}")
 _BETWEEN_DIGITS: Final = r"[\s().-]{0,3}"
 _OF_A_NUMBER: Final = 9
-"""The last digits of a telephone number: what stands before them is a country code or a zero."""
+"""The last digits of a telephone number, after a country code or a zero."""
 _GROUPED = re.compile(rf"[0-9](?=((?:{_BETWEEN_DIGITS}[0-9]){{{_OF_A_NUMBER - 1}}})(?!\d))")
 _NO_DIGIT = re.compile(r"[^0-9]")
 _OF_OFFICES: Final = frozenset(
@@ -222,7 +222,7 @@ class Secrets:
 
 
 def names_somebody(text: str) -> bool:
-    """Whether a text names a person outright, whatever was withheld."""
+    """Whether a text names a person outright, withheld or not."""
     return may_name_a_person(text) and any(
         True for _ in persons(composed(text), _ordinary(), frozenset(), numbers=True)
     )
@@ -240,7 +240,7 @@ def _is_small(letter: str) -> bool:
 
 @cache
 def _ordinary() -> frozenset[str]:
-    """Words that stand in many texts and in the names of many firms, and are hardly anyone's surname."""
+    """Words common in texts and in the names of firms, and hardly anyone's surname."""
     known = tables()
     countries = {word for name in country_names() for word in WORD.findall(fold_in_place(name))}
     of_tenders = resources.files(__package__).joinpath("ordinary.txt").read_text().split("\n\n", 1)[1].split()
@@ -278,7 +278,7 @@ def _numbers(literal: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _number(digits: str) -> re.Pattern[str]:
-    """A number in any grouping, with what may stand before its last digits."""
+    """A number in any grouping, with any prefix before its last digits."""
     return re.compile(rf"(?<!\d)\+?(?:\(?\d{{1,5}}{_BETWEEN_DIGITS})?{_BETWEEN_DIGITS.join(digits)}(?!\d)")
 
 

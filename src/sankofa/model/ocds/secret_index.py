@@ -11,13 +11,13 @@ from itertools import islice
 from typing import Final
 
 Token = tuple[str, tuple[int, int]]
-"""A word of a text in lower case without accents, and where it stands."""
+"""A word of a text in lower case without accents, and its position."""
 Name = frozenset[str]
 """A name by its words."""
 
 WORD: Final = re.compile(r"[^\W_]+")
 LEAST_SINGLE: Final = 4
-"""Letters of a word that may stand for a name alone."""
+"""The least length of a word that alone may be a name."""
 TITLES: Final = frozenset(
     "mr mrs ms miss mme mlle dr drs prof adv eng ing lic sr sra srta don dona rev hon me maitre arq abg cpa "
     "chief alhaji hajia engr sir madam".split()
@@ -28,12 +28,12 @@ PARTICLES: Final = frozenset(
 
 
 def words_needed(name: Name) -> int:
-    """How many words of a name must stand side by side to be taken for it."""
+    """How many adjacent words of a name are taken for the name."""
     return min(2, len(name - PARTICLES))
 
 
 def initials_of(name: Name) -> set[str]:
-    """The letters that may stand for a word of the name."""
+    """The initials of the words of the name."""
     return {word[0] for word in name} - name
 
 

@@ -1,6 +1,6 @@
-"""Telephone numbers in free text, told from dates, amounts and reference numbers by how they are written.
+"""Telephone numbers in free text, distinguished from dates, amounts and reference numbers by their format.
 
-A number with a country code is a telephone number wherever it stands. A national number is one where an
+A number with a country code is always a telephone number. A national number is one where an
 African numbering plan has it and it begins with a zero or is written in pairs. Any other number is one only
 after a word such as `tel`, or beside a person who is to be contacted.
 """
@@ -173,7 +173,7 @@ def _last_of_number(
 def _proof(
     digits: str, part: list[tuple[str, int, int]], *, plus: bool, around: _Context, slashed: bool
 ) -> int:
-    """2: a whole number of a plan. 1: may be a number, as far as can be told. 0: none."""
+    """2: a complete number of a numbering plan. 1: possibly a number. 0: no number."""
     plans = _plans()
     doubled = part[0][0].startswith("00") and len(part[0][0]) != len("000")
     abroad = digits if plus else digits[2:] if doubled else ""
@@ -237,5 +237,5 @@ def _thousands(sizes: list[int]) -> bool:
 
 
 def _dated(text: str) -> bool:
-    """Whether a date or the years of a budget stand in it, as in many reference numbers."""
+    """Whether it contains a date or budget years, as many reference numbers do."""
     return _DATE.search(text) is not None or _YEAR_OF.search(text) is not None

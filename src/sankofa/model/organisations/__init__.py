@@ -122,7 +122,7 @@ def _by_script(name: str, folded: str) -> Proof | None:
 
 
 def _legal_form(name: str, country: str, parts: list[Words], number: int) -> Proof | None:
-    """A legal form in this part of the name, where a legal form can stand."""
+    """A legal form at a valid position in this part of the name."""
     known, part = tables(), parts[number]
     if number and _only_forms(part):
         return None
@@ -229,7 +229,7 @@ def _names_office_holder(head: tuple[str, ...], rest: Words, known: Tables) -> b
 
 
 def _introduced(before: Words, known: Tables) -> bool:
-    """Whether only a country, a state or an article stands before the head of a public body."""
+    """Whether only a country, a state or an article precedes the head of a public body."""
     return not before or before[-1] in known.before or before[-1] in known.business
 
 

@@ -66,9 +66,9 @@ SURE: Final = 4
 DOTTED: Final = 3
 """Proof where the rest does not look like a person's name."""
 WORDY: Final = 2
-"""Proof where a word of business stands in the name."""
+"""Proof where the name has a business word."""
 WEAK: Final = 1
-"""Proof where a word of business stands right before it."""
+"""Proof directly after a business word."""
 
 Phrases = dict[str, list[tuple[str, ...]]]
 """Phrases by their first word, the longest first."""

@@ -1,4 +1,4 @@
-"""For how many days of business the working capital is bound. A year counts 365 days, whatever its length."""
+"""Days of business for which the working capital is bound. Every year counts 365 days."""
 
 from decimal import Decimal
 
