@@ -24,7 +24,7 @@ from bench.ingest import cost
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.collect.fetch import Fetcher
 from sankofa.collect.network import HostRates, Patience, open_client
-from sankofa.collect.plan import walks
+from sankofa.collect.plan import request_lists
 from sankofa.collect.run import discard
 from sankofa.settings import Settings
 from sankofa.sources.registry import Collect
@@ -94,8 +94,8 @@ def fetch(folder: Path, documents: int, address: str) -> None:
         def run() -> None:
             from datetime import UTC, datetime
 
-            for walk in walks(Settings(home=folder), collect, datetime.now(UTC), None):
-                fetched = fetcher.fetch(walk.first, None)
+            for requests in request_lists(Settings(home=folder), collect, datetime.now(UTC), None):
+                fetched = fetcher.fetch(requests.first, None)
                 assert fetched is not None
                 discard([fetched])
 

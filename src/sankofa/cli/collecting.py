@@ -19,7 +19,7 @@ from sankofa.cli.output import progress_bar
 from sankofa.cli.process import now, stop_on_signals
 from sankofa.cli.publishing import print_published, publish_edition
 from sankofa.collect.fetch import Fetched
-from sankofa.collect.plan import walks
+from sankofa.collect.plan import request_lists
 from sankofa.collect.replies import CollectFailed
 from sankofa.collect.run import Collector, SourceOutcome, scheduled
 from sankofa.edition.write.publish import without_cycle_collection
@@ -102,7 +102,7 @@ def collect_on_schedule(settings: Settings, *, publish: bool, report: Callable[[
 
 
 def plan(settings: Settings, names: Sequence[str]) -> list[Planned]:
-    """The first request of each walk that a run would make; nothing is fetched."""
+    """The first request of each list; nothing is fetched."""
     collector = Collector(settings, now, threading.Event())
     chosen, _ = _chosen(settings, collector, names)
     planned = []
@@ -110,8 +110,10 @@ def plan(settings: Settings, names: Sequence[str]) -> list[Planned]:
         if source.collect is None:
             raise SourceError(f"source {source.id}: its entry has no table collect")
         try:
-            for walk in walks(settings, source.collect, now(), collector.state(source).succeeded_at):
-                call = walk.first
+            for requests in request_lists(
+                settings, source.collect, now(), collector.state(source).succeeded_at
+            ):
+                call = requests.first
                 planned.append(Planned(source.id, call.method, call.public_url, call.file_name))
         except CollectFailed as failure:
             planned.append(Planned(source.id, "-", f"cannot be fetched: {failure}", "-"))

@@ -49,7 +49,7 @@ class PlannedRequest(NamedTuple):
         return f"{self.method} {self.public_url} {sent}".rstrip()
 
 
-class RequestWalk(NamedTuple):
+class RequestList(NamedTuple):
     """Requests that belong together: one alone, or the pages of a list from the first on."""
 
     first: PlannedRequest
@@ -86,9 +86,9 @@ def _names_credential(name: str) -> bool:
     return letters in _CREDENTIAL_NAMES or any(word in letters for word in _CREDENTIAL_WORDS)
 
 
-def walks(
+def request_lists(
     settings: Settings, collect: Collect, now: datetime, last_success: datetime | None
-) -> Iterator[RequestWalk]:
+) -> Iterator[RequestList]:
     """Every request list of a table. Raises CollectFailed where a needed value is missing."""
     if fault := collect.address_fault():
         raise CollectFailed(fault)
@@ -106,7 +106,7 @@ def walks(
                 for one in ids[at : at + collect.batch]
             ]
             for url in collect.urls:
-                yield RequestWalk(_call(collect, url, values, jobs, at // collect.batch + 1), values, url)
+                yield RequestList(_call(collect, url, values, jobs, at // collect.batch + 1), values, url)
         return
     choices: dict[str, list[Any]] = {
         "country": list(collect.countries),
@@ -123,17 +123,17 @@ def walks(
             own = values | dict(zip(used, combination, strict=True))
             if "quarter" in used and _is_to_come(own, now.date()):
                 continue
-            yield RequestWalk(_call(collect, url, own | {"page": 1}, None, 0), own, url)
+            yield RequestList(_call(collect, url, own | {"page": 1}, None, 0), own, url)
 
 
-def next_call(collect: Collect, walk: RequestWalk, page: int, url: str = "") -> PlannedRequest:
+def next_call(collect: Collect, requests: RequestList, page: int, url: str = "") -> PlannedRequest:
     """A later page of a list: by its number, or by the address that the previous page gives."""
-    values = walk.values | {"page": page}
-    call = _call(collect, walk.template, values, None, 0)
+    values = requests.values | {"page": page}
+    call = _call(collect, requests.template, values, None, 0)
     if url:
         elsewhere = urlsplit(url).netloc != urlsplit(call.url).netloc
         headers = {} if elsewhere else call.headers  # what is meant for one host is not for another
-        call = call._replace(url=url, headers=headers, file_name=walk.first.file_name)
+        call = call._replace(url=url, headers=headers, file_name=requests.first.file_name)
     return call._replace(page=page, file_name=numbered(call.file_name, page))
 
 

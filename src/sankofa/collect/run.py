@@ -23,7 +23,7 @@ import msgspec
 
 from sankofa.collect.fetch import WHOLE, Fetched, Fetcher
 from sankofa.collect.network import HostRates, Patience, open_client
-from sankofa.collect.plan import RequestWalk, next_call, walks
+from sankofa.collect.plan import RequestList, next_call, request_lists
 from sankofa.collect.replies import CollectFailed, ReplyRefused, Stopped
 from sankofa.collect.state import StateFile
 from sankofa.engines.private_files import locked, make_private_folder
@@ -34,7 +34,7 @@ from sankofa.settings import Settings
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Collect, Source, variables_in
 
-_WALKS: Final = 3
+_ATTEMPTS: Final = 3
 
 
 class _Changed(Exception):
@@ -42,16 +42,16 @@ class _Changed(Exception):
 
 
 def documents(
-    fetcher: Fetcher, collect: Collect, walk: RequestWalk, state: StateFile
+    fetcher: Fetcher, collect: Collect, requests: RequestList, state: StateFile
 ) -> Iterator[Fetched | None]:
     """The replies of a list, in order; None for one that has not changed. Raises CollectFailed."""
-    if not (collect.next or collect.pages or "page" in variables_in(walk.template)):
-        yield fetcher.fetch(walk.first, state.reply(walk.first.key))
+    if not (collect.next or collect.pages or "page" in variables_in(requests.template)):
+        yield fetcher.fetch(requests.first, state.reply(requests.first.key))
         return
-    for _ in range(_WALKS):
+    for _ in range(_ATTEMPTS):
         pages: list[Fetched] = []
         try:
-            for page in _pages(fetcher, collect, walk, state):
+            for page in _pages(fetcher, collect, requests, state):
                 pages.append(page)
         except _Changed:
             discard(pages)
@@ -61,7 +61,7 @@ def documents(
             raise
         yield from pages
         return
-    raise ReplyRefused(f"{walk.first.public_url}: the list changed while it was read, {_WALKS} times")
+    raise ReplyRefused(f"{requests.first.public_url}: the list changed while it was read, {_ATTEMPTS} times")
 
 
 def discard(fetched: list[Fetched]) -> None:
@@ -70,8 +70,8 @@ def discard(fetched: list[Fetched]) -> None:
         one.path.unlink(missing_ok=True)
 
 
-def _pages(fetcher: Fetcher, collect: Collect, walk: RequestWalk, state: StateFile) -> Iterator[Fetched]:
-    call = next_call(collect, walk, 1)
+def _pages(fetcher: Fetcher, collect: Collect, requests: RequestList, state: StateFile) -> Iterator[Fetched]:
+    call = next_call(collect, requests, 1)
     first: list[Any] | None = None
     before = ""
     for page in range(1, collect.most_pages + 1):
@@ -91,16 +91,16 @@ def _pages(fetcher: Fetcher, collect: Collect, walk: RequestWalk, state: StateFi
             url = pointed(content, collect.next)
             if not url:
                 return
-            call = next_call(collect, walk, page + 1, str(httpx.URL(call.url).join(str(url))))
+            call = next_call(collect, requests, page + 1, str(httpx.URL(call.url).join(str(url))))
         elif collect.pages:
             if page >= _count(pointed(content, collect.pages), call.public_url):
                 return
-            call = next_call(collect, walk, page + 1)
+            call = next_call(collect, requests, page + 1)
         else:
             if _is_empty(_json(fetched.path)):
                 return
-            call = next_call(collect, walk, page + 1)
-    raise CollectFailed(f"{walk.first.public_url}: more than {collect.most_pages} pages (most_pages)")
+            call = next_call(collect, requests, page + 1)
+    raise CollectFailed(f"{requests.first.public_url}: more than {collect.most_pages} pages (most_pages)")
 
 
 def pointed(content: Any, pointer: str) -> Any:
@@ -323,8 +323,8 @@ class Collector:
                 client, self._rates, collect, folder, patience, contact,
                 self._settings.collect_attempts, accept_shrunk=accept_shrunk,
             )  # fmt: skip
-            for walk in walks(self._settings, collect, self._now(), state.succeeded_at):
-                for fetched in documents(fetcher, collect, walk, state):
+            for requests in request_lists(self._settings, collect, self._now(), state.succeeded_at):
+                for fetched in documents(fetcher, collect, requests, state):
                     self._hand_over(one, fetched)
 
     def _hand_over(self, one: _SourceUnderWay, fetched: Fetched | None) -> None:

@@ -5,7 +5,7 @@ once. So hiding a file's rows is not enough. Instead the source begins a new gen
 other file is read again. The old generation stays in the ledger and is read no more. A generation is stored
 under the id of its source followed by its number.
 
-`LeavingOut` is a ledger session that hides withdrawn generations and sources that may not be redistributed.
+`FilteredSession` hides withdrawn generations and sources that may not be redistributed.
 Rows captured again appear under their first capture number. Parties and persons are never hidden.
 
 See docs/decisions/licences-and-withdrawals.md. See contract: PROV-6, ING-9.
@@ -151,8 +151,8 @@ class CaptureFilter(NamedTuple):
         return columns
 
 
-class LeavingOut:
-    """See `engines.datastore.LedgerRows`."""
+class FilteredSession:
+    """A ledger session whose SELECTs omit hidden rows; see `engines.datastore.LedgerRows`."""
 
     def __init__(
         self, session: LedgerRows, source_ids: Collection[str], generations: Generations | None = None

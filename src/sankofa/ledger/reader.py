@@ -11,7 +11,7 @@ import msgspec
 from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import holds_record
-from sankofa.ledger.generations import CaptureFilter, Generations, LeavingOut, Withdrawal, source_of
+from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_info, series_rows
 from sankofa.ledger.persons import Persons
 from sankofa.model.errors import SettingsError
@@ -206,7 +206,7 @@ class LedgerReader:
 
     def capture_filter(self) -> CaptureFilter:
         """The arguments with which a `FactReader` in another process reads the same facts."""
-        if isinstance(self._rows, LeavingOut):
+        if isinstance(self._rows, FilteredSession):
             return self._rows.capture_filter
         numbers = self._rows.query("SELECT capture_id FROM capture")
         return CaptureFilter(frozenset(number for (number,) in numbers), {})
