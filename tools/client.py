@@ -19,8 +19,8 @@ import click
 
 from sankofa.edition.format.columns import columns_of
 from sankofa.model.rows import Row
+from sankofa.operations.answers import row_schema
 from sankofa.operations.contract import Operation, endpoints
-from sankofa.operations.schemas import row_schema
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 

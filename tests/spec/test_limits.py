@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 
 from sankofa.mcp.exchange import LARGEST_BODY
-from sankofa.mcp.long_calls import LONGEST_CALL
+from sankofa.mcp.guard import LONGEST_CALL
 from sankofa.mcp.surface import _FREE_BYTES
-from sankofa.operations.http_limits import LARGEST_HEADERS, LONGEST_PATH, LONGEST_QUERY
+from sankofa.operations.service import LARGEST_HEADERS, LONGEST_PATH, LONGEST_QUERY
 from sankofa.web.keys import _LARGEST_FORM
 from tests import publisher as faults
 from tests.live import LiveServer, run

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.mcp.long_calls import LONGEST_CALL
+from sankofa.mcp.guard import LONGEST_CALL
 from tests.live import LiveServer
 from tests.spec.mcp_messages import NEW, OLD, SANDBOX, message, post
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from sankofa.operations.contract import operations
-from sankofa.operations.http_limits import LONGEST_QUERY
+from sankofa.operations.service import LONGEST_QUERY
 from tests.live import LiveServer
 
 Schema = dict[str, Any]

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from sankofa.access.keys import _LONGEST, Keys
-from sankofa.access.sealing import SealedRecords
+from sankofa.access.records import SealedRecords
 from sankofa.cli import archive, lanes, metrics_server
 from sankofa.cli.connections import KnownClients
 from sankofa.collect import fetch, network
@@ -30,7 +30,7 @@ from sankofa.engines.publication import NOTE_BYTES
 from sankofa.model.errors import FormatError, OperatorError, Unauthorized
 from sankofa.model.signed_notes import NotTrusted, new_signer, sign_note, verified_text
 from sankofa.replication.documents import INDEX_BYTES
-from sankofa.rest.ranges import MOST_RANGES, requested_ranges
+from sankofa.rest.files import MOST_RANGES, requested_ranges
 from sankofa.settings import Settings
 from sankofa.sources import base
 from sankofa.sources.ixbrl import MOST_LEVELS, UnsafeDocument, check_xml

@@ -10,7 +10,7 @@ from sankofa.model import identifiers
 from sankofa.model.ocds.redaction import _number
 from sankofa.model.ocds.telephones import _plans
 from sankofa.model.organisations.tables import spelling
-from sankofa.operations.keywords import whole_match
+from sankofa.operations.parameter_types import whole_match
 from sankofa.sources import alfred
 from sankofa.web.view import _pattern
 from tests.patterns import Used, growth, patterns
@@ -35,7 +35,7 @@ def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
             for rules in (register.numbers, *register.under.values())
             for pattern, _ in rules
         ],
-        ("operations/keywords.py", "whole_match"): [whole_match("^[0-9a-f]{64}$")],
+        ("operations/parameter_types.py", "whole_match"): [whole_match("^[0-9a-f]{64}$")],
         ("sources/alfred.py", "_family"): [re.compile(pattern) for _, pattern in alfred._FAMILIES],
         ("web/view.py", "_pattern"): [_pattern("/docs/{name*}"), _pattern("/company/{service_id}/{page}")],
     }

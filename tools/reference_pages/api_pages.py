@@ -4,21 +4,21 @@ import inspect
 from collections.abc import Iterator
 from typing import Final
 
-import sankofa.mcp.refusals
+import sankofa.mcp.guard
 import sankofa.rest.request
 import sankofa.web.keys
 import sankofa.web.request
 from sankofa.model.errors import Problem
 from sankofa.model.provenance import LICENSE_NOTICE
+from sankofa.operations.answers import envelope_of, row_schema
 from sankofa.operations.contract import Operation, Parameter, operations
-from sankofa.operations.schemas import envelope_of, row_schema
 from sankofa.rest.openapi import describe
 from sankofa.rest.pages import problems
 from sankofa.settings import Settings
 from tools.reference_pages.markdown import code, member_row, page, schema_text, shown, table
 
 _SURFACES: Final = {
-    sankofa.mcp.refusals.__name__: "MCP",
+    sankofa.mcp.guard.__name__: "MCP",
     sankofa.rest.request.__name__: "REST",
     sankofa.web.keys.__name__: "pages",
     sankofa.web.request.__name__: "pages",

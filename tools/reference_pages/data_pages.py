@@ -14,7 +14,7 @@ from sankofa.derive.signals.contract import columns_of, common_rules, panels
 from sankofa.edition.write.tables import Table, tables
 from sankofa.model import line_items
 from sankofa.model.provenance import LICENSE_CLASSES, SKUS
-from sankofa.operations.schemas import row_schema
+from sankofa.operations.answers import row_schema
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source, load_sources
 from tools.reference_pages.markdown import code, code_lines, member_row, page, shown, table

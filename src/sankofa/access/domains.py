@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from sankofa.access.keys import KeyRecord
-from sankofa.access.records import Records
-from sankofa.access.sealing import DamagedRecord, SealedRecords
+from sankofa.access.records import DamagedRecord, Records, SealedRecords
 from sankofa.access.tiers import Grant
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, Unauthorized

@@ -1,20 +1,40 @@
-"""API keys: only their hash is stored, and a revoked one is refused at the next request."""
+"""Which key a request carries: the same rule on every surface (contract: KEY-1)."""
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 
 import msgspec
 
-from sankofa.access.records import Records
-from sankofa.access.sealing import DamagedRecord, SealedRecords
+from sankofa.access.records import DamagedRecord, Records, SealedRecords
 from sankofa.access.tiers import TIERS, Grant, grant
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
 from sankofa.model.limits import limit
 from sankofa.settings import Settings
+
+_BEARER = "bearer "
+
+
+def presented_key(api_keys: Sequence[str], authorizations: Sequence[str]) -> str:
+    """The key in `X-API-Key` or in `Authorization: Bearer`, given every value of both header fields.
+
+    Raises Unauthorized where there is none, or more than one: which of them counts is not ours to guess.
+    Another scheme than Bearer is somebody else's, a proxy's for example, and carries no key.
+    """
+    if len(api_keys) == 1 and not authorizations:  # nearly every request
+        return api_keys[0]
+    if len(authorizations) > 1:
+        raise Unauthorized("Send exactly one Authorization header.")
+    tokens = [text[len(_BEARER) :].strip(" ") for text in authorizations if text[:7].lower() == _BEARER]
+    if len(api_keys) + len(tokens) > 1:
+        raise Unauthorized("Send exactly one API key, in X-API-Key or as Authorization: Bearer.")
+    for key in (*api_keys, *tokens):
+        return key
+    raise Unauthorized()
+
 
 _PREFIX = "key:"
 _LONGEST = limit("API key", 256, "characters", "401")

@@ -1,12 +1,171 @@
-"""The records of one type in the key store: read, listed and written one way, whatever they are of."""
+"""Records of the key store, each sealed with a keyed hash: an altered record is refused."""
 
-from collections.abc import Callable
+import hmac
+import logging
+import re
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
+from hashlib import blake2b
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from sankofa.access.sealing import DamagedRecord, SealedRecords
+from sankofa.engines.keyvalue import KeyValue
+from sankofa.model.errors import OperatorError, SettingsError
+from sankofa.model.limits import limit
+
+_log = logging.getLogger("sankofa.access")
+
+_MARK: Final = "seals"
+_SEALING, _SEALED = b'{"state":"sealing"}', b'{"state":"sealed"}'
+_SEAL: Final = re.compile(rb',"seal":"([0-9a-f]{32})"\}\Z')
+_MOST_REFUSED: Final = 4096
+_LARGEST_RECORD: Final = limit("record of the key store", 64 << 10, "bytes", "the key is refused: 401")
+
+Check = Callable[[str, bytes], bool]
+"""Whether a record without a seal, given its name, is one that an older version may have written."""
+
+
+class DamagedRecord(OperatorError):
+    """A record that is not as it was written."""
+
+
+class SealedRecords:
+    """The named records of a key store. One of these for each process.
+
+    The first secret seals and any verifies, so that secrets can be rotated; `reseal` makes the first enough.
+    """
+
+    def __init__(self, store: KeyValue, secrets: Sequence[bytes]) -> None:
+        self._store = store
+        self._keys = tuple(blake2b(secret, person=b"key store").digest() for secret in secrets)
+        self._checks: dict[str, Check] = {}
+        self._prepared = False
+        self._refused: set[str] = set()
+
+    def register(self, prefix: str, check: Check) -> None:
+        """Have the records under a prefix sealed by `prepare`."""
+        self._checks[prefix] = check
+
+    async def prepare(self) -> None:
+        """Seal what an older version left, once. Raises SettingsError where the store has another secret."""
+        mark = await self._store.get(_MARK)
+        state = None if mark is None else self._opened(_MARK, mark)
+        if mark is not None and state is None:
+            raise SettingsError(
+                "SANKOFA_KEYS_SECRET (or keys-secret in HOME): none of it is the one the records of this key "
+                "store are sealed with; it must be the same for all that share the store"
+            )
+        if state != _SEALED:
+            await self._seal_what_was_there(begun=state == _SEALING)
+        self._prepared = True
+
+    async def get(self, name: str) -> bytes | None:
+        """A record as it is stored, to be given to `read`."""
+        stored = await self._store.get(name)
+        if stored is not None and not self._prepared and not _SEAL.search(stored):
+            await self.prepare()
+            stored = await self._store.get(name)
+        return b"" if stored is not None and len(stored) > _LARGEST_RECORD else stored
+
+    def read(self, name: str, stored: bytes) -> bytes:
+        """The record without its seal. Raises DamagedRecord, with a line in the log the first time."""
+        body = self._opened(name, stored)
+        if body is not None:
+            return body
+        raise self.refuse(name)
+
+    def refuse(self, name: str) -> DamagedRecord:
+        """What to raise for a record that cannot be used."""
+        kind, _, rest = name.partition(":")
+        shown = f"{kind} {rest[:12] if kind == 'key' else rest}"
+        message = f"the record of {shown} is damaged, or not sealed with SANKOFA_KEYS_SECRET: it is refused"
+        if name not in self._refused:
+            if len(self._refused) >= _MOST_REFUSED:
+                self._refused.clear()
+            self._refused.add(name)
+            _log.error(message)
+        return DamagedRecord(f"{message}; restore the key store from a backup, or issue another")
+
+    async def put(self, name: str, body: bytes) -> bytes:
+        """Seal and store a record, a JSON object; what is stored."""
+        stored = self._sealed(name, body)
+        await self._store.put(name, stored)
+        self._refused.discard(name)
+        return stored
+
+    async def replace(self, name: str, stored: bytes, body: bytes) -> bool:
+        """Seal a record and store it in the place of `stored`; whether that still was there."""
+        replaced = await self._store.replace(name, stored, self._sealed(name, body))
+        if replaced:
+            self._refused.discard(name)
+        return replaced
+
+    async def reseal(self) -> tuple[int, int]:
+        """Seal every record with the first secret; how many were sealed again, and how many are refused.
+
+        One that another process changes meanwhile is read again: a revocation is never undone.
+
+        The mark comes last: with the first secret alone the store opens once everything is done.
+        """
+        names = [name for prefix in self._checks for name in await self._store.names(prefix)]
+        resealed = refused = 0
+        for name in (*names, _MARK):
+            try:
+                resealed += await self._reseal(name) and name != _MARK
+            except DamagedRecord:
+                refused += 1
+        return resealed, refused
+
+    async def _reseal(self, name: str) -> bool:
+        """Whether it had to be sealed. Raises DamagedRecord."""
+        while True:
+            stored = await self._store.get(name)
+            if stored is None or self._opened(name, stored, self._keys[:1]) is not None:
+                return False
+            if await self.replace(name, stored, self.read(name, stored)):
+                return True
+
+    async def names(self, prefix: str) -> list[str]:
+        return await self._store.names(prefix)
+
+    async def _seal_what_was_there(self, *, begun: bool) -> None:
+        """Only where no record has a seal yet, or this was cut short: a lost seal is not given back."""
+        records = [
+            (n, await self._store.get(n)) for prefix in self._checks for n in await self._store.names(prefix)
+        ]
+        unsealed = [
+            (name, stored) for name, stored in records if stored is not None and not _SEAL.search(stored)
+        ]
+        if unsealed and (begun or len(unsealed) == sum(stored is not None for _, stored in records)):
+            await self.put(_MARK, _SEALING)
+            for name, stored in unsealed:
+                if self._checks[name.partition(":")[0] + ":"](name, stored):
+                    await self.replace(name, stored, stored)
+                else:
+                    self.refuse(name)
+            _log.warning(
+                "sealed the %d records that were in the key store before there were seals", len(unsealed)
+            )
+        await self.put(_MARK, _SEALED)
+
+    def _sealed(self, name: str, body: bytes) -> bytes:
+        return body[:-1] + b',"seal":"' + _digest(self._keys[0], name, body) + b'"}'
+
+    def _opened(self, name: str, stored: bytes, keys: Sequence[bytes] | None = None) -> bytes | None:
+        """The record without its seal, where any of the keys made it; all of ours unless given."""
+        seal = _SEAL.search(stored)
+        if seal is None:
+            return None
+        body = stored[: seal.start()] + b"}"
+        known = any(hmac.compare_digest(seal[1], _digest(key, name, body)) for key in keys or self._keys)
+        return body if known else None
+
+
+def _digest(key: bytes, name: str, body: bytes) -> bytes:
+    content = name.encode() + b"\0" + body
+    return blake2b(content, digest_size=16, key=key).hexdigest().encode()
+
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -93,3 +252,43 @@ class Records(Generic[R]):
             and msgspec.json.encode(record) == stored  # a member whose name is damaged would be passed over
             and self._is_plausible(record)
         )
+
+
+class StoredRecord(NamedTuple):
+    """A record of the key store, without its seal."""
+
+    name: str
+    body: bytes
+
+
+async def read_records(records: SealedRecords) -> tuple[list[StoredRecord], list[str]]:
+    """Every whole record of the store, and the reason for each that is left out because it is damaged."""
+    whole: list[StoredRecord] = []
+    damaged: list[str] = []
+    for name in await records.names(""):
+        if ":" not in name:  # the store's own mark
+            continue
+        stored = await records.get(name)
+        if stored is None:
+            continue
+        try:
+            whole.append(StoredRecord(name, records.read(name, stored)))
+        except DamagedRecord as failure:
+            damaged.append(str(failure))
+    return whole, damaged
+
+
+async def write_records(records: SealedRecords, copied: Iterable[StoredRecord]) -> int:
+    """Put the records in the store, over those of the same name; how many were not there as they are."""
+    await records.prepare()
+    changed = 0
+    for name, body in copied:
+        stored = await records.get(name)
+        try:
+            same = stored is not None and records.read(name, stored) == body
+        except DamagedRecord:
+            same = False
+        if not same:
+            await records.put(name, body)
+            changed += 1
+    return changed

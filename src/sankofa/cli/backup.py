@@ -18,7 +18,7 @@ import click
 import msgspec
 
 from sankofa import __version__, settings
-from sankofa.access.copying import StoredRecord, read_records, write_records
+from sankofa.access.records import StoredRecord, read_records, write_records
 from sankofa.cli.archive import ArchiveReader, ArchiveWriter, BackupListing, new_archive
 from sankofa.cli.keys import opened_keys
 from sankofa.cli.ledger import open_ledger

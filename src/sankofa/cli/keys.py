@@ -12,12 +12,10 @@ import click
 import msgspec
 
 from sankofa import settings
-from sankofa.access.copying import read_records, write_records
 from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
-from sankofa.access.last_used import LastUsed
-from sankofa.access.quotas import Quotas
-from sankofa.access.sealing import SealedRecords
+from sankofa.access.quotas import LastUsed, Quotas
+from sankofa.access.records import SealedRecords, read_records, write_records
 from sankofa.access.tiers import TIERS
 from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.cli.process import now

@@ -21,8 +21,7 @@ import msgspec
 
 from sankofa import __version__
 from sankofa.model.errors import SettingsError, StoreUnavailable
-from sankofa.operations.observing import ObservedRequest
-from sankofa.operations.service import Service, probe
+from sankofa.operations.service import ObservedRequest, Service, probe
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 BYTES: Final = (256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216)

@@ -17,8 +17,14 @@ from starlette.types import Message, Receive, Send
 from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.turns import PIECE, in_thread_if_large
-from sankofa.mcp.known_calls import Envelope, KnownCalls, PlainCall
-from sankofa.mcp.refusals import ContentTooLarge, RequestTimeout, refusal_of_the_sdk
+from sankofa.mcp.guard import (
+    ContentTooLarge,
+    Envelope,
+    KnownCalls,
+    PlainCall,
+    RequestTimeout,
+    refusal_of_the_sdk,
+)
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, RateLimited
 from sankofa.model.limits import limit
 from sankofa.operations.answers import (

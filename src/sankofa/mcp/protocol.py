@@ -21,9 +21,7 @@ from starlette.types import Receive, Scope
 from sankofa import __version__
 from sankofa.mcp.calls import ToolCalls, UnknownTool
 from sankofa.mcp.exchange import LARGEST_BODY, MARK, Exchange
-from sankofa.mcp.instructions import instructions
-from sankofa.mcp.schemas import answer_schema
-from sankofa.mcp.tools import Tool
+from sankofa.mcp.tools import Tool, answer_schema, instructions
 from sankofa.model.errors import InternalError, Problem, StoreUnavailable
 from sankofa.settings import Settings
 

@@ -21,9 +21,17 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sankofa.mcp.calls import ToolCalls
 from sankofa.mcp.exchange import Exchange
-from sankofa.mcp.guard import Guard, key_of
-from sankofa.mcp.known_calls import KnownAnswers, KnownCalls, PlainCall, plain_call, plain_message
-from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
+from sankofa.mcp.guard import (
+    LONGEST_CALL,
+    Guard,
+    KnownAnswers,
+    KnownCalls,
+    PlainCall,
+    key_of,
+    plain_call,
+    plain_message,
+    without_arguments,
+)
 from sankofa.model.errors import (
     InternalError,
     MethodNotAllowed,
@@ -34,9 +42,7 @@ from sankofa.model.errors import (
 )
 from sankofa.model.limits import limit
 from sankofa.operations.answers import JSON
-from sankofa.operations.http_limits import check_request
-from sankofa.operations.observing import ObservedRequest
-from sankofa.operations.service import Service
+from sankofa.operations.service import ObservedRequest, Service, check_request
 
 if TYPE_CHECKING:
     from sankofa.mcp.protocol import Protocol

@@ -1,13 +1,25 @@
-"""Answers as bytes: what every surface sends, so that the same call has the same body on each of them."""
+"""Answers as bytes: envelopes, problems, content encodings, JSON schemas and the cache of answers.
 
-from functools import cache
+Every surface uses them, so that the same call has the same body on each."""
 
+import gzip
+import sys
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
+
+import brotli
 import msgspec
 
 from sankofa.access.quotas import RateState
 from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.turns import in_thread_if_large
 from sankofa.model.errors import Problem, Unauthorized
+from sankofa.model.provenance import LICENSE_NOTICE
+from sankofa.model.rows import Row
 from sankofa.operations.contract import Answer, Operation
+from sankofa.operations.parameter_types import JsonSchema
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -89,3 +101,220 @@ def problem_headers(problem: Problem, metadata: str = "") -> Headers:
 def rate_headers(usage: RateState) -> Headers:
     """The quota left (the RateLimit header fields of the IETF draft)."""
     return [(b"ratelimit-policy", usage.policy.encode()), (b"ratelimit", usage.state.encode())]
+
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ENCODINGS: Final = ("zstd", "br", "gzip")
+_SMALLEST_COMPRESSED: Final = 1024
+
+
+def choose_encoding(accept_encoding: bytes, size: int) -> str | None:
+    """The best encoding the client takes, by its weights and then by ours; None for identity."""
+    if not accept_encoding:
+        return None
+    best, plain = _preference(accept_encoding)
+    return None if plain and size < _SMALLEST_COMPRESSED else best
+
+
+@lru_cache(maxsize=256)
+def _preference(accept_encoding: bytes) -> tuple[str | None, bool]:
+    """The encoding a client likes best, and whether a plain answer will do (RFC 9110, section 12.5.3)."""
+    weights: dict[str, float] = {}
+    for part in accept_encoding.decode("latin-1").lower().split(","):
+        name, _, parameters = part.strip().partition(";")
+        _, _, quality = parameters.strip().partition("q=")
+        try:
+            weight = float(quality) if quality else 1.0
+        except ValueError:
+            weight = 0.0
+        weights[name.strip()] = weight if 0 <= weight <= 1 else 0.0
+    fallback = weights.get("*", 0.0)
+    best = max(ENCODINGS, key=lambda e: (weights.get(e, fallback), -ENCODINGS.index(e)))
+    weight = weights.get(best, fallback)
+    liked = weight > 0 and weight >= weights.get("identity", 0.0)
+    return best if liked else None, weights.get("identity", weights.get("*", 1.0)) > 0
+
+
+def compress(body: bytes, encoding: str, *, quickly: bool = False) -> bytes:
+    """`quickly` is for bodies that are dense already, such as columns: more effort hardly shrinks them."""
+    if encoding == "zstd":
+        return zstd.compress(body, level=1 if quickly else 3)
+    if encoding == "br":
+        return bytes(brotli.compress(body, quality=1 if quickly else 4))
+    return gzip.compress(body, compresslevel=1 if quickly else 5, mtime=0)
+
+
+async def compressed(body: bytes, encoding: str) -> bytes:
+    """As `compress`; what is large in a thread, where the libraries let go of the interpreter."""
+    return await in_thread_if_large(len(body), compress, body, encoding)
+
+
+_LARGEST_SHARE: Final = 8
+"""The part of the room that one answer may take."""
+_TAKEN_WHEN_FULL: Final = 16
+"""One in so many: if what is asked again does not all fit, most of what is there stays, and is of use."""
+_LONG_AGO: Final = 8
+"""Times as many questions as there are answers: one not asked for since gives way to any."""
+_MOST_ASKED_ONCE: Final = 16_384
+"""Questions, of which only a hash is remembered; the older ones are forgotten together."""
+
+
+class AnswerKey(NamedTuple):
+    """All that decides the bytes of an answer of REST."""
+
+    tag: str
+    accept_encoding: bytes
+    base_url: str
+    edition_id: str | None
+    """The edition that the request names: links in the answer then name it too."""
+
+
+def may_be_kept(operation: Operation, edition: Edition, arguments: Mapping[str, Any]) -> bool:
+    """Whether an answer may be given again. One behind a cursor comes once; a live one changes. Where the
+    edition is on a server, that server being gone is a 503 for everybody alike (contract: KEY-13)."""
+    return edition.is_local and not operation.live and arguments.get("cursor") is None
+
+
+class CachedAnswer(NamedTuple):
+    """The header fields that belong to the body, and the body."""
+
+    headers: Headers
+    body: bytes
+
+
+class _Entry:
+    __slots__ = ("answer", "asked")
+
+    def __init__(self, answer: CachedAnswer, asked: int) -> None:
+        self.answer = answer
+        self.asked = asked
+        """The number of the question that it answered last."""
+
+
+class AnswerCache:
+    """Keeps nothing of what is asked once, so that a walk through everything drops nobody's answer."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._questions = self._refused = 0
+        self._asked_lately: set[int] = set()
+        self._asked_before: set[int] = set()
+        self.size = 0
+        """Bytes of the bodies that are kept."""
+
+    def get(self, key: Hashable) -> CachedAnswer | None:
+        self._questions += 1
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        entry.asked = self._questions
+        self._entries.move_to_end(key)
+        return entry.answer
+
+    def offer(self, key: Hashable, answer: CachedAnswer) -> None:
+        """Keep an answer if it was offered before, is not too large, and others need not go that are asked
+        for."""
+        size = len(answer.body)
+        if size * _LARGEST_SHARE > self._most or key in self._entries:
+            return
+        if not self._was_asked(hash(key)) or (self.size + size > self._most and not self._gives_way()):
+            return
+        self._entries[key] = _Entry(answer, self._questions)
+        self.size += size
+        while self.size > self._most:
+            self.size -= len(self._entries.popitem(last=False)[1].answer.body)
+
+    def _gives_way(self) -> bool:
+        """Whether the one asked for longest ago may go for another."""
+        longest_ago = next(iter(self._entries.values()))
+        if self._questions - longest_ago.asked > _LONG_AGO * len(self._entries):
+            return True
+        self._refused += 1
+        return self._refused % _TAKEN_WHEN_FULL == 0
+
+    def _was_asked(self, question: int) -> bool:
+        """Whether it was asked before; from now on it was."""
+        if question in self._asked_lately or question in self._asked_before:
+            return True
+        if len(self._asked_lately) >= _MOST_ASKED_ONCE:
+            self._asked_before, self._asked_lately = self._asked_lately, set()
+        self._asked_lately.add(question)
+        return False
+
+
+def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict[str, JsonSchema]]:
+    """The schema of a row, and by name those of the types it refers to as `ref_template` says."""
+    (reference,), components = msgspec.json.schema_components((row_type,), ref_template=ref_template)
+    schemas = {name: _as_on_the_wire(schema) for name, schema in components.items()}
+    return schemas.pop(_name(reference, ref_template)), schemas
+
+
+def envelope_members(operation: Operation) -> Mapping[str, JsonSchema]:
+    """The members of an operation's answer."""
+    members: Mapping[str, JsonSchema] = envelope_of(operation, {})["properties"]
+    return members
+
+
+def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
+    """The schema of an operation's answer around those of its rows (schemas, or references to them).
+
+    It is open: a member may be added without a new version.
+    """
+    row = shapes[0] if len(shapes) == 1 else {"anyOf": list(shapes)}
+    properties: dict[str, JsonSchema] = {
+        operation.rows_under: {"type": "array", "items": row, "description": "In the documented order."},
+        "count": {"type": "integer", "minimum": 0, "description": "How many rows this answer holds."},
+        "_license": {
+            "type": "string",
+            "description": "The terms of the data, and the attribution that its sources ask for.",
+            "examples": [LICENSE_NOTICE],
+        },
+    }
+    if "as_of" in operation.parameters:
+        properties["as_of"] = {
+            "type": "string",
+            "format": "date",
+            "description": "The day applied: nothing that was published after it is in the answer. "
+            "Sent back, it gives the same rows.",
+        }
+    properties["edition"] = {"type": "string", "description": "The snapshot that answered."}
+    properties["truncated"] = {
+        "type": "boolean",
+        "description": "True exactly when more rows matched than are here.",
+    }
+    if "cursor" in operation.parameters:
+        properties["next_cursor"] = {
+            "type": ["string", "null"],
+            "description": "Passed back verbatim as `cursor` for the next page; null on the last.",
+        }
+    properties |= operation.members
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": True,
+    }
+
+
+def _as_on_the_wire(schema: Any) -> Any:
+    """Decimals are written as numbers, and every field of a row is always present."""
+    if isinstance(schema, list):
+        return [_as_on_the_wire(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("format") == "decimal":
+        return {**{k: v for k, v in schema.items() if k != "format"}, "type": "number"}
+    fixed = {key: _as_on_the_wire(value) for key, value in schema.items()}
+    if "properties" in fixed:
+        fixed["required"] = list(fixed["properties"])
+    return fixed
+
+
+def _name(reference: JsonSchema, ref_template: str) -> str:
+    before, _, after = ref_template.partition("{name}")
+    return str(reference["$ref"]).removeprefix(before).removesuffix(after)

@@ -4,29 +4,98 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from ipaddress import ip_address
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from sankofa.access.addresses import AddressCounters, Visitors, WrongKeys
 from sankofa.access.cursors import Cursors
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
-from sankofa.access.sealing import SealedRecords
+from sankofa.access.records import SealedRecords
+from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
-from sankofa.model.errors import Problem, SettingsError, StoreUnavailable, Unauthorized
-from sankofa.operations.answer_cache import AnswerCache
-from sankofa.operations.observing import Observer
+from sankofa.model.errors import BadRequest, Problem, SettingsError, StoreUnavailable, Unauthorized
+from sankofa.model.limits import limit
+from sankofa.operations.answers import AnswerCache
 from sankofa.replication.following_store import FollowingStore
 from sankofa.replication.state import FollowState
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
+
+LONGEST_QUERY: Final = limit("query of an address", 4096, "bytes", "414")
+LONGEST_PATH: Final = limit("path of an address", 1024, "bytes", "414")
+LARGEST_HEADERS: Final = limit("header fields of a request", 16 * 1024, "bytes", "431")
+
+
+class UriTooLong(Problem):
+    """414: no question of ours is that long."""
+
+    status, slug, title = 414, "uri-too-long", "URI too long"
+
+
+class HeadersTooLarge(Problem):
+    """431: no client of ours needs that many."""
+
+    status, slug, title = 431, "headers-too-large", "Request header fields too large"
+
+
+def check_request(scope: Mapping[str, Any]) -> None:
+    """Raises HeadersTooLarge, BadRequest or UriTooLong."""
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    size = hosts = 0
+    for name, value in headers:
+        size += len(name) + len(value) + 4
+        if name == b"host":
+            hosts += bool(value)  # the HTTP server writes an empty one where there was none
+    check_head(hosts, size)
+    check_target(scope)
+
+
+def check_head(hosts: int, size: int) -> None:
+    """Raises HeadersTooLarge, or BadRequest without exactly one Host."""
+    if size > LARGEST_HEADERS:
+        raise HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted.")
+    if hosts != 1:
+        raise BadRequest("A request names the host it is for in exactly one Host header.")
+
+
+def check_target(scope: Mapping[str, Any]) -> None:
+    """Raises UriTooLong for a path or query beyond the limits."""
+    if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > LONGEST_PATH:
+        raise UriTooLong(
+            f"A path of at most {LONGEST_PATH} and a query of at most {LONGEST_QUERY} bytes is accepted."
+        )
+
+
+class ObservedRequest(NamedTuple):
+    """An answered request, without anything that a client wrote but its header fields."""
+
+    operation: str
+    """The name of the operation, `mcp:` and the name of a tool, `page`, `file`, `mcp` or `unknown`."""
+    method: str
+    status: int
+    size: int
+    """Bytes of the body."""
+    began: float
+    """By `time.perf_counter`."""
+    seconds: float
+    grant: Grant | None
+    """None where no key was accepted."""
+    problem: str
+    """The slug of the problem it was answered with; empty where it was answered well."""
+    request_id: str
+    headers: list[tuple[bytes, bytes]]
+
+
+Observer = Callable[[ObservedRequest], Any]
+
 
 _log = logging.getLogger("sankofa.access")
 

@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from msgspec.structs import replace
 
-from sankofa.access.credentials import presented_key
 from sankofa.access.domains import Site
+from sankofa.access.keys import presented_key
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition
@@ -32,43 +32,46 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
-from sankofa.operations.answer_cache import AnswerKey, may_be_kept
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
     PRIVATE_NO_STORE,
     PROBLEM_JSON,
     RESOURCE_METADATA,
+    AnswerKey,
     Headers,
     common_headers,
+    may_be_kept,
     problem_body,
     problem_headers,
     rate_headers,
 )
 from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
-from sankofa.operations.http_limits import check_target
 from sankofa.operations.nearest import explained_id
-from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.paging import refuse_bad_cursor
-from sankofa.operations.service import Service
-from sankofa.rest.answering import asked_format, same_edition, write_answer
-from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
+from sankofa.operations.service import ObservedRequest, Service, check_target
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
-from sankofa.rest.questions import EndpointRoute, Questions
 from sankofa.rest.request import (
+    EndpointRoute,
     Head,
+    Questions,
     read_head,
     read_query,
     requested_edition,
 )
 from sankofa.rest.response import (
+    DEPRECATIONS,
     VARY,
     VARY_BY_AUTHORIZATION,
     VARY_BY_EDITION,
     Response,
     Streamed,
+    asked_format,
+    deprecation_headers,
     entity_tag,
     matching_tag,
+    same_edition,
+    write_answer,
 )
 
 Scope = MutableMapping[str, Any]

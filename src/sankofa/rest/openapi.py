@@ -12,23 +12,24 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.model.days import real_days
-from sankofa.operations.answers import API_VERSION
+from sankofa.operations.answers import API_VERSION, envelope_of, row_schema
+from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.contract import EDITION, FORMAT, Operation, Parameter, endpoints
-from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.schemas import envelope_of, row_schema
-from sankofa.rest.deprecation import DEPRECATIONS
 from sankofa.rest.openapi_components import (
     CACHED,
     COMMON,
     COUNTED,
+    format_contents,
+    format_fields,
+    format_headers,
     header_components,
     header_fields,
     page_schemas,
     refusals,
     response_components,
 )
-from sankofa.rest.openapi_formats import format_contents, format_fields, format_headers
+from sankofa.rest.response import DEPRECATIONS
 from sankofa.settings import Settings
 
 _SCHEMA: Final = "#/components/schemas/{name}"

@@ -1,7 +1,6 @@
 """The shared parts of the API description: header fields, problems, and the answers of the open pages.
 
-What a problem looks like is shown by raising one: its example is the body the service writes.
-"""
+What a problem looks like is shown by raising one: its example is the body the service writes."""
 
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
@@ -20,15 +19,17 @@ from sankofa.model.errors import (
     Unauthorized,
     UpgradeRequired,
 )
-from sankofa.operations.answers import API_VERSION, problem_body
-from sankofa.operations.http_limits import (
+from sankofa.operations.answers import API_VERSION, envelope_of, problem_body
+from sankofa.operations.contract import Operation
+from sankofa.operations.parameter_types import JsonSchema
+from sankofa.operations.service import (
     LARGEST_HEADERS,
     LONGEST_PATH,
     LONGEST_QUERY,
     HeadersTooLarge,
     UriTooLong,
 )
-from sankofa.operations.parameter_types import JsonSchema
+from sankofa.rest.formats import ARROW, CSV
 from sankofa.settings import Settings
 
 COMMON: Final = ("X-Service-API-Version", "X-Request-Id")
@@ -289,3 +290,45 @@ _STATUS: Final = _object(
     },
     optional=("following",),
 )
+
+
+_STREAM: Final = (
+    "An IPC stream of the rows, its buffers packed where `Accept` has `;compression=zstd` after the type."
+)
+
+
+def format_contents(operation: Operation) -> JsonSchema:
+    """The content of an answer in CSV and in Arrow."""
+    fields = ",".join(operation.row.__struct_fields__)
+    return {
+        CSV: {
+            "schema": {"type": "string", "description": f"A header row ({fields}) and a line for each row."}
+        },
+        ARROW: {"schema": {"type": "string", "format": "binary", "description": _STREAM}},
+    }
+
+
+def format_fields(operation: Operation) -> JsonSchema:
+    """The header fields of an answer in CSV or Arrow, by reference."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in _fields(operation)}
+
+
+def format_headers(described: Iterable[Operation]) -> JsonSchema:
+    """The header fields that hold members of the envelope, to share."""
+    return {name: header for operation in described for name, header in _fields(operation).items()}
+
+
+def _fields(operation: Operation) -> JsonSchema:
+    members = envelope_of(operation, {})["properties"]
+    return {
+        "-".join(part.capitalize() for part in ("x", *name.strip("_").split("_"))): {
+            "description": f"In CSV and Arrow, where not null: {_lowered(schema['description'])}",
+            "schema": {"type": "string"},
+        }
+        for name, schema in members.items()
+        if name != operation.rows_under
+    }
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]

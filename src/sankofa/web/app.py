@@ -27,8 +27,7 @@ from sankofa.model.errors import (
 )
 from sankofa.operations.answers import Headers, common_headers, problem_headers, rate_headers
 from sankofa.operations.contract import EDITION, Call
-from sankofa.operations.observing import ObservedRequest
-from sankofa.operations.service import Service
+from sankofa.operations.service import ObservedRequest, Service
 from sankofa.web.keys import forget_or_keep_key
 from sankofa.web.languages import language
 from sankofa.web.page_cache import PageCache, Written

@@ -9,7 +9,7 @@ import msgspec
 
 from sankofa.model.errors import BadRequest, InvalidParameter
 from sankofa.model.limits import limit
-from sankofa.operations.http_limits import check_request
+from sankofa.operations.service import check_request
 from sankofa.web.languages import LANGUAGES, preferred
 
 _KEY_COOKIE: Final = "sankofa_key"

@@ -7,8 +7,7 @@ from typing import Final
 import msgspec
 
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.operations.answers import Headers
-from sankofa.operations.encodings import choose_encoding, compressed
+from sankofa.operations.answers import Headers, choose_encoding, compressed
 from sankofa.web.documents import pictures
 from sankofa.web.page_cache import Written
 from sankofa.web.request import PageRequest

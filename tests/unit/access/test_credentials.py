@@ -2,7 +2,7 @@
 
 import pytest
 
-from sankofa.access.credentials import presented_key
+from sankofa.access.keys import presented_key
 from sankofa.model.errors import Unauthorized
 
 

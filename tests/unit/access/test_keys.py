@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from sankofa.access.keys import Keys
-from sankofa.access.sealing import SealedRecords
+from sankofa.access.records import SealedRecords
 from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings

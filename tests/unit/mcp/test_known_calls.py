@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.mcp.known_calls import KnownCalls, plain_call
+from sankofa.mcp.guard import KnownCalls, plain_call
 
 FIELDS = [(b"accept", b"application/json"), (b"mcp-protocol-version", b"2025-11-25")]
 TEXT, STRUCTURE = b'"mark"', b'{"mark":0}'

@@ -1,6 +1,6 @@
 """Which answers are kept, and which are dropped."""
 
-from sankofa.operations.answer_cache import AnswerCache, AnswerKey, CachedAnswer
+from sankofa.operations.answers import AnswerCache, AnswerKey, CachedAnswer
 
 ROOM = 800
 

@@ -18,8 +18,8 @@ from sankofa.operations.parameters import LimitParameter, ServiceIdParameter
 from sankofa.operations.service import Service
 from sankofa.rest import app as rest_app
 from sankofa.rest.app import RestApp
-from sankofa.rest.deprecation import Deprecation
 from sankofa.rest.pages import open_pages
+from sankofa.rest.response import Deprecation
 from sankofa.settings import Settings
 
 PATH = "/v1/imagined/{service_id}"

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 
 from sankofa.model.errors import SettingsError
-from sankofa.rest.deprecation import DEPRECATIONS, Deprecation, deprecation_headers
+from sankofa.rest.response import DEPRECATIONS, Deprecation, deprecation_headers
 
 SINCE = date(2026, 1, 1)
 KNOWN = ["/v1/macro"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.rest.ranges import MOST_RANGES, requested_ranges
+from sankofa.rest.files import MOST_RANGES, requested_ranges
 
 SIZE = 10_000
 

@@ -6,7 +6,7 @@ import pytest
 
 from sankofa.model.errors import BadRequest, InvalidParameter
 from sankofa.operations.contract import endpoints
-from sankofa.operations.http_limits import (
+from sankofa.operations.service import (
     LARGEST_HEADERS,
     LONGEST_QUERY,
     HeadersTooLarge,

@@ -25,7 +25,7 @@ from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import LARGE, PIECE, Turns, in_thread_if_large
 from sankofa.mcp import exchange
 from sankofa.model.days import FOREVER
-from sankofa.operations import encodings
+from sankofa.operations import answers
 from sankofa.operations.fundamentals import _has_line_item
 from tests.memory import MemoryReader
 
@@ -185,16 +185,16 @@ def test_large_bodies_are_compressed_in_a_thread_and_small_ones_at_once(
     monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
     seen: list[threading.Thread] = []
-    compress = encodings.compress
+    compress = answers.compress
 
     def noted(body: bytes, encoding: str) -> bytes:
         seen.append(threading.current_thread())
         return compress(body, encoding)
 
-    monkeypatch.setattr(encodings, "compress", noted)
+    monkeypatch.setattr(answers, "compress", noted)
     large = b"x" * (LARGE + 1)
-    assert asyncio.run(encodings.compressed(large, encoding)) == compress(large, encoding)
-    assert asyncio.run(encodings.compressed(large[:-1], encoding)) == compress(large[:-1], encoding)
+    assert asyncio.run(answers.compressed(large, encoding)) == compress(large, encoding)
+    assert asyncio.run(answers.compressed(large[:-1], encoding)) == compress(large[:-1], encoding)
     assert seen[0] is not MAIN
     assert seen[1] is MAIN
     assert gzip.decompress(compress(large, "gzip")) == large

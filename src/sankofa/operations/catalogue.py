@@ -1,0 +1,153 @@
+"""GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku} and /v1/export."""
+
+from typing import Final
+
+from sankofa.edition.format.keys import COVERAGE, SOURCES, coverage_key
+from sankofa.edition.format.row_blocks import RowOrder
+from sankofa.edition.read.edition import Selection
+from sankofa.model.catalogue_rows import CoverageRow, ExportRow, QualityRow, SourceRow
+from sankofa.model.errors import NotFound
+from sankofa.model.provenance import SERVICE, source_ref
+from sankofa.model.rows import wire
+from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.paging import first_page
+from sankofa.operations.parameters import (
+    CountryParameter,
+    CursorParameter,
+    LimitOrAllParameter,
+    OptionalSkuParameter,
+    SkuParameter,
+)
+
+
+@operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True)
+async def get_sources(call: Call) -> Answer:
+    """Publishers of the data, their licences and attributions.
+
+    Every source that the edition has rows of, ordered by source_id. The first and last date are those of the
+    data: period ends, releases, observations. `freshness_days` counts from the newest day of publication that
+    the source evidences to the edition's last capture, and is null where it evidences none.
+    """
+    day = call.today.toordinal()
+    return Answer(await call.edition.select(SOURCES, "", day=day) or NO_ROWS)
+
+
+_SOURCES_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
+_SOURCES_FOR_AGENTS = AgentView(
+    description="""\
+Coverage by dataset, country and source: count, first and last date, freshness. Call it first to see what
+the service has.
+Example: {"country":"NG"}""",
+    narrow_by=("country", "sku"),
+)
+
+
+@operation(
+    "/v1/coverage",
+    row=CoverageRow,
+    errors=(400, 401, 402, 429, 503),
+    tool="get_coverage",
+    extension=True,
+    agent=_SOURCES_FOR_AGENTS,
+)
+async def get_coverage(
+    call: Call,
+    *,
+    country: CountryParameter = None,
+    sku: OptionalSkuParameter = None,
+    limit: LimitOrAllParameter = None,
+    cursor: CursorParameter = None,
+) -> Answer:
+    """Coverage of each dataset by country and source: count, first and last date, freshness.
+
+    Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku, country,
+    source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what is covered.
+    """
+    walk = first_page(call, "coverage", country, sku)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    most = None if limit is None else call.grant.rows(limit)
+    selection = await walk.select(COVERAGE, coverage_key(country, sku), _SOURCES_ORDER, most)
+    return walk.answer(selection or NO_ROWS, _SOURCES_ORDER)
+
+
+_QUALITY_ORDER = RowOrder("measure")
+_QUALITY_FOR_AGENTS = AgentView(
+    description="""\
+Coverage and freshness of one dataset: AF-FUND (company figures), AF-TENDER (tenders), AF-MACRO (macro).
+`status` UNMEASURED is never a pass. Ask before you rely on an answer being complete.
+Example: {"sku":"AF-FUND"}""",
+    narrow_by=("limit",),
+)
+
+
+@operation(
+    "/v1/quality-metrics/{sku}",
+    row=QualityRow,
+    errors=(401, 404, 429, 503),
+    tool="get_quality_metrics",
+    extensions=("limit", "cursor"),
+    agent=_QUALITY_FOR_AGENTS,
+)
+async def get_quality_metrics(
+    call: Call, *, sku: SkuParameter, limit: LimitOrAllParameter = None, cursor: CursorParameter = None
+) -> Answer:
+    """Coverage and freshness of one dataset, ordered by measure.
+
+    Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there is a
+    floor and no measurement, which is never a pass. For age, rejects and
+    restatements the floor is a maximum; for every other measure it is a minimum.
+    """
+    walk = first_page(call, "quality", sku.upper())
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    most = None if limit is None else call.grant.rows(limit)
+    selection = await walk.select("quality", sku.upper(), _QUALITY_ORDER, most)
+    if selection is None:
+        raise NotFound(f"No dataset {sku}.")
+    return walk.answer(selection, _QUALITY_ORDER, dataset=sku.upper())
+
+
+MEDIA_TYPE: Final = "application/vnd.apache.parquet"
+OPEN_FILES: Final = "/open/"
+LICENSED_FILES: Final = "/v1/export/files/"
+
+
+@operation("/v1/export", row=ExportRow, errors=(401, 429, 503))
+async def get_export(call: Call) -> Answer:
+    """The Parquet files of the current edition, ordered by name, and where to fetch them.
+
+    Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets and of
+    the licensed panels need a key of `min_tier`. A URL stays the same from edition to edition; with `edition`
+    and an id in its query it names one that is kept, and so does every URL where the question does. Range,
+    `If-Range` and HEAD are answered, so that a reader of Parquet fetches no more than it needs.
+    """
+    built_from = call.edition.manifest["built_from"]
+    pinned = f"?edition={call.edition.id}" if call.pinned else ""
+    rows = []
+    for name in sorted(call.edition.files):
+        file = call.edition.files[name]
+        folder = OPEN_FILES if file["access"] == "open" else LICENSED_FILES
+        rows.append(
+            wire.encode(
+                ExportRow(
+                    name=name,
+                    sku=file["sku"],
+                    signal_key=file["signal_key"],
+                    access=file["access"],
+                    license=file["license"],
+                    url=f"{call.base_url}{folder}{name}{pinned}",
+                    media_type=MEDIA_TYPE,
+                    size_bytes=file["size_bytes"],
+                    sha256=file["sha256"],
+                    row_count=file["row_count"],
+                    columns=file["columns"],
+                    min_tier=file["min_tier"],
+                    updated_at=built_from,
+                    source_ref=file.get("source_ref") or source_ref(SERVICE, "edition", name),
+                    license_class=file["license_class"],
+                    observed_at=built_from,
+                )
+            )
+        )
+    return Answer(Selection(rows, len(rows), truncated=False))
