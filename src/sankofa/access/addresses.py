@@ -76,11 +76,13 @@ class Visitors:
         day = Window(f"d{now // _DAY}", 2 * _DAY)
         in_minute, in_day = await self._counters.count("visitor", address, _minute(now), day)
         minute_ends, day_ends = 60 - now % 60, _DAY - now % _DAY
-        state = RateState(
-            f'"minute";q={self._per_minute};w=60, "day";q={self._per_day};w={_DAY}',
+        policy = f'"minute";q={self._per_minute};w=60, "day";q={self._per_day};w={_DAY}'
+        left = (
             f'"minute";r={max(self._per_minute - in_minute, 0)};t={minute_ends}, '
-            f'"day";r={max(self._per_day - in_day, 0)};t={day_ends}',
+            f'"day";r={max(self._per_day - in_day, 0)};t={day_ends}'
         )
+        fields = [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())]
+        state = RateState(policy, left, fields)
         if in_day > self._per_day:
             return state, _too_many(self._per_day, "day", day_ends)
         if in_minute > self._per_minute:

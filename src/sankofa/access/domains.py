@@ -11,7 +11,7 @@ See contract: KEY-11.
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 from urllib.parse import urlsplit
@@ -53,10 +53,10 @@ class Site:
     """With the addresses of that host: whatever writes a link writes it from these."""
     keys: frozenset[str] | None = None
     """The ids of the only keys answered there; None where every valid key is."""
+    base_url: str = field(init=False)
 
-    @property
-    def base_url(self) -> str:
-        return self.settings.base_url
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base_url", self.settings.base_url)
 
     @property
     def is_customers(self) -> bool:

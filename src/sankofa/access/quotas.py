@@ -47,14 +47,15 @@ class LastUsed:
 _MONTH_KEPT = 40 * 86400
 
 
-class RateState(msgspec.Struct, frozen=True, gc=False):
-    """The RateLimit header fields after a request was counted."""
+class RateState(msgspec.Struct, frozen=True):
+    """The quota left after a request was counted: the RateLimit header fields of the IETF draft."""
 
     policy: str
     state: str
+    headers: list[tuple[bytes, bytes]]
 
 
-class Usage(RateState, frozen=True, gc=False):
+class Usage(RateState, frozen=True):
     """Where a key stands after a request was counted."""
 
     grant: Grant
@@ -79,10 +80,15 @@ class Quotas:
         windows, month_began, month_ends = _windows(now // 60)
         in_minute, in_month = await self._store.count(grant.counter, windows)
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
-        usage = Usage(
-            _policy(grant.per_minute, grant.per_month, month_ends - month_began),
+        policy = _policy(grant.per_minute, grant.per_month, month_ends - month_began)
+        left = (
             f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
-            f'"month";r={max(month_left, 0)};t={month_ends - now}',
+            f'"month";r={max(month_left, 0)};t={month_ends - now}'
+        )
+        usage = Usage(
+            policy,
+            left,
+            [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())],
             grant,
             in_minute,
             in_month,

@@ -1,4 +1,9 @@
-"""Records of the key store, each sealed with a keyed hash: an altered record is refused."""
+"""Records of the key store, each sealed with a keyed hash: an altered record is refused.
+
+The seal is the last member of the record's JSON. It covers the record and the name it is stored under. A
+record without a seal is refused. A sealed mark tells a wrong secret from a damaged record. See
+docs/decisions/sealed-ledger.md.
+"""
 
 import hmac
 import logging
@@ -17,13 +22,10 @@ from sankofa.model.limits import limit
 _log = logging.getLogger("sankofa.access")
 
 _MARK: Final = "seals"
-_SEALING, _SEALED = b'{"state":"sealing"}', b'{"state":"sealed"}'
+_SEALED: Final = b'{"state":"sealed"}'
 _SEAL: Final = re.compile(rb',"seal":"([0-9a-f]{32})"\}\Z')
 _MOST_REFUSED: Final = 4096
 _LARGEST_RECORD: Final = limit("record of the key store", 64 << 10, "bytes", "the key is refused: 401")
-
-Check = Callable[[str, bytes], bool]
-"""Whether a record without a seal, given its name, is one that an older version may have written."""
 
 
 class DamagedRecord(OperatorError):
@@ -39,33 +41,26 @@ class SealedRecords:
     def __init__(self, store: KeyValue, secrets: Sequence[bytes]) -> None:
         self._store = store
         self._keys = tuple(blake2b(secret, person=b"key store").digest() for secret in secrets)
-        self._checks: dict[str, Check] = {}
-        self._prepared = False
         self._refused: set[str] = set()
 
-    def register(self, prefix: str, check: Check) -> None:
-        """Have the records under a prefix sealed by `prepare`."""
-        self._checks[prefix] = check
+    async def prepare(self, *, create: bool = True) -> None:
+        """Compare the secret with the mark in the store; with `create`, mark a store that has none.
 
-    async def prepare(self) -> None:
-        """Seal what an older version left, once. Raises SettingsError where the store has another secret."""
+        Raises SettingsError where the store has another secret.
+        """
         mark = await self._store.get(_MARK)
-        state = None if mark is None else self._opened(_MARK, mark)
-        if mark is not None and state is None:
+        if mark is None:
+            if create:
+                await self.put(_MARK, _SEALED)
+        elif self._opened(_MARK, mark) is None:
             raise SettingsError(
                 "SANKOFA_KEYS_SECRET (or keys-secret in HOME): none of it is the one the records of this key "
                 "store are sealed with; it must be the same for all that share the store"
             )
-        if state != _SEALED:
-            await self._seal_what_was_there(begun=state == _SEALING)
-        self._prepared = True
 
     async def get(self, name: str) -> bytes | None:
         """A record as it is stored, to be given to `read`."""
         stored = await self._store.get(name)
-        if stored is not None and not self._prepared and not _SEAL.search(stored):
-            await self.prepare()
-            stored = await self._store.get(name)
         return b"" if stored is not None and len(stored) > _LARGEST_RECORD else stored
 
     def read(self, name: str, stored: bytes) -> bytes:
@@ -108,7 +103,7 @@ class SealedRecords:
 
         The mark comes last: with the first secret alone the store opens once everything is done.
         """
-        names = [name for prefix in self._checks for name in await self._store.names(prefix)]
+        names = [name for name in await self._store.names("") if name != _MARK]
         resealed = refused = 0
         for name in (*names, _MARK):
             try:
@@ -128,26 +123,6 @@ class SealedRecords:
 
     async def names(self, prefix: str) -> list[str]:
         return await self._store.names(prefix)
-
-    async def _seal_what_was_there(self, *, begun: bool) -> None:
-        """Only where no record has a seal yet, or this was cut short: a lost seal is not given back."""
-        records = [
-            (n, await self._store.get(n)) for prefix in self._checks for n in await self._store.names(prefix)
-        ]
-        unsealed = [
-            (name, stored) for name, stored in records if stored is not None and not _SEAL.search(stored)
-        ]
-        if unsealed and (begun or len(unsealed) == sum(stored is not None for _, stored in records)):
-            await self.put(_MARK, _SEALING)
-            for name, stored in unsealed:
-                if self._checks[name.partition(":")[0] + ":"](name, stored):
-                    await self.replace(name, stored, stored)
-                else:
-                    self.refuse(name)
-            _log.warning(
-                "sealed the %d records that were in the key store before there were seals", len(unsealed)
-            )
-        await self.put(_MARK, _SEALED)
 
     def _sealed(self, name: str, body: bytes) -> bytes:
         return body[:-1] + b',"seal":"' + _digest(self._keys[0], name, body) + b'"}'
@@ -173,24 +148,16 @@ R = TypeVar("R", bound=msgspec.Struct)
 class Records(Generic[R]):
     """Sealed records under names that begin with one prefix.
 
-    `name_of` gives the rest of a record's name. `is_plausible` says of a record without a seal, which an
-    older version left, whether everything in it is as this service writes it.
+    `name_of` gives the rest of a record's name.
     """
 
     def __init__(
-        self,
-        sealed: SealedRecords,
-        prefix: str,
-        kind: type[R],
-        name_of: Callable[[R], str],
-        is_plausible: Callable[[R], bool] = lambda record: True,
+        self, sealed: SealedRecords, prefix: str, kind: type[R], name_of: Callable[[R], str]
     ) -> None:
         self._sealed = sealed
         self._prefix = prefix
         self._name_of = name_of
-        self._is_plausible = is_plausible
         self._decode = msgspec.json.Decoder(kind).decode
-        sealed.register(prefix, self._is_record)
 
     async def stored(self, name: str) -> bytes | None:
         """A record as it is stored, to be given to `read`."""
@@ -241,17 +208,6 @@ class Records(Generic[R]):
             if await self._sealed.replace(self._prefix + name, stored, body):
                 return after
         return None
-
-    def _is_record(self, name: str, stored: bytes) -> bool:
-        try:
-            record = self._decode(stored)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        return (
-            name == self._prefix + self._name_of(record)
-            and msgspec.json.encode(record) == stored  # a member whose name is damaged would be passed over
-            and self._is_plausible(record)
-        )
 
 
 class StoredRecord(NamedTuple):

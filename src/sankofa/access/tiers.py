@@ -47,7 +47,9 @@ class Grant:
 
     def rows_or_all(self, limit: int | None) -> int | None:
         """The same where omitting `limit` asks for everything, which None stands for: a paid key gets it."""
-        return None if limit is None and not self.sample else self.rows(limit)
+        if limit is None:
+            return self.default_rows if self.sample else None
+        return self.rows(limit)
 
     def requires_paid(self, what: str) -> None:
         """Raises UpgradeRequired on the sample tier."""

@@ -85,7 +85,7 @@ async def opened_keys(
         records = SealedRecords(store, (b"",) if is_empty else current.keys_secrets())
         keys, domains = Keys(records, current, now), Domains(records, current, now)
         if not is_empty:
-            await records.prepare(mark_empty=create)
+            await records.prepare(create=create)
         yield keys, domains, records
     finally:
         await store.close()

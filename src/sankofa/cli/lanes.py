@@ -50,7 +50,11 @@ class Lanes:
         self.large = 0
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        key = _key_hash(scope["headers"])
+        key = None
+        for name, value in scope["headers"]:
+            if name in (b"x-api-key", b"authorization"):
+                key = hash(value)
+                break
         if key in self._proven:
             self._known.add(scope["client"])
             return self._inner(scope, receive, send)
@@ -165,10 +169,3 @@ class _Answer:
             part = body[start : start + LARGE_BYTES]
             more = start + LARGE_BYTES < len(body) or message.get("more_body", False)
             await self._send({"type": "http.response.body", "body": part, "more_body": more})
-
-
-def _key_hash(headers: Headers) -> int | None:
-    for name, value in headers:
-        if name in (b"x-api-key", b"authorization"):
-            return hash(value)
-    return None

@@ -22,8 +22,11 @@ from sankofa.settings import Settings
 
 
 def check_layouts(settings: Settings) -> list[Finding]:
-    """Of the ledger, every edition and the key records. Raises OperatorError or StoreUnavailable."""
-    return [*_ledger(settings), *_editions(settings), *_keys(settings)]
+    """Compare the ledger and every edition with the layouts of this version.
+
+    Raises OperatorError or StoreUnavailable.
+    """
+    return [*_ledger(settings), *_editions(settings)]
 
 
 def _ledger(settings: Settings) -> Iterator[Finding]:
@@ -66,25 +69,6 @@ def _editions(settings: Settings) -> Iterator[Finding]:
                 yield Finding("editions", "error" if current else "warning", message, remedy)
     finally:
         store.close()
-
-
-def _keys(settings: Settings) -> Iterator[Finding]:
-    if settings.keystore == "embedded:" and not (settings.home / "keys").exists():
-        yield Finding("key store", "ok", "no key is issued yet")
-        return
-
-    async def sealed() -> bool:
-        store = open_keyvalue(settings.keyvalue_url(settings.keystore, "keys"), "key store")
-        try:
-            return await store.get("seals") is not None
-        finally:
-            await store.close()
-
-    if asyncio.run(sealed()):
-        yield Finding("key store", "ok", "of this version's layout")
-    else:
-        message = "records of an older version have no seals"
-        yield Finding("key store", "warning", message, "the next start seals them as they are; back up first")
 
 
 @click.command()

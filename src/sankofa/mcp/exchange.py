@@ -37,7 +37,6 @@ from sankofa.operations.answers import (
     common_headers,
     problem_body,
     problem_headers,
-    rate_headers,
 )
 
 LARGEST_BODY: Final = limit("MCP message", 1024 * 1024, "bytes", "413")
@@ -166,7 +165,7 @@ class Exchange:
         self.answered = True
         self.status, self.size = status, len(body)
         start = [*common_headers(self.request_id), *headers]
-        start += [NO_STORE] if self.usage is None else [PRIVATE, *rate_headers(self.usage)]
+        start += [NO_STORE] if self.usage is None else [PRIVATE, *self.usage.headers]
         if status != 204:
             start.append((b"content-length", b"%d" % len(body)))
         if not self.body_read:  # else a client that keeps the connection is cut off at its next request

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 import brotli
 import msgspec
 
-from sankofa.access.quotas import RateState
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.turns import in_thread_if_large
 from sankofa.model.errors import Problem, Unauthorized
@@ -24,6 +23,7 @@ from sankofa.operations.parameter_types import JsonSchema
 Headers = list[tuple[bytes, bytes]]
 
 API_VERSION = b"1.0.0"
+API_VERSION_FIELD = (b"x-service-api-version", API_VERSION)
 JSON = (b"content-type", b"application/json")
 PROBLEM_JSON = (b"content-type", b"application/problem+json")
 PRIVATE = (b"cache-control", b"private")
@@ -83,7 +83,7 @@ def problem_body(problem: Problem, base_url: str, instance: str, request_id: str
 
 def common_headers(request_id: str) -> Headers:
     """What every response carries, errors included."""
-    return [(b"x-service-api-version", API_VERSION), (b"x-request-id", request_id.encode())]
+    return [API_VERSION_FIELD, (b"x-request-id", request_id.encode())]
 
 
 def problem_headers(problem: Problem, metadata: str = "") -> Headers:
@@ -96,11 +96,6 @@ def problem_headers(problem: Problem, metadata: str = "") -> Headers:
         return headers
     led_on = b'%b, resource_metadata="%b"' % (_BEARER, metadata.encode())
     return [(name, value.replace(_BEARER, led_on)) for name, value in headers]
-
-
-def rate_headers(usage: RateState) -> Headers:
-    """The quota left (the RateLimit header fields of the IETF draft)."""
-    return [(b"ratelimit-policy", usage.policy.encode()), (b"ratelimit", usage.state.encode())]
 
 
 if sys.version_info >= (3, 14):

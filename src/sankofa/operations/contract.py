@@ -152,15 +152,26 @@ class Operation:
     """Whether the answer changes between two publications: it is then never cached."""
     agent: "AgentView" = AgentView()
     """What the tool does differently from the endpoint."""
-    checks: tuple[Check, ...] = ()
+    check: Check | None = None
+    """For rules about several arguments."""
+    paid: bool = False
+    """Whether the sample tier is refused."""
+    paid_pages: bool = True
+    """Whether the sample tier gets the first page only."""
 
     def admit(self, grant: Grant, arguments: Mapping[str, Any]) -> None:
         """Refuse what no edition could answer, before one is looked for (contract: KEY-7).
 
         Every surface calls it before `perform`. Raises InvalidParameter or UpgradeRequired.
         """
-        for check in self.checks:
-            check(grant, arguments)
+        if self.check is not None:
+            self.check(grant, arguments)
+        if self.paid:
+            grant.requires_paid(self.path or self.tool or "")
+        if self.paid_pages and arguments.get("cursor") is not None:
+            grant.requires_paid(f"cursor: walking {self.path or self.tool}")
+        if arguments.get("limit") is not None:
+            grant.rows(arguments["limit"])
 
     @property
     def statuses(self) -> tuple[int, ...]:
@@ -263,7 +274,7 @@ def operation(
     members: Mapping[str, JsonSchema] | None = None,
     also: tuple[type[Row], ...] = (),
     paid: bool = False,
-    sample_walks: bool = False,
+    sample_pages: bool = False,
     dataset: str = EVERY_SOURCE,
     check: Check | None = None,
     extension: bool = False,
@@ -275,7 +286,7 @@ def operation(
 
     `errors` are the statuses that the agreed API lists for it (contract: SPEC-2, PAR-8); `tool_names` gives
     the name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
-    and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
+    and so is a cursor, unless `sample_pages`: page by page, the cap of one answer would be no cap.
     `dataset` is the one whose sources `_license` attributes. `check` is for rules about several arguments.
     `extension`: it goes beyond the core API; `extensions`: so do these of its parameters. A `live` answer is
     never cached.
@@ -301,7 +312,9 @@ def operation(
             defaults={p.argument: p.default for p in parameters.values() if not p.required},
             also=also,
             dataset=dataset,
-            checks=(*([check] if check else []), _tier_check(path or tool or "", paid, not sample_walks)),
+            check=check,
+            paid=paid,
+            paid_pages=not sample_pages,
             extension=extension,
             live=live,
             agent=agent or AgentView(),
@@ -309,20 +322,6 @@ def operation(
         return perform
 
     return declare
-
-
-def _tier_check(name: str, paid: bool, paid_walks: bool) -> Check:
-    """Whether the caller's tier has the operation, the next page and as many rows."""
-
-    def check(grant: Grant, arguments: Mapping[str, Any]) -> None:
-        if paid:
-            grant.requires_paid(name)
-        if paid_walks and arguments.get("cursor") is not None:
-            grant.requires_paid(f"cursor: walking {name}")
-        if arguments.get("limit") is not None:
-            grant.rows(arguments["limit"])
-
-    return check
 
 
 @cache

@@ -94,7 +94,7 @@ class ListPage(msgspec.Struct, frozen=True):
             is_behind = order.behind(behind)
             return await find(edition, kind, key, is_behind, day=day, modes=modes, tag=tag, where=where)
 
-        skip, passed = await self.start(locate) or (0, 0)
+        skip, passed = (await self.start(locate) if self.key else ()) or (0, 0)
         return await self.edition.select(
             kind,
             key,

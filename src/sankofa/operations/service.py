@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -100,13 +101,14 @@ Observer = Callable[[ObservedRequest], Any]
 _log = logging.getLogger("sankofa.access")
 
 _FIRST_LOOK = 5.0
+_NOW = partial(datetime.now, UTC)
 _KEY_HEADERS = (b"x-api-key", b"authorization")
 
 
 class Service:
     """Opened by a surface when it starts, closed when it stops."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, settings: Settings, clock: Callable[[], datetime] = _NOW) -> None:
         self.settings = settings
         self.clock = clock
         self.datastore: Datastore = open_store(settings)

@@ -78,7 +78,7 @@ Example: {"country":"NG","role":"supplier","limit":20}""",
     tool="search_tenders",
     tool_names={"from": "from_date"},
     members=_FILTERS,
-    sample_walks=True,
+    sample_pages=True,
     extensions=("query", "detail", "ocid"),
     agent=_TENDERS_FOR_AGENTS,
 )

@@ -33,6 +33,7 @@ from sankofa.model.errors import (
     problem_of,
 )
 from sankofa.operations.answers import (
+    API_VERSION_FIELD,
     NO_STORE,
     PRIVATE,
     PRIVATE_NO_STORE,
@@ -40,16 +41,20 @@ from sankofa.operations.answers import (
     RESOURCE_METADATA,
     AnswerKey,
     Headers,
-    common_headers,
     may_be_kept,
     problem_body,
     problem_headers,
-    rate_headers,
 )
 from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
 from sankofa.operations.nearest import explained_id
 from sankofa.operations.paging import refuse_bad_cursor
-from sankofa.operations.service import ObservedRequest, Service, check_target
+from sankofa.operations.service import (
+    LONGEST_PATH,
+    LONGEST_QUERY,
+    ObservedRequest,
+    Service,
+    check_target,
+)
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
 from sankofa.rest.request import (
     EndpointRoute,
@@ -137,7 +142,8 @@ class RestApp:
             observe(_observed(scope, response.status, size, began, request_id))
         headers = [
             (b"content-length", b"%d" % size),
-            *common_headers(request_id),
+            API_VERSION_FIELD,
+            (b"x-request-id", request_id.encode()),
             *response.headers,
         ]
         if response.status == 304:
@@ -159,9 +165,10 @@ class RestApp:
         try:
             head = read_head(scope["headers"])
             host = head.host
-            check_target(scope)
             path: str = scope["path"]
-            route = self._exact.get(path) or self._pages.get(path) or file_route(path)
+            if len(path) > LONGEST_PATH or len(scope["query_string"]) > LONGEST_QUERY:
+                check_target(scope)
+            route = self._exact.get(path) or self._pages.get(path)
             route = route or self._route(path, scope.get("raw_path") or b"")
             scope[_ROUTE] = route
             if scope["method"] not in _READ_METHODS:
@@ -185,7 +192,7 @@ class RestApp:
                 _log.exception("request %s failed", request_id)
             return await self._problem(unexpected, scope, request_id, usage, route, host)
 
-    def _route(self, path: str, raw: bytes) -> EndpointRoute:
+    def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute:
         prefix, _, identifier = path.rpartition("/")
         if b"%2" in raw:  # an encoded slash belongs to the identifier
             before, _, last = raw.rpartition(b"/")
@@ -196,7 +203,9 @@ class RestApp:
             prefix, _, identifier = prefix.rpartition("/")
             under = self._under.get((prefix + "/", behind))
         if under is None or not identifier:
-            raise NotFound("No such path; see /openapi.json.")
+            if (file := file_route(path)) is None:
+                raise NotFound("No such path; see /openapi.json.")
+            return file
         requested = (
             raw.decode("latin-1") if raw else quote(path)
         )  # with an encoded slash it is another question
@@ -205,7 +214,8 @@ class RestApp:
     async def _authenticate(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
         """The grant of the key; the request is counted against it. Raises Unauthorized or RateLimited."""
         grant = await self._service.keys.authenticate(presented_key(head.keys, head.authorizations))
-        site.admit(grant)
+        if site.keys is not None:
+            site.admit(grant)
         counted, refusal = await self._service.quotas.count(grant)
         usage.append(counted)
         if refusal is not None:
@@ -227,7 +237,7 @@ class RestApp:
         answer = await answer_file(
             self._service, route, edition_id, scope["headers"], grant, by_url=by_url, head_only=only_head
         )
-        extra = [*([VARY_BY_EDITION] if head.edition else []), *(rate_headers(usage[0]) if usage else [])]
+        extra = [*([VARY_BY_EDITION] if head.edition else []), *(usage[0].headers if usage else [])]
         if grant is not None and head.authorizations:
             extra.append(VARY_BY_AUTHORIZATION)
         return replace(answer, headers=[*answer.headers, *extra])
@@ -236,7 +246,7 @@ class RestApp:
         operation, service = route.operation, self._service
         site = await service.domains.site(head.host)
         grant = await self._authenticate(site, head, usage)
-        today = service.today()
+        today = service.clock().date()
         try:
             question = self._questions.read(route, query, today)
         except InvalidParameter as problem:
@@ -245,7 +255,9 @@ class RestApp:
         edition_id = question.edition
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
-        fmt = asked_format(question, head)
+        fmt = None
+        if question.format is not None or head.accept not in (b"", b"*/*"):
+            fmt = asked_format(question, head)
         if question.failure is not None:
             raise await explained_id(service, grant, operation, question.failure, route.path) from None
         arguments = question.arguments
@@ -287,7 +299,7 @@ class RestApp:
     def _headers(self, operation: Operation, head: Head, usage: Usage) -> Headers:
         """What an answer says besides what belongs to its body."""
         caching = PRIVATE_NO_STORE if operation.live else PRIVATE
-        headers = [*rate_headers(usage), caching, VARY, *self._deprecated.get(operation.path, ())]
+        headers = [*usage.headers, caching, VARY, *self._deprecated.get(operation.path, ())]
         if head.edition is not None:
             headers.append(VARY_BY_EDITION)
         if head.authorizations:
@@ -323,7 +335,7 @@ class RestApp:
         with suppress(StoreUnavailable):
             site = await self._service.domains.site(host)
         headers: Headers = [PROBLEM_JSON, *problem_headers(problem, site.base_url + RESOURCE_METADATA)]
-        headers += [*rate_headers(usage[0]), PRIVATE, VARY] if usage else [NO_STORE]
+        headers += [*usage[0].headers, PRIVATE, VARY] if usage else [NO_STORE]
         if isinstance(route, EndpointRoute):
             headers += self._deprecated.get(route.operation.path, ())
         instance = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent

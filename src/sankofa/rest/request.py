@@ -10,7 +10,7 @@ import msgspec
 
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.operations.contract import EDITION, FORMAT, Operation
-from sankofa.operations.service import check_head
+from sankofa.operations.service import LARGEST_HEADERS, check_head
 
 _EVERYWHERE = (EDITION.name, FORMAT.name)
 _SHORT = 64  # bytes of a parameter worth caching: a cursor is longer, and comes once
@@ -54,7 +54,8 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
         elif name == b"x-edition":
             text = value.decode("latin-1")
             edition = text if edition is None else f"{edition}, {text}"
-    check_head(hosts, size)
+    if hosts != 1 or size > LARGEST_HEADERS:
+        check_head(hosts, size)
     return Head(keys, accept_encoding, if_none_match, accept, edition, authorizations, host)
 
 

@@ -147,10 +147,10 @@ def _midnight(day: date) -> datetime:
 
 
 def asked_format(question: Question, head: Head) -> ResponseFormat | None:
-    """The format of the answer, if it is not JSON."""
+    """The format that the query or a specific Accept field names, if it is not JSON."""
     if question.format is not None:
         return named_format(question.format, head.accept)
-    return negotiated_format(head.accept) if head.accept and head.accept != b"*/*" else None
+    return negotiated_format(head.accept)
 
 
 async def write_answer(

@@ -25,7 +25,7 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
-from sankofa.operations.answers import Headers, common_headers, problem_headers, rate_headers
+from sankofa.operations.answers import Headers, common_headers, problem_headers
 from sankofa.operations.contract import EDITION, Call
 from sankofa.operations.service import ObservedRequest, Service
 from sankofa.web.keys import forget_or_keep_key
@@ -215,7 +215,7 @@ class WebApp:
     async def _reply(self, page: Page, written: Written, visit: Visit) -> Reply:
         headers: Headers = [*written.headers, *(PUBLIC_HEADERS if _is_for_all(page, visit) else PAGE_HEADERS)]
         if visit.usage is not None:
-            headers += rate_headers(visit.usage)
+            headers += visit.usage.headers
         if (chosen := visit.request.query.get("lang")) is not None:
             cookie = f"{LANGUAGE_COOKIE}={chosen}; Path=/; Max-Age=31536000; SameSite=Lax"
             headers.append((b"set-cookie", cookie.encode()))
@@ -240,7 +240,7 @@ class WebApp:
         body = write_problem(own, request, context, site.settings.upgrade_url).encode()
         headers: Headers = [HTML, *PAGE_HEADERS, *problem_headers(problem)]
         if visit is not None and visit.usage is not None:
-            headers += rate_headers(visit.usage)
+            headers += visit.usage.headers
         return Reply(problem.status, headers, body, problem.slug)
 
 
