@@ -19,8 +19,8 @@ import pytest
 
 from sankofa.access.keys import _LONGEST, Keys
 from sankofa.access.records import SealedRecords
-from sankofa.cli import archive, lanes, metrics_server
-from sankofa.cli.connections import KnownClients
+from sankofa.cli import archive, guard, metrics_server
+from sankofa.cli.guard import KnownClients
 from sankofa.collect import fetch, network
 from sankofa.collect.replies import CollectFailed
 from sankofa.engines import compression, object_http
@@ -66,9 +66,9 @@ def test_a_page_has_so_many_rows(asked: str, shown: str) -> None:
 
 
 @pytest.mark.limit("large answers without a key")
-@pytest.mark.parametrize(("under_way", "status"), [(lanes.MOST_LARGE - 1, 200), (lanes.MOST_LARGE, 429)])
+@pytest.mark.parametrize(("under_way", "status"), [(guard.MOST_LARGE - 1, 200), (guard.MOST_LARGE, 429)])
 def test_so_many_large_answers_without_a_key_are_sent_at_once(under_way: int, status: int) -> None:
-    size = lanes.LARGE_BYTES + 1
+    size = guard.LARGE_BYTES + 1
 
     async def large(scope: Any, receive: Any, send: Any) -> None:
         length = (b"content-length", str(size).encode())
@@ -81,7 +81,7 @@ def test_so_many_large_answers_without_a_key_are_sent_at_once(under_way: int, st
         async def send(message: Any) -> None:
             sent.append(message)
 
-        front = lanes.Lanes(large, "http://localhost", KnownClients())
+        front = guard.PriorityQueue(large, "http://localhost", KnownClients())
         front.large = under_way
         scope = {"type": "http", "path": "/openapi.json", "headers": [], "client": ("192.0.2.1", 1)}
         never: Any = asyncio.Event().wait

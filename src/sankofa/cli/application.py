@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sankofa import settings
-from sankofa.cli.connections import KnownClients
-from sankofa.cli.lanes import Lanes
+from sankofa.cli.guard import KnownClients, PriorityQueue
 from sankofa.cli.observers import observe_requests
 from sankofa.cli.process import configure, keep_freed_memory
 from sankofa.mcp.surface import McpSurface
@@ -39,7 +38,7 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     agents = McpSurface(service)
     api = RestApp(service, open_pages(service), mounted={"/mcp": agents})
     known = KnownClients()
-    app: Application = Lanes(_beside(api, WebApp(service)), current.base_url, known)
+    app: Application = PriorityQueue(_beside(api, WebApp(service)), current.base_url, known)
     if origins := current.cors_allowed():
         app = Cors(app, origins)
 

@@ -15,7 +15,7 @@ from granian.constants import HTTPModes, Interfaces, RuntimeModes
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from sankofa.cli.connections import ConnectionLimits
+from sankofa.cli.guard import ConnectionLimits
 from sankofa.cli.output import to_have_an_edition
 from sankofa.cli.process import STOP_SECONDS
 from sankofa.cli.supervisor import Companion, Supervisor

@@ -30,7 +30,7 @@ from granian._granian import SocketHolder
 from granian.server.mp import MPServer
 
 from sankofa.cli.application import Duty, application
-from sankofa.cli.connections import ConnectionLimits, shed_connections
+from sankofa.cli.guard import ConnectionLimits, shed_connections
 from sankofa.cli.process import STOP_SECONDS, SignalSafeEvent
 from sankofa.rest.app import Application
 

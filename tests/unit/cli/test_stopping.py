@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sankofa.cli.connections import ConnectionLimits
+from sankofa.cli.guard import ConnectionLimits
 from sankofa.cli.process import SignalSafeEvent, stop_on_signals
 from sankofa.cli.supervisor import Supervisor
 from tests.patience import PATIENCE

@@ -1,10 +1,9 @@
-"""Limits on clients that never read, never finish their request or never disconnect.
+"""What a bare port needs against hostile and slow clients: limits on connections, and a priority queue.
 
-The kernel does most of it: options of the listening socket, inherited by every connection, bound what waits
-in either direction and end a connection whose client takes nothing. This module looks at what is left, from
-inside the worker: it closes those that take their answer by the byte, the stalled ones of an address with
-too many connections, and the slowest of all before connections or file descriptors run out. See
-docs/decisions/hostile-clients.md.
+Options of the listening socket bound what waits in either direction. The worker closes clients that read byte
+by byte, stalled ones of an address with too many, and the slowest before connections or descriptors run out.
+Requests with a proven key begin at once. The others wait in a queue, those with a key first; only so many
+large answers without a key are sent at once. See docs/decisions/hostile-clients.md.
 """
 
 import asyncio
@@ -14,13 +13,20 @@ import socket
 import struct
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from starlette.types import Message
 
 from sankofa.cli.process import descriptor_limit, raise_descriptor_limit
+from sankofa.model.errors import RateLimited
+from sankofa.model.limits import limit
+from sankofa.operations.answers import NO_STORE, PROBLEM_JSON, problem_body, problem_headers
+from sankofa.rest.app import Application, Receive, Scope, Send
 from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.serving")
@@ -34,7 +40,7 @@ _TICK: Final = 0.1
 _PRESSED_TICK: Final = 0.02
 _SCAN_SECONDS: Final = 1.0
 _FEW: Final = 128  # descriptors below which nobody is in anybody's way
-_SLICE: Final = 100  # connections looked at in one turn of the event loop
+_SLICE: Final = 100  # connections looked at in one round of the event loop
 _LEFT: Final = 8  # connections that stay, however few descriptors there are
 _STALLED_MS: Final = 2_000  # longer than any request is worked on
 _ONE_REQUEST: Final = 32 * 1024  # more than a request without a valid key has to say
@@ -57,8 +63,8 @@ class ConnectionLimits:
     @classmethod
     def of(cls, settings: Settings) -> "ConnectionLimits":
         """The limits as configured, within the available file descriptors; the soft limit is raised first."""
-        limit = raise_descriptor_limit()
-        room = limit - min(_OWN_DESCRIPTORS, limit // 2)
+        most = raise_descriptor_limit()
+        room = most - min(_OWN_DESCRIPTORS, most // 2)
         return cls(min(settings.connections, room), settings.connections_per_address, settings.stall_seconds)
 
     def apply(self, listener: socket.socket) -> None:
@@ -89,8 +95,8 @@ class _Connection(NamedTuple):
     """An open connection of a client. In sort order, the last is closed first."""
 
     unknown: bool
-    stands: bool
-    """It leaves an answer lying, sends requests ahead, or is silent for longer than any answer takes."""
+    stalled: bool
+    """It does not read its answer, sends requests ahead, or is silent for longer than any answer takes."""
     still_ms: int
     descriptor: int
     address: str
@@ -130,9 +136,8 @@ class _Shedder:
         """
         now = time.monotonic()
         number = self._lowest_free()
-        if number < min(_FEW, self._high()) or (
-            now - self._scanned < _SCAN_SECONDS and number < self._high()
-        ):
+        scanned_lately = now - self._scanned < _SCAN_SECONDS
+        if number < min(_FEW, self._high()) or (scanned_lately and number < self._high()):
             return False
         self._scanned = now
         descriptors = self._open_descriptors()
@@ -196,8 +201,8 @@ class _Shedder:
                     still_ms = max(sent_ms, int((now - taken[inode][1]) * 1000))
                 peer = link.getpeername()[:2]
                 unknown = peer not in self._known
-                stands = unsent > 0 or still_ms > _STALLED_MS or (unknown and received > _ONE_REQUEST)
-                connections.append(_Connection(unknown, stands, still_ms, descriptor, peer[0], inode))
+                stalled = unsent > 0 or still_ms > _STALLED_MS or (unknown and received > _ONE_REQUEST)
+                connections.append(_Connection(unknown, stalled, still_ms, descriptor, peer[0], inode))
         self._taken = taken
         return connections
 
@@ -215,11 +220,7 @@ class _Shedder:
         return shed
 
     def _close(self, connection: _Connection) -> bool:
-        """The server finds it closed and lets it go; nothing of what waits is sent any more.
-
-        Through a copy of the descriptor, because the number may become another connection's meanwhile; where
-        there is no room for a copy, whichever connection it is makes some.
-        """
+        """Reset a connection, through a copy of its descriptor: the number may become another's meanwhile."""
         descriptor = connection.descriptor
         try:
             copy = os.dup(descriptor)
@@ -250,5 +251,149 @@ def _borrowed(family: int, descriptor: int) -> Iterator[socket.socket]:
 
 
 def _spare() -> int:
-    """Descriptors that are kept free."""
-    return min(32, descriptor_limit() // 8)
+    return min(32, descriptor_limit() // 8)  # descriptors that stay free
+
+
+AT_ONCE: Final = 4
+"""Requests without a proven key that begin in one round."""
+LARGE_BYTES: Final = 64 * 1024
+MOST_LARGE: Final = limit("large answers without a key", 256, "at once, for each worker", "429")
+"""Answers above LARGE_BYTES without a key that are under way in one worker."""
+_CROWD: Final = 64
+_SWITCH_SECONDS: Final = sys.getswitchinterval()
+_CROWDED_SWITCH_SECONDS: Final = 0.0005
+"""While requests wait, the server's thread, which reads them, gets the interpreter ten times as soon."""
+_MOST_PROVEN: Final = 65_536
+_CLOSE_FIELD: Final = (b"connection", b"close")
+_COPIED: Final = (b"x-service-api-version", b"x-request-id")
+
+
+class PriorityQueue:
+    """An ASGI application in front of another."""
+
+    def __init__(self, inner: Application, base_url: str, known: KnownClients) -> None:
+        self._inner = inner
+        self._known = known
+        self.base_url = base_url
+        # Hashes with this process's own secret seed: a hint of who comes first, and no key is kept.
+        self._proven: set[int] = set()
+        self._keyed: deque[asyncio.Future[None]] = deque()
+        self._keyless: deque[asyncio.Future[None]] = deque()
+        self._begun = 0
+        self.large = 0
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        key = None
+        for name, value in scope["headers"]:
+            if name in (b"x-api-key", b"authorization"):
+                key = hash(value)
+                break
+        if key in self._proven:
+            self._known.add(scope["client"])
+            return self._inner(scope, receive, send)
+        return self._when_admitted(key, scope, receive, send)
+
+    async def _when_admitted(self, key: int | None, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._wait_in(self._keyless if key is None else self._keyed)
+        answer = _Answer(self, key, scope, send)
+        try:
+            await self._inner(scope, receive, answer)
+        finally:
+            self.large -= answer.large
+
+    async def _wait_in(self, queue: deque[asyncio.Future[None]]) -> None:
+        loop = asyncio.get_running_loop()
+        if not self._begun:
+            loop.call_soon(self._next_round)
+        if self._begun < AT_ONCE and not self.crowd:
+            self._begun += 1
+            return
+        waiting: asyncio.Future[None] = loop.create_future()
+        if not self.crowd:
+            sys.setswitchinterval(_CROWDED_SWITCH_SECONDS)
+        queue.append(waiting)
+        await waiting
+
+    def _next_round(self) -> None:
+        self._begun = 0
+        while self.crowd and self._begun < AT_ONCE:
+            waiting = (self._keyed or self._keyless).popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                self._begun += 1
+            if not self.crowd:
+                sys.setswitchinterval(_SWITCH_SECONDS)
+        if self._begun:
+            asyncio.get_running_loop().call_soon(self._next_round)
+
+    @property
+    def crowd(self) -> int:
+        """How many requests wait in the queues."""
+        return len(self._keyed) + len(self._keyless)
+
+    def prove(self, key: int, client: tuple[str, int]) -> None:
+        self._known.add(client)
+        if len(self._proven) >= _MOST_PROVEN:
+            self._proven.clear()
+        self._proven.add(key)
+
+
+class _Answer:
+    """The ASGI `send` of a request whose key is not proven."""
+
+    def __init__(self, queue: PriorityQueue, key: int | None, scope: Scope, send: Send) -> None:
+        self._queue = queue
+        self._key = key
+        self._scope = scope
+        self._send = send
+        self._refused = False
+        self._counted = False
+        self.large = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await self._start(message)
+        elif not self._refused:
+            await self._body(message)
+
+    async def _start(self, message: Message) -> None:
+        """A response with RateLimit fields was counted, which shows that the key is valid."""
+        headers = dict(message["headers"])
+        queue = self._queue
+        if b"ratelimit" in headers:
+            self._counted = True
+            if self._key is not None:
+                queue.prove(self._key, self._scope["client"])
+            await self._send(message)
+            return
+        close = [_CLOSE_FIELD] if queue.crowd > _CROWD and b"connection" not in headers else []
+        if int(headers.get(b"content-length", 0)) > LARGE_BYTES:
+            if queue.large >= MOST_LARGE:
+                self._refused = True
+                await self._refuse(headers)
+                return
+            self.large = True
+            queue.large += 1
+        await self._send({**message, "headers": [*message["headers"], *close]})
+
+    async def _refuse(self, headers: dict[bytes, bytes]) -> None:
+        problem = RateLimited("Too many clients without a key are reading at once; retry.", 2)
+        request_id = headers.get(b"x-request-id", b"").decode()
+        path = quote(self._scope["path"], safe="/")
+        body = problem_body(problem, self._queue.base_url, path, request_id)
+        copied = [field for field in headers.items() if field[0] in _COPIED]
+        length = (b"content-length", b"%d" % len(body))
+        fields = [PROBLEM_JSON, NO_STORE, *problem_headers(problem), *copied, length, _CLOSE_FIELD]
+        await self._send({"type": "http.response.start", "status": problem.status, "headers": fields})
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def _body(self, message: Message) -> None:
+        """A large body goes out in parts, each when the client took the one before."""
+        body: bytes = message.get("body", b"")
+        if self._counted or len(body) <= LARGE_BYTES:
+            await self._send(message)
+            return
+        for start in range(0, len(body), LARGE_BYTES):
+            part = body[start : start + LARGE_BYTES]
+            more = start + LARGE_BYTES < len(body) or message.get("more_body", False)
+            await self._send({"type": "http.response.body", "body": part, "more_body": more})
