@@ -1,7 +1,8 @@
 """`sankofa backup` and `restore`: ledger, keys, secrets and sources in one file, whatever the engines.
 
 The ledger is read in one snapshot and held against its seals while it is, so a backup is of one moment and of
-a whole ledger, and ingest goes on meanwhile. Editions are not in it: `publish` builds the same again."""
+a whole ledger, and ingest goes on meanwhile. Editions are not in it: `publish` builds the same again.
+"""
 
 import asyncio
 import os

@@ -1,6 +1,7 @@
 """`sankofa doctor`: what is wrong with this installation, and what to do about it.
 
-It only reads: it generates no secret and creates no folder."""
+It only reads: it generates no secret and creates no folder.
+"""
 
 import asyncio
 import os

@@ -2,7 +2,8 @@
 
 A request only joins a list, which is worked off a few times a second: together they cost a fraction of what
 each costs alone. Counts are plain numbers, written to a file each second for the metrics process: the values
-of prometheus-client, shared between processes, cost ten times as much (docs/decisions/request-cost.md)."""
+of prometheus-client, shared between processes, cost ten times as much (docs/decisions/request-cost.md).
+"""
 
 import asyncio
 import os

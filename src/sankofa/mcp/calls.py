@@ -1,10 +1,11 @@
 """Tool answers that fit an agent: at most so many bytes of JSON, the rest a cursor away (contract: MCP-9).
 
 The rows are those that the endpoint gives for a smaller `limit`, so what does not fit is never put together.
-Where the rows of the call itself fit, the answer is the endpoint's, byte for byte."""
+Where the rows of the call itself fit, the answer is the endpoint's, byte for byte.
+"""
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -36,14 +37,6 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
     """The body of a tool's answer. Raises what the operation raises."""
     if "limit" not in operation.parameters:  # one record, or a few: never cut
         return envelope(await operation.perform(call, **arguments), call.edition, operation)
-    name = call_name(operation, call, arguments, budget)
-    if (cut := _CUTS.get(name)) is not None:
-        arguments = {
-            **arguments,
-            **(operation.agent.overflow if cut.in_other_order else {}),
-            "limit": cut.rows,
-        }
-        return await _cut(operation, call, arguments, await operation.perform(call, **arguments), budget)
     asked: int | None = arguments["limit"]
     limit = asked if call.grant.sample else _at_most(operation, asked, budget // _SMALLEST_ROW)
     answer = await operation.perform(call, **{**arguments, "limit": limit})
@@ -55,30 +48,13 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
             return body
     hint = _hint(operation, call, budget)
     room = budget - len(_body(operation, call, replace(answer, selection=_NOTHING), hint)) - _CURSOR
-    in_other_order = _takes_overflow(operation, arguments)
-    if in_other_order:
+    if _takes_overflow(operation, arguments):
         arguments = {**arguments, **operation.agent.overflow}
         # A guess from the rows of the other order, a little short: one too many costs a second reading.
         rows = max(1, room * selection.count * 97 // (max(size, 1) * 100))
         answer = await operation.perform(call, **{**arguments, "limit": rows})
     rows = _rows_within(answer.selection, room)
-    if len(_CUTS) >= _MOST_CUTS:
-        _CUTS.clear()
-    _CUTS[name] = _Cut(rows, in_other_order)
     return await _cut(operation, call, {**arguments, "limit": rows}, answer, budget)
-
-
-class _Cut(NamedTuple):
-    """What a call that does not fit was cut to."""
-
-    rows: int
-    in_other_order: bool
-    """Whether they are in the order of `AgentView.overflow`."""
-
-
-_CUTS: Final[dict[tuple[object, ...], _Cut]] = {}
-"""By call. An edition never changes: who asks again is answered without trying all of it first."""
-_MOST_CUTS: Final = 4096
 
 
 def call_name(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> tuple[object, ...]:

@@ -1,7 +1,8 @@
 """The schemas of tools, short: an agent reads the list of all of them before its first question.
 
 They say what the parameters and answers are called and which words are taken. Everything that a value is held
-to is in OpenAPI, and in the error that names the argument."""
+to is in OpenAPI, and in the error that names the argument.
+"""
 
 from collections.abc import Mapping
 from datetime import date

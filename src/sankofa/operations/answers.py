@@ -1,6 +1,7 @@
 """Answers as bytes: envelopes, problems, content encodings, JSON schemas and the cache of answers.
 
-Every surface uses them, so that the same call has the same body on each."""
+Every surface uses them, so that the same call has the same body on each.
+"""
 
 import gzip
 import sys

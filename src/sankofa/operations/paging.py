@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.access.cursors import Cursors, Position
+from sankofa.access.cursors import Position
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
@@ -118,7 +118,8 @@ class ListPage(msgspec.Struct, frozen=True):
         if isinstance(key, RowOrder):
             key = key.key_of(selection.last_row)
         self.edition.cache("starts", _STARTS_KEPT).put((self.filters, self.day, key), following)
-        return _issued(self.call.cursors, self.edition.id, self.filters, self.day, key)
+        position = Position(self.edition.id, filters_digest(self.filters), (self.day.toordinal(), *key))
+        return self.call.cursors.issue(position)
 
     def answer(
         self,
@@ -135,18 +136,6 @@ class ListPage(msgspec.Struct, frozen=True):
         all_members = {} if members is None else members
         all_members["next_cursor"] = self.next_cursor(selection, key)
         return Answer(selection, as_of, all_members, self.edition.id, shape, dataset, more_columns)
-
-
-@lru_cache(maxsize=4096)
-def _issued(
-    cursors: Cursors,
-    edition_id: str,
-    filters: tuple[Filter, ...],
-    day: date,
-    key: SortKey,
-) -> str:
-    """The cursor behind some rows. The same pages are asked for again and again, and have the same one."""
-    return cursors.issue(Position(edition_id, filters_digest(filters), (day.toordinal(), *key)))
 
 
 def first_page(

@@ -1,6 +1,7 @@
 """The shared parts of the API description: header fields, problems, and the answers of the open pages.
 
-What a problem looks like is shown by raising one: its example is the body the service writes."""
+What a problem looks like is shown by raising one: its example is the body the service writes.
+"""
 
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import date
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -13,7 +12,6 @@ from sankofa.operations.contract import EDITION, FORMAT, Operation
 from sankofa.operations.service import LARGEST_HEADERS, check_head
 
 _EVERYWHERE = (EDITION.name, FORMAT.name)
-_SHORT = 64  # bytes of a parameter worth caching: a cursor is longer, and comes once
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -80,8 +78,7 @@ def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str,
     given: dict[str, Any] = {}
     for part in query.split(b"&"):
         if part:
-            read = _cached_argument if len(part) <= _SHORT else _argument
-            label, argument, value = read(operation, part, today)
+            label, argument, value = _argument(operation, part, today)
             if argument in given:
                 raise _given_twice(label)
             given[argument] = value
@@ -93,10 +90,6 @@ def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, str,
     if label in _EVERYWHERE:
         return label, label, text
     return label, *operation.argument(label, text, today)
-
-
-_cached_argument = lru_cache(maxsize=8192)(_argument)
-"""Cached: the same metrics, countries, limits and days come in many queries."""
 
 
 def read_query(query: bytes) -> dict[str, str]:

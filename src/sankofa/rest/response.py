@@ -89,7 +89,6 @@ def next_link(address: str, cursor: str) -> tuple[bytes, bytes]:
     return b"link", f'<{address}cursor={cursor}>; rel="next"'.encode()
 
 
-@lru_cache(maxsize=1024)
 def address_without_cursor(base_url: str, path: str, query: bytes, edition_id: str | None) -> str:
     """This request, ready for another cursor behind it; with the edition where a header field named it."""
     if edition_id is None and b"cursor" not in query and _PLAIN_QUERY.fullmatch(query):
