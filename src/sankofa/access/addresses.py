@@ -1,4 +1,4 @@
-"""What is counted by address: wrong keys, and the pages of visitors without a key.
+"""Counts by address: wrong keys, and the pages of visitors without a key.
 
 An IPv6 address counts with its /64, which is one subscriber's. The counters are numbered buckets, so there is
 a bound on how many strangers can make. A secret decides which address has which, so nobody can choose one.

@@ -36,7 +36,7 @@ _PORTS: Final = {"http": "80", "https": "443"}
 
 
 class DomainRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is stored of a domain, under its host."""
+    """The record of a domain, stored under its host."""
 
     host: str
     keys: tuple[str, ...]

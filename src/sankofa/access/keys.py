@@ -43,7 +43,7 @@ _ID = 12
 
 
 class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is stored of a key, under its hash."""
+    """The record of a key, stored under its hash."""
 
     id: str
     hash: str
@@ -108,7 +108,7 @@ class Keys:
         return known[1]
 
     def grant_of(self, record: KeyRecord) -> Grant:
-        """What a key may have while it is valid."""
+        """The rights of a key while it is valid."""
         return grant(
             self._settings,
             record.id,

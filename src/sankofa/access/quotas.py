@@ -116,7 +116,7 @@ class Quotas:
 
 @lru_cache(maxsize=8)
 def _windows(minute: int) -> tuple[tuple[Window, Window], int, int]:
-    """What a request in this minute counts in: the minute and its UTC month; when that began and ends."""
+    """The windows of a minute: itself and its UTC month; when the month began and ends."""
     now = datetime.fromtimestamp(minute * 60, UTC)
     first = now.replace(day=1, hour=0, minute=0)
     following = (first + timedelta(days=32)).replace(day=1)

@@ -71,7 +71,7 @@ class SealedRecords:
         raise self.refuse(name)
 
     def refuse(self, name: str) -> DamagedRecord:
-        """What to raise for a record that cannot be used."""
+        """The error for a record that cannot be used."""
         kind, _, rest = name.partition(":")
         shown = f"{kind} {rest[:12] if kind == 'key' else rest}"
         message = f"the record of {shown} is damaged, or not sealed with SANKOFA_KEYS_SECRET: it is refused"

@@ -11,7 +11,7 @@ TIERS: Final = ("sample", "starter", "professional")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What an authenticated caller may have: the tier of its key, with the caps in force."""
+    """The rights of an authenticated caller: the tier of its key, with the caps in force."""
 
     key_id: str
     tier: str

@@ -42,7 +42,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class BackupListing(msgspec.Struct, frozen=True):
-    """What a backup says of itself."""
+    """The listing of a backup."""
 
     format: int
     created_at: str

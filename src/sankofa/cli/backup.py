@@ -52,7 +52,7 @@ _HARMLESS: Final = ("lost+found",)
 
 
 class Restored(NamedTuple):
-    """What a backup held."""
+    """The content of a backup that was restored."""
 
     listing: BackupListing
     captures: int
@@ -102,10 +102,10 @@ def _add_vault(archive: ArchiveWriter, settings: Settings, progress: Advance) ->
     vault = Vault.of(settings)
     if vault.is_empty():
         return
-    for name, pieces in vault.files():
+    for name, chunks in vault.files():
         number = -1
-        for number, piece in enumerate(pieces):
-            archive.add(f"{_VAULT}{name}/{number:06}", piece)
+        for number, chunk in enumerate(chunks):
+            archive.add(f"{_VAULT}{name}/{number:06}", chunk)
         if number < 0:
             archive.add(f"{_VAULT}{name}/000000", b"")
         progress("vault", 0)

@@ -38,7 +38,7 @@ _DAY: Final = timedelta(days=1)
 
 
 class Run(NamedTuple):
-    """What one run did."""
+    """The outcome of one run."""
 
     outcomes: list[SourceOutcome]
     manifest: dict[str, Any] | None
@@ -194,7 +194,7 @@ def _holds_more_than_published(settings: Settings, newest: datetime | None) -> b
 def _chosen(
     settings: Settings, collector: Collector, names: Sequence[str]
 ) -> tuple[list[Source], list[Source]]:
-    """What is to be fetched, and what is fresh enough."""
+    """The sources to fetch, and the sources that are fresh enough."""
     if names:
         sources = load_sources(settings.home)
         unknown = [name for name in names if name not in sources]

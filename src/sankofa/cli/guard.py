@@ -1,4 +1,4 @@
-"""What a bare port needs against hostile and slow clients: limits on connections, and a priority queue.
+"""The guards of a bare port against hostile and slow clients: limits on connections, and a priority queue.
 
 Options of the listening socket bound what waits in either direction. The worker closes clients that read byte
 by byte, stalled ones of an address with too many, and the slowest before connections or descriptors run out.
@@ -54,7 +54,7 @@ _OPEN: Final = (1, 8)  # established, or closed by the client only
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What one worker allows its clients."""
+    """The limits of one worker."""
 
     connections: int
     per_address: int
@@ -101,7 +101,7 @@ class _Connection(NamedTuple):
     descriptor: int
     address: str
     inode: int
-    """Of its socket: the number of a descriptor may become another connection's."""
+    """The inode of its socket: a descriptor number may become another connection's."""
 
 
 async def shed_connections(limits: ConnectionLimits, family: int, port: int, known: KnownClients) -> None:

@@ -52,13 +52,13 @@ _NEED_HOME = (
 _SHARED = frozenset({"push"})
 """Commands that write for others to read: with the modes that the operator's umask gives."""
 
-_OF_THE_MACHINE = frozenset(
+_MENDABLE = frozenset(
     {
         *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
         *(errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE),
     }
 )
-"""What an operator can mend: permissions, a full or failing disk, file descriptors."""
+"""Errors that an operator can mend: permissions, a full or failing disk, file descriptors."""
 
 
 class _Commands(click.Group):
@@ -94,7 +94,7 @@ class _Commands(click.Group):
         except OperatorError as failure:
             raise click.ClickException(str(failure) + _read_only(failure)) from failure
         except OSError as failure:
-            if failure.errno not in _OF_THE_MACHINE:
+            if failure.errno not in _MENDABLE:
                 raise
             where = f"{failure.filename}: " if failure.filename else ""
             raise click.ClickException(f"{where}{failure.strerror}{_read_only(failure)}") from failure

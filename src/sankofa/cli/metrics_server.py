@@ -52,7 +52,7 @@ _decode = msgspec.json.Decoder(WorkerCounts).decode
 
 
 class ServiceCollector(Collector):
-    """Reads the files of the workers at each scrape. Counts of a worker that ended are kept."""
+    """Reads the files of the workers at each scrape. Counts of a worker that ended stay in the totals."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder = folder
@@ -215,7 +215,7 @@ def _buckets(bounds: tuple[float, ...], counts: list[int]) -> list[tuple[str, fl
 
 
 def _state_metrics(workers: Iterable[WorkerCounts]) -> Iterator[Metric]:
-    """Of dependencies the worst that any worker sees; of editions how many workers serve each."""
+    """The worst state of each dependency that any worker sees, and the number of workers on each edition."""
     editions: Counter[tuple[str, str | None]] = Counter()
     up: dict[str, bool] = {}
     latency: dict[str, float] = {}

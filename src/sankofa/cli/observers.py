@@ -84,7 +84,7 @@ class RequestCounter:
                 self._over_quota[request.grant.tier] += 1
 
     def counts(self, service: Service, dependencies: dict[str, tuple[bool, float]]) -> bytes:
-        """What the supervisor reads."""
+        """The counts as JSON, for the metrics process."""
         edition = built_from = None
         with suppress(StoreUnavailable):
             current = service.edition.get()
@@ -105,12 +105,12 @@ async def write_counts(counter: RequestCounter, service: Service, folder: Path) 
     """Write them each second, for as long as the worker runs; look at the dependencies now and then."""
     path = folder / f"{os.getpid()}.json"
     dependencies: dict[str, tuple[bool, float]] = {}
-    turn = 0
+    writes = 0
     while True:
-        if turn % _PROBE_EVERY == 0:
+        if writes % _PROBE_EVERY == 0:
             checks = await probe(service)
             dependencies = {name: (failure is None, took / 1000) for name, (failure, took) in checks.items()}
-        turn += 1
+        writes += 1
         content = counter.counts(service, dependencies)
         with suppress(OSError):  # a full disk stops no request
             await asyncio.to_thread(_replace, path, content)
@@ -240,14 +240,14 @@ def tracer(endpoint: str) -> tuple[Callable[[Sequence[ObservedRequest]], None], 
 
 _EVERY_SECONDS: Final = 0.2
 _AT_ONCE: Final = 2_000
-"""Requests worked off in one turn of the event loop: two milliseconds."""
+"""Requests worked off in one round of the event loop: two milliseconds."""
 
 Observer = Callable[[Sequence[ObservedRequest]], object]
 
 
 @dataclass(frozen=True)
 class Observing:
-    """What observing takes: coroutines that run beside the application, and what to do at the end."""
+    """The observers of a worker, the coroutines they run beside the application, and their endings."""
 
     observers: list[Observer] = field(default_factory=list)
     duties: list[Callable[[object], Coroutine[Any, Any, None]]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What commands print: tables, JSON, progress bars, findings and advice."""
+"""The output of commands: tables, JSON, progress bars, findings and advice."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -89,7 +89,7 @@ class Finding(NamedTuple):
 
 
 def to_have_an_edition(settings: Settings) -> str:
-    """What to do where no edition is published."""
+    """Advice where no edition is published."""
     if settings.editions:
         return "see `following` in `sankofa doctor`"
     if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():

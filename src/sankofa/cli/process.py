@@ -48,8 +48,10 @@ _KEPT: Final = 256 << 20
 
 
 def keep_freed_memory() -> None:
-    """What one large buffer leaves is kept for the next: if it were returned, every page of the next would be
-    faulted in again, which costs more than filling it."""
+    """Keep the memory of a large answer for the next (glibc only).
+
+    Faulting in every page again would cost more than filling it.
+    """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, _KEPT_IN_ONE_PIECE)
@@ -57,7 +59,7 @@ def keep_freed_memory() -> None:
 
 
 def return_freed_memory() -> None:
-    """Give back what was kept, where nothing large will be needed for a while."""
+    """Return freed memory to the system when nothing large is needed for a while."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -32,7 +32,7 @@ _FILE: Final = ".last-publication.json"
 
 
 class PublicationInputs(msgspec.Struct, frozen=True):
-    """What an edition is made of."""
+    """The inputs of an edition."""
 
     ledger: tuple[int, str]
     """The position and the chain of the last seal."""

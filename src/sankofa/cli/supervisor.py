@@ -38,7 +38,7 @@ _log = logging.getLogger("sankofa.serving")
 
 BEAT_SECONDS: Final = 0.5
 SILENT_SECONDS: Final = 4.0
-"""A worker that did not turn its event loop for so long is replaced."""
+"""A worker whose event loop stood still for so long is replaced."""
 _START_SECONDS: Final = 120.0
 _AGAIN_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
@@ -46,7 +46,7 @@ _DESCRIPTORS: Final = 4096
 
 
 class _Interrupt(SignalSafeEvent):
-    """What granian's main loop waits for. The supervisor watches its processes meanwhile."""
+    """The event that granian's main loop waits for. The supervisor watches its processes meanwhile."""
 
     def __init__(self, watch: Callable[[], list[int]]) -> None:
         """`watch` returns descriptors that become readable when there is something to look at."""

@@ -32,7 +32,7 @@ _NAMED_AT_MOST = 10
 
 
 class ReplayOutcome(NamedTuple):
-    """What a replay did."""
+    """The outcome of a replay."""
 
     replayed: Replayed
     differences: list[str]

@@ -44,7 +44,7 @@ LARGEST_BODY: Final = limit("MCP message", 1024 * 1024, "bytes", "413")
 _BODY_SECONDS: Final = limit("time for the body of an MCP message", 10.0, "seconds", "408")
 _encode: Final = msgspec.json.Encoder().encode
 MARK: Final = secrets.token_hex(16)
-"""What the SDK writes in the places of the body: as the text of a result, and as a member of its structure.
+"""The SDK writes it where the body goes: as the text of a result, and as a member of its structure.
 
 Random in each process and never sent (it is always replaced), so no client can write one in its id.
 """
@@ -72,13 +72,13 @@ class Exchange:
     tool_body: bytes | None = None
     """The answer of a tool; `from_sdk` puts it where the SDK has `MARK`."""
     failed: Problem | None = None
-    """What came of the call where it was performed before the SDK saw it."""
+    """The problem of a call that was performed before the SDK saw it."""
     sdk_answer: bytes | None = None
-    """What the SDK answered, with marks in the places of the body of a tool."""
+    """The SDK's answer, with a mark where the body of the tool goes."""
     refusal: Problem | None = None
     answered: bool = False
     operation: str = "mcp"
-    """What was called, for those who count requests."""
+    """The name under which the request is counted."""
     problem: str = ""
     status: int = 0
     size: int = 0

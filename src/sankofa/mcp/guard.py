@@ -203,7 +203,7 @@ class PlainCall(NamedTuple):
 
 
 class Envelope(NamedTuple):
-    """What the SDK wrote around a result: the pieces before and after the id, the text and the structure."""
+    """The SDK's text around a result: the parts before and after the id, the text and the structure."""
 
     before_id: bytes
     before_text: bytes
@@ -274,7 +274,7 @@ def plain_message(headers: Headers, body: bytes, methods: frozenset[str]) -> Pla
 
 
 class KnownAnswers:
-    """What the SDK answered to plain messages, around their ids."""
+    """The SDK's answers to plain messages, around their ids."""
 
     def __init__(self) -> None:
         self._answers: BoundedCache[tuple[object, ...], tuple[bytes, bytes]] = BoundedCache(_MOST_ANSWERS)

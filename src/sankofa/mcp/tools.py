@@ -52,11 +52,11 @@ _IN_SHORT: Final = {
     "ocid": "Only this contracting process",
     "category": "As the portal publishes it",
 }
-"""What an argument is, where the description of the parameter says more than an agent needs."""
+"""Short descriptions of arguments, for agents."""
 
 
 def argument_schema(parameter: Parameter, default: object) -> JsonSchema:
-    """What an argument is: its type, its words, its default, and an example where it is needed."""
+    """The schema of an argument: its type, its words, its default, and an example where it is required."""
     whole = parameter.kind.schema()
     schema: JsonSchema = {name: whole[name] for name in _KEYWORDS if name in whole}
     if not parameter.required and len(schema.get("enum", ())) > _LONGEST_ENUM:
@@ -210,7 +210,7 @@ class Tool:
             raise InvalidParameter(name, "expected a whole number that is not as long") from None
 
     def input_schema(self) -> JsonSchema:
-        """What its arguments are, by the tool's names."""
+        """The schema of its arguments, under the tool's names."""
         defaults = self.operation.agent.defaults
         properties = {
             name: argument_schema(parameter, defaults.get(parameter.argument, parameter.default))

@@ -83,12 +83,12 @@ def problem_body(problem: Problem, base_url: str, instance: str, request_id: str
 
 
 def common_headers(request_id: str) -> Headers:
-    """What every response carries, errors included."""
+    """The header fields of every response, errors included."""
     return [API_VERSION_FIELD, (b"x-request-id", request_id.encode())]
 
 
 def problem_headers(problem: Problem, metadata: str = "") -> Headers:
-    """What the class of a problem adds: Retry-After, WWW-Authenticate, Allow, the upgrade link.
+    """The header fields of a problem: Retry-After, WWW-Authenticate, Allow, the upgrade link.
 
     `metadata` is the address that a client without a key is led to.
     """
@@ -192,7 +192,7 @@ class _Entry:
 
 
 class AnswerCache:
-    """Keeps nothing of what is asked once, so that a walk through everything drops nobody's answer."""
+    """Keeps nothing of what is asked once, so that reading everything once drops nobody's answer."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes

@@ -53,7 +53,7 @@ def _embedded() -> str:
 
 
 def _as_installed() -> str:
-    """What an installer that fetched a repository wrote down (PEP 610)."""
+    """The commit that an installer recorded when it fetched a repository (PEP 610)."""
     try:
         origin = json.loads(distribution("sankofa").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):

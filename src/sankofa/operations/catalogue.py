@@ -63,12 +63,12 @@ async def get_coverage(
     Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku, country,
     source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what is covered.
     """
-    walk = first_page(call, "coverage", country, sku)
+    page = first_page(call, "coverage", country, sku)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = None if limit is None else call.grant.rows(limit)
-    selection = await walk.select(COVERAGE, coverage_key(country, sku), _SOURCES_ORDER, most)
-    return walk.answer(selection or NO_ROWS, _SOURCES_ORDER)
+    selection = await page.select(COVERAGE, coverage_key(country, sku), _SOURCES_ORDER, most)
+    return page.answer(selection or NO_ROWS, _SOURCES_ORDER)
 
 
 _QUALITY_ORDER = RowOrder("measure")
@@ -98,14 +98,14 @@ async def get_quality_metrics(
     floor and no measurement, which is never a pass. For age, rejects and
     restatements the floor is a maximum; for every other measure it is a minimum.
     """
-    walk = first_page(call, "quality", sku.upper())
+    page = first_page(call, "quality", sku.upper())
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = None if limit is None else call.grant.rows(limit)
-    selection = await walk.select("quality", sku.upper(), _QUALITY_ORDER, most)
+    selection = await page.select("quality", sku.upper(), _QUALITY_ORDER, most)
     if selection is None:
         raise NotFound(f"No dataset {sku}.")
-    return walk.answer(selection, _QUALITY_ORDER, dataset=sku.upper())
+    return page.answer(selection, _QUALITY_ORDER, dataset=sku.upper())
 
 
 MEDIA_TYPE: Final = "application/vnd.apache.parquet"

@@ -1,4 +1,4 @@
-"""What an operation is: one typed function, and what every surface needs to know of it.
+"""An operation: one typed function, and all that every surface needs to know of it.
 
 The keyword parameters of the function are the parameters of the endpoint; their annotations say
 how each is read; its docstring is the documentation.
@@ -35,7 +35,7 @@ NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
         "no day of release is evidenced for, are among them.",
     }
 }
-"""What the envelope says of `as_of` where an answer may hold annual macro."""
+"""The schema of `as_of` in the envelope where an answer may hold annual macro."""
 
 
 async def no_such_edition(edition_id: str) -> Edition:
@@ -83,7 +83,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 Perform = Callable[..., Awaitable[Answer]]
 Check = Callable[[Grant, Mapping[str, Any]], None]
-"""What is wrong with arguments whatever an edition holds. Raises InvalidParameter, then UpgradeRequired."""
+"""Refuses arguments that no edition could answer. Raises InvalidParameter, then UpgradeRequired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Parameter:
     extension: bool = False
     """Whether it goes beyond the core API."""
     all_by_default: bool = False
-    """Of `limit`: whether everything is asked for where it is omitted."""
+    """For `limit`: whether omitting it asks for everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class AgentView:
     """How an operation presents itself to an agent, who has a small window and reads nothing else."""
 
     description: str = ""
-    """What the tool is described with; the summary and description of the endpoint where empty."""
+    """The description of the tool; the summary and description of the endpoint where empty."""
     defaults: Mapping[str, object] = field(default_factory=dict)
     """Arguments whose default differs from the endpoint's."""
     overflow: Mapping[str, object] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class Operation:
     live: bool = False
     """Whether the answer changes between two publications: it is then never cached."""
     agent: "AgentView" = AgentView()
-    """What the tool does differently from the endpoint."""
+    """The differences of the tool from the endpoint."""
     check: Check | None = None
     """For rules about several arguments."""
     paid: bool = False

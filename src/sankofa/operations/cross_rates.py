@@ -76,30 +76,30 @@ async def get_cross_rates(
     through each third currency there is a value of its own. Two currencies without a common third have no
     rows.
     """
-    walk = first_page(call, "cross-rates", base, quote, via, str(from_), str(to), as_of=as_of)
+    page = first_page(call, "cross-rates", base, quote, via, str(from_), str(to), as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
-    selection = await _rows(walk, (base, quote), via, _span(walk, from_, to), call.grant.rows(limit))
-    return walk.answer(selection, selection.following or (), as_of=walk.day)
+        page = await page.after(cursor)
+    selection = await _rows(page, (base, quote), via, _span(page, from_, to), call.grant.rows(limit))
+    return page.answer(selection, selection.following or (), as_of=page.day)
 
 
-def _span(walk: ListPage, since: date | None, until: date | None) -> DayRange:
-    day = walk.day.toordinal()
+def _span(page: ListPage, since: date | None, until: date | None) -> DayRange:
+    day = page.day.toordinal()
     last = FOREVER if until is None else until.toordinal()
     return DayRange(day, 0 if since is None else since.toordinal(), min(last, day))
 
 
 async def _rows(
-    walk: ListPage, pair: tuple[str, str], via: str | None, span: DayRange, most: int
+    page: ListPage, pair: tuple[str, str], via: str | None, span: DayRange, most: int
 ) -> Selection:
     runs: list[bytes] = []
     last: SortKey = ()
-    begins_via, last_day = walk.key or ("", FOREVER)
-    for legs in await leg_pairs(walk.edition, *pair):
+    begins_via, last_day = page.key or ("", FOREVER)
+    for legs in await leg_pairs(page.edition, *pair):
         if legs.via < str(begins_via) or via not in (None, legs.via):
             continue
         until = min(span.until, int(last_day) - 1) if legs.via == begins_via else span.until
-        async for inputs in input_pairs(walk.edition, legs, span._replace(until=until)):
+        async for inputs in input_pairs(page.edition, legs, span._replace(until=until)):
             if len(runs) == most:
                 return Selection(runs, most, truncated=True, following=last)
             runs.append(wire.encode(_row(pair, legs, inputs)))

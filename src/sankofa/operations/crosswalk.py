@@ -63,14 +63,14 @@ async def get_crosswalk(
     `crosswalk_loaded` is false until identifiers were loaded.
     """
     key = service_id.upper()
-    walk = first_page(call, "crosswalk", key)
+    page = first_page(call, "crosswalk", key)
     if cursor is not None:
-        walk = await walk.after(cursor)
-    day, edition = walk.day.toordinal(), walk.edition
+        page = await page.after(cursor)
+    day, edition = page.day.toordinal(), page.edition
     modes = FREE if call.grant.sample else FREE | PAID
     # The sample tier gets every identifier that is free, however many: only a limit of its own is capped.
     most = None if limit is None else call.grant.rows(limit)
-    selection = await walk.select("crosswalk", key, CROSSWALK_ORDER, most, modes=modes)
+    selection = await page.select("crosswalk", key, CROSSWALK_ORDER, most, modes=modes)
     if selection is None:
         raise await unknown_organisation(call, service_id)
     withheld: set[str] = set()
@@ -85,7 +85,7 @@ async def get_crosswalk(
     }
     if withheld:
         selection = Selection(selection.runs, selection.count, truncated=True, following=selection.following)
-    return walk.answer(selection, CROSSWALK_ORDER, members=members)
+    return page.answer(selection, CROSSWALK_ORDER, members=members)
 
 
 _FOR_AGENTS = AgentView(
@@ -134,10 +134,10 @@ async def find_by_identifier(
     matches are returned, ordered by service_id.
     """
     key = lookup_key_of_text(id_type, id_value)
-    walk = first_page(call, "identifier", key)
+    page = first_page(call, "identifier", key)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = MOST_MATCHES if limit is None else call.grant.rows(limit)
-    matches = await walk.select("identifier", key, _MATCH_ORDER, most) or NO_ROWS
-    several = matches.count > 1 or matches.truncated or bool(walk.key)
-    return walk.answer(matches, _MATCH_ORDER, members={"ambiguous": several})
+    matches = await page.select("identifier", key, _MATCH_ORDER, most) or NO_ROWS
+    several = matches.count > 1 or matches.truncated or bool(page.key)
+    return page.answer(matches, _MATCH_ORDER, members={"ambiguous": several})

@@ -106,17 +106,17 @@ async def list_issuers(
     last, then service_id.
     """
     name = None if exchange is None else exchange_name(exchange)
-    walk = first_page(call, "issuers", country, name, as_of=as_of)
+    page = first_page(call, "issuers", country, name, as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
 
     async def locate(edition: Edition, key: SortKey) -> Start:
         return (await issuer_behind(edition, key),)
 
-    start = await walk.start(locate)
+    start = await page.start(locate)
     first = int(start[0]) if start else 0
     selection = await issuers_on(
-        walk.edition, walk.day.toordinal(), country, name, first, call.grant.rows(limit)
+        page.edition, page.day.toordinal(), country, name, first, call.grant.rows(limit)
     )
     last = () if selection.following is None else issuer_key(selection.last_row)
-    return walk.answer(selection, last, as_of=walk.day)
+    return page.answer(selection, last, as_of=page.day)

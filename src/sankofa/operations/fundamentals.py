@@ -70,23 +70,23 @@ async def get_fundamentals(
     order it was given in.
     """
     key = service_id.upper()
-    walk = first_page(call, "fundamentals", key, period_type, vintages, line_items, as_of=as_of)
+    page = first_page(call, "fundamentals", key, period_type, vintages, line_items, as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = call.grant.rows_or_all(limit)
     modes = _MODES[vintages]
     tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
     where = None if line_items is None else _has_line_item(line_items)
     # In statement order the key of a cursor begins with the name of that order.
-    by_statement = order == "statement" if not walk.key else walk.key[0] == _STATEMENT
-    if walk.key and order is not None and (order == "statement") != by_statement:
+    by_statement = order == "statement" if not page.key else page.key[0] == _STATEMENT
+    if page.key and order is not None and (order == "statement") != by_statement:
         raise InvalidParameter("order", "the cursor is of pages in the other order; leave it out")
     if by_statement:
-        rows = StatementRows(key, walk.day.toordinal(), modes, tag, where)
-        start = await walk.start(lambda edition, behind: find_core_first(edition, rows, behind[1:]))
-        selection = await core_first(walk.edition, rows, _EVERYTHING if most is None else most, start)
+        rows = StatementRows(key, page.day.toordinal(), modes, tag, where)
+        start = await page.start(lambda edition, behind: find_core_first(edition, rows, behind[1:]))
+        selection = await core_first(page.edition, rows, _EVERYTHING if most is None else most, start)
     else:
-        selection = await walk.select(
+        selection = await page.select(
             "fundamentals", key, FUNDAMENTALS_ORDER, most, modes=modes, tag=tag, where=where
         )
     if selection is None:
@@ -95,8 +95,8 @@ async def get_fundamentals(
     if by_statement and selection.following is not None:
         behind = _STATEMENT, *FUNDAMENTALS_ORDER.key_of(selection.last_row)
     members = nearest_line_items(line_items, selection)
-    members |= await predecessor_hint(walk.edition, key, selection)
-    return walk.answer(selection, behind, as_of=walk.day, members=members)
+    members |= await predecessor_hint(page.edition, key, selection)
+    return page.answer(selection, behind, as_of=page.day, members=members)
 
 
 def _has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:

@@ -119,61 +119,61 @@ async def get_macro(
     """
     if series is None and as_of is None:
         asked = ("annual", country, (indicator or "").upper(), str(from_), str(to))
-        walk = first_page(call, *asked)
+        page = first_page(call, *asked)
         if cursor is not None:
-            walk = await walk.after(cursor)
+            page = await page.after(cursor)
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
-        selection = await _annual(walk, country or "", (indicator or "").upper(), years, most)
-        nearest = {} if selection.count else await nearest_series(walk.edition, indicator, "indicator")
+        selection = await _annual(page, country or "", (indicator or "").upper(), years, most)
+        nearest = {} if selection.count else await nearest_series(page.edition, indicator, "indicator")
         last = _column(selection, _ANNUAL_COLUMN)
-        return walk.answer(selection, last, as_of=None, shape=MacroAnnualRow, members=nearest)
+        return page.answer(selection, last, as_of=None, shape=MacroAnnualRow, members=nearest)
     since, until = _day(from_, 0), _day(to, FOREVER)
     filters = (series_type, frequency, country)
     key = (series or "").upper()
-    walk = first_page(call, "series", key, *filters, str(from_), str(to), as_of=as_of)
+    page = first_page(call, "series", key, *filters, str(from_), str(to), as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
-    day = walk.day.toordinal()
+        page = await page.after(cursor)
+    day = page.day.toordinal()
     most = call.grant.rows(limit)
     days = DayRange(day, since, min(until, day))
-    selection = await _series(walk, series, filters, days, most)
+    selection = await _series(page, series, filters, days, most)
     if country and key and not selection.count:
-        selection = await _series(walk, tabled_series(key, country), filters, days, most)
-    nearest = {} if selection.count else await nearest_series(walk.edition, series, "series", country)
+        selection = await _series(page, tabled_series(key, country), filters, days, most)
+    nearest = {} if selection.count else await nearest_series(page.edition, series, "series", country)
     last = _column(selection, _SERIES_COLUMN)
-    return walk.answer(selection, last, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
+    return page.answer(selection, last, as_of=page.day, shape=MacroSeriesRow, members=nearest)
 
 
-async def _annual(walk: ListPage, country: str, indicator: str, years: DayRange, most: int) -> Selection:
+async def _annual(page: ListPage, country: str, indicator: str, years: DayRange, most: int) -> Selection:
     key = annual_key(country, indicator)
     if country and indicator:
-        return await read_one_series(walk.edition, MACRO_ANNUAL, key, _rest(walk, years), most) or NO_ROWS
-    start = await _start(walk, MACRO_ANNUAL, key)
-    return await read_series(walk.edition, MACRO_ANNUAL, key, years, most, start=start)
+        return await read_one_series(page.edition, MACRO_ANNUAL, key, _rest(page, years), most) or NO_ROWS
+    start = await _start(page, MACRO_ANNUAL, key)
+    return await read_series(page.edition, MACRO_ANNUAL, key, years, most, start=start)
 
 
 async def _series(
-    walk: ListPage, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
+    page: ListPage, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
 ) -> Selection:
-    edition = walk.edition
+    edition = page.edition
     if series is None:
         family, frequency, country = (text or "" for text in filters)
         list_key = series_list(country, family, frequency)
-        start = await _start(walk, MACRO_SERIES, list_key)
+        start = await _start(page, MACRO_SERIES, list_key)
         return await read_series(edition, MACRO_SERIES, list_key, days, most, start=start)
     list_key = key_list(series.upper())
     if filters == (None, None, None):
         # No observation is dated after today.
-        newest = walk.call.today.toordinal()
-        selection = await read_one_series(edition, MACRO_SERIES, list_key, _rest(walk, days), most, newest)
+        newest = page.call.today.toordinal()
+        selection = await read_one_series(edition, MACRO_SERIES, list_key, _rest(page, days), most, newest)
         if selection is not None:
             return selection
 
     def admits(key: str) -> bool:
         return all(a in (None, b) for a, b in zip(filters, key.split("|")[1:], strict=True))
 
-    start = await _start(walk, MACRO_SERIES, list_key)
+    start = await _start(page, MACRO_SERIES, list_key)
     return await read_series(edition, MACRO_SERIES, list_key, days, most, admits, start)
 
 
@@ -190,22 +190,22 @@ def _column(selection: Selection, fields: RowOrder) -> SortKey:
     return "|".join(map(str, column)), day
 
 
-def _rest(walk: ListPage, span: DayRange) -> DayRange:
-    """What is still to come of the one column that is asked for."""
-    return span._replace(until=min(span.until, int(walk.key[1]) - 1)) if walk.key else span
+def _rest(page: ListPage, span: DayRange) -> DayRange:
+    """The rest of the one column that is asked for."""
+    return span._replace(until=min(span.until, int(page.key[1]) - 1)) if page.key else span
 
 
-async def _start(walk: ListPage, kind: str, listed: str) -> SeriesStart | None:
+async def _start(page: ListPage, kind: str, listed: str) -> SeriesStart | None:
     """Where a list of columns goes on."""
-    if not walk.key:
+    if not page.key:
         return None
-    column, day = str(walk.key[0]), int(walk.key[1])
+    column, day = str(page.key[0]), int(page.key[1])
 
     async def locate(edition: Edition, _: SortKey) -> Start:
         return (await page_of(edition, kind, listed, column),)
 
-    (page,) = await walk.start(locate)
-    return SeriesStart(int(page), column, day - 1)
+    (block,) = await page.start(locate)
+    return SeriesStart(int(block), column, day - 1)
 
 
 def _year(given: date | int | None, otherwise: int) -> int:
@@ -251,20 +251,20 @@ async def list_series(
     release. With `q`, those whose key or name has every word, or one that begins with it.
     """
     words = code_words(q) if q is not None else []
-    walk = first_page(call, "series", country, None if q is None else tuple(words))
+    page = first_page(call, "series", country, None if q is None else tuple(words))
     if cursor is not None:
-        walk = await walk.after(cursor)
-    spans = [(0, entry_count(walk.edition))] if q is None else await series_named(walk.edition, words)
+        page = await page.after(cursor)
+    spans = [(0, entry_count(page.edition))] if q is None else await series_named(page.edition, words)
 
     async def locate(edition: Edition, key: SortKey) -> Start:
         return (await entry_behind(edition, key),)
 
-    start = await walk.start(locate)
+    start = await page.start(locate)
     first = int(start[0]) if start else 0
-    runs, count, last = await catalogue_page(walk.edition, spans, country, first, call.grant.rows(limit))
+    runs, count, last = await catalogue_page(page.edition, spans, country, first, call.grant.rows(limit))
     following = None if last is None else (last,)
     selection = Selection(runs, count, truncated=last is not None, following=following)
-    return walk.answer(selection, CATALOGUE_ORDER)
+    return page.answer(selection, CATALOGUE_ORDER)
 
 
 @operation(
@@ -287,21 +287,21 @@ async def get_series_vintages(
     nothing is not listed. An annual indicator has none: its tables evidence no day of release.
     """
     key = series.upper()
-    walk = first_page(call, "vintages", key)
+    page = first_page(call, "vintages", key)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = call.grant.rows(limit)
 
     async def locate(edition: Edition, behind: SortKey) -> Start:
         return (await release_behind(edition, key, behind),)
 
-    start = await walk.start(locate)
+    start = await page.start(locate)
     first = int(start[0]) if start else 0
-    read = await release_rows(walk.edition, key, first, most)
+    read = await release_rows(page.edition, key, first, most)
     if read is None:
-        if not await search_code(walk.edition, key):
-            raise await unknown_series(walk.edition, series)
+        if not await search_code(page.edition, key):
+            raise await unknown_series(page.edition, series)
         read = [], False
     rows, more = read
     following = (first + most,) if more else None
-    return walk.answer(Selection(rows, len(rows), truncated=more, following=following), RELEASE_ORDER)
+    return page.answer(Selection(rows, len(rows), truncated=more, following=following), RELEASE_ORDER)

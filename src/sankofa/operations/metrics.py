@@ -143,26 +143,26 @@ async def get_screen(
     or completed later is left out, not replaced, and `omitted` counts it. Rows are ordered by `rank`, the
     position by size in the whole result, ties by service_id. It is not a rating.
     """
-    walk = first_page(call, "screen", metric, order, country, as_of=as_of)
+    page = first_page(call, "screen", metric, order, country, as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     smallest_first = order == "asc"
 
     async def locate(edition: Edition, key: SortKey) -> Start:
-        return (await rank_of(edition, metric, country, walk.day, key, smallest_first=smallest_first),)
+        return (await rank_of(edition, metric, country, page.day, key, smallest_first=smallest_first),)
 
-    start = await walk.start(locate)
+    start = await page.start(locate)
     ranking = await screen(
-        walk.edition,
+        page.edition,
         metric,
         country,
-        walk.day,
+        page.day,
         smallest_first=smallest_first,
         most=call.grant.rows(limit),
         after=int(start[0]) if start else 0,
     )
     own_order = screen_order(smallest_first=smallest_first)
-    return walk.answer(ranking.selection, own_order, as_of=walk.day, members={"omitted": ranking.omitted})
+    return page.answer(ranking.selection, own_order, as_of=page.day, members={"omitted": ranking.omitted})
 
 
 @operation(
@@ -192,13 +192,13 @@ async def get_metrics(
     explained at `/methodology/` and that name. For information only.
     """
     key = service_id.upper()
-    walk = first_page(call, "metrics", key, metric, as_of=as_of)
+    page = first_page(call, "metrics", key, metric, as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
-    day, edition = walk.day.toordinal(), walk.edition
+        page = await page.after(cursor)
+    day, edition = page.day.toordinal(), page.edition
     tag = ANY_TAG if metric is None else _TAGS[metric]
     most = call.grant.rows(limit)
-    values = await walk.select("metrics", key, _ORDER, most, tag=tag)
+    values = await page.select("metrics", key, _ORDER, most, tag=tag)
     if values is None:
         await refuse_other_identifier(call, service_id)
     values = values or NO_ROWS
@@ -207,11 +207,11 @@ async def get_metrics(
     counts = [0] * len(State)
     for one in absent:
         counts[_STATES[one.reason]] += 1
-    runs = (dated(values.rows, walk.day),) if values.count else ()
+    runs = (dated(values.rows, page.day),) if values.count else ()
     selection = Selection(runs, values.count, truncated=values.truncated, following=values.following)
     members = {
         "omitted": omissions(counts),
         "missing": msgspec.to_builtins(absent),
         **await predecessor_hint(edition, key, selection),
     }
-    return walk.answer(selection, _ORDER, as_of=walk.day, members=members)
+    return page.answer(selection, _ORDER, as_of=page.day, members=members)

@@ -1,4 +1,4 @@
-"""What a mistaken identifier may have meant: said in the problem, so that the next request is right."""
+"""Suggestions for a mistaken identifier, in the problem, so that the next request is right."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _OTHER_MODE: Final[dict[MacroCode, str]] = {
     "series": "an annual indicator: pass it as `indicator`, without `as_of`",
     "indicator": "a series: pass it as `series`",
 }
-"""What a code is that is not of the kind of the parameter it was given as."""
+"""The kinds of codes that are given for another kind by mistake."""
 
 
 class _Match(msgspec.Struct):

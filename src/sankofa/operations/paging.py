@@ -65,7 +65,7 @@ class ListPage(msgspec.Struct, frozen=True):
     async def start(self, locate: Callable[[Edition, SortKey], Awaitable[Start]]) -> Start:
         """Where the page begins in its edition; empty for the beginning.
 
-        Whoever served the page before remembers it; anybody else locates the sort key.
+        The worker that served the page before remembers it; any other locates the sort key.
         """
         if not self.key:
             return ()

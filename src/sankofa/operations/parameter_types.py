@@ -115,7 +115,7 @@ class ParameterType(Protocol):
         """
 
     def schema(self) -> JsonSchema:
-        """What it takes, the same on every day."""
+        """The JSON schema of accepted values, the same on every day."""
 
 
 class _Declared:

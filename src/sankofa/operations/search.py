@@ -81,24 +81,24 @@ async def search(
     descending, then type and id. With `country`, or words that name one (`gdp kenya`), an indicator is found
     where that country has it.
     """
-    walk = first_page(call, "search", q, country, type)
+    page = first_page(call, "search", q, country, type)
     if cursor is not None:
-        walk = await walk.after(cursor)
-        call = replace(call, edition=walk.edition, today=walk.day)
+        page = await page.after(cursor)
+        call = replace(call, edition=page.edition, today=page.day)
     most = call.grant.rows(limit)
-    asked = (walk.edition.id, walk.day, q, country, type, most, call.grant.sample, cursor)
+    asked = (page.edition.id, page.day, q, country, type, most, call.grant.sample, cursor)
     if (selection := _RECENT.get(asked)) is None:
         place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
 
         async def ranked(most: int) -> tuple[list[Hit], bool]:
             return await _everything(call, q, country, type, place, macro_words, most)
 
-        hits, following, more = await _page(ranked, walk, most)
+        hits, following, more = await _page(ranked, page, most)
         rows = await _rows(call, hits, place)
         selection = Selection(rows, len(rows), truncated=more, following=following)
         if sum(map(len, rows)) <= _LARGEST_KEPT:
             _RECENT.put(asked, selection)
-    return walk.answer(selection, selection.following or ())
+    return page.answer(selection, selection.following or ())
 
 
 async def _everything(
@@ -136,7 +136,7 @@ def _best_first(hit: Hit) -> tuple[float, int, str]:
 
 
 async def _page(
-    ranked: Callable[[int], Awaitable[tuple[list[Hit], bool]]], walk: ListPage, most: int
+    ranked: Callable[[int], Awaitable[tuple[list[Hit], bool]]], page: ListPage, most: int
 ) -> tuple[list[Hit], SortKey | None, bool]:
     """The hits of a page, the sort key that the next is behind, and whether there are more.
 
@@ -145,17 +145,17 @@ async def _page(
     none comes twice. So a sort key begins with the `limit` of the first page, while all pages are of one
     edition, and with 0 afterwards.
     """
-    if not walk.key:
+    if not page.key:
         hits, more = await ranked(most)
         more = more or len(hits) > most
         return hits[:most], _behind(most, hits[:most]) if more and hits else None, more
-    first = int(walk.key[0]) if walk.edition.id == walk.previous_edition else 0
+    first = int(page.key[0]) if page.edition.id == page.previous_edition else 0
     shown = {(hit.type, hit.id) for hit in (await ranked(first))[0][:first]} if first else set()
     hits, more = await ranked(_EVERY_HIT)
-    rest = _rest([hit for hit in hits if (hit.type, hit.id) not in shown], shown, walk.key)
-    page = rest[:most]
-    following = _behind(first, page) if len(rest) > most else None
-    return page, following, more or following is not None
+    rest = _rest([hit for hit in hits if (hit.type, hit.id) not in shown], shown, page.key)
+    selection = rest[:most]
+    following = _behind(first, selection) if len(rest) > most else None
+    return selection, following, more or following is not None
 
 
 def _behind(first: int, hits: list[Hit]) -> SortKey:
@@ -211,20 +211,20 @@ async def search_entities(
     and how well; an exact identifier comes first. On the sample tier only LEIs and tickers are looked up. Use
     the `service_id` of a hit with the other tools.
     """
-    walk = first_page(call, "entities", query, country)
+    page = first_page(call, "entities", query, country)
     if cursor is not None:
-        walk = await walk.after(cursor)
-        call = replace(call, edition=walk.edition, today=walk.day)
+        page = await page.after(cursor)
+        call = replace(call, edition=page.edition, today=page.day)
     identified = await _identified(call, query, country)
     by_name = NameQuery(call.edition, ORGANISATION_INDEX, words(query), country)
 
     async def ranked(most: int) -> tuple[list[Hit], bool]:
         return await _organisations(by_name, identified, most)
 
-    hits, following, more = await _page(ranked, walk, call.grant.rows(limit))
+    hits, following, more = await _page(ranked, page, call.grant.rows(limit))
     rows = await _entity_rows(call, hits)
-    page = Selection(rows, len(rows), truncated=more, following=following)
-    return walk.answer(page, following or ())
+    selection = Selection(rows, len(rows), truncated=more, following=following)
+    return page.answer(selection, following or ())
 
 
 async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]:

@@ -160,7 +160,7 @@ class Service:
         self.datastore.close()
 
     def following(self) -> tuple[FollowState, str | None] | None:
-        """What is known of the place that editions are followed from, and what is wrong; None without one."""
+        """The state of following editions, and the complaint if any; None where none are followed."""
         return following(self.datastore, self.clock())
 
     def today(self) -> date:
@@ -207,7 +207,7 @@ def following(datastore: Datastore, now: datetime) -> tuple[FollowState, str | N
 
 
 class Stores(Protocol):
-    """What a probe uses."""
+    """The stores that a probe uses."""
 
     @property
     def datastore(self) -> Datastore: ...

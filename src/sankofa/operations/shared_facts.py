@@ -82,20 +82,20 @@ async def get_shared_facts(
     code = (issuer or country or entity_id or "").upper()
     # Under an as_of, all macro facts of a country are another list: the dated ones.
     with_annual = dataset == MACRO and measure is None and as_of is None
-    walk = first_page(call, "facts", code, dataset, measure and measure.upper(), with_annual, as_of=as_of)
+    page = first_page(call, "facts", code, dataset, measure and measure.upper(), with_annual, as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = call.grant.rows(limit)
     if dataset == FUND:
-        selection, last = await _reported(walk, code, measure, most)
+        selection, last = await _reported(page, code, measure, most)
     elif dataset == TENDER:
-        selection, last = await _released(walk, code, measure, most, awards=issuer is not None)
+        selection, last = await _released(page, code, measure, most, awards=issuer is not None)
     else:
-        selection, last = await _of_country(walk, code, measure, most, dated=as_of is not None)
+        selection, last = await _of_country(page, code, measure, most, dated=as_of is not None)
     if entity_id is not None and not selection.count and code not in alpha2_of():
         await refuse_other_identifier(call, entity_id, "entity_id")
     undated = as_of is None and dataset == MACRO and _holds_annual(selection)
-    return walk.answer(selection, last, as_of=None if undated else walk.day, dataset=dataset)
+    return page.answer(selection, last, as_of=None if undated else page.day, dataset=dataset)
 
 
 def _issuer(entity_id: str | None) -> str | None:
@@ -131,33 +131,33 @@ _Page = tuple[Selection, RowOrder | SortKey]
 """Some facts, and what tells the sort key of the last of them."""
 
 
-async def _reported(walk: ListPage, service_id: str, measure: str | None, most: int) -> _Page:
-    day, line_item = walk.day.toordinal(), None if measure is None else measure.lower()
-    start = await walk.start(
+async def _reported(page: ListPage, service_id: str, measure: str | None, most: int) -> _Page:
+    day, line_item = page.day.toordinal(), None if measure is None else measure.lower()
+    start = await page.start(
         lambda edition, behind: find_reported(edition, service_id, day, line_item, behind)
     )
-    return await reported_facts(walk.edition, service_id, day, line_item, most, start)
+    return await reported_facts(page.edition, service_id, day, line_item, most, start)
 
 
-async def _released(walk: ListPage, code: str, measure: str | None, most: int, *, awards: bool) -> _Page:
+async def _released(page: ListPage, code: str, measure: str | None, most: int, *, awards: bool) -> _Page:
     if measure is not None and measure.lower() != (AWARD_VALUE if awards else TENDER_VALUE):
         return NO_ROWS, ()
-    day, facts_of = walk.day.toordinal(), award_facts if awards else tender_facts
-    start = await walk.start(lambda edition, behind: find_released(edition, code, day, behind))
-    selection = await facts_of(walk.edition, code, day, most, start)
+    day, facts_of = page.day.toordinal(), award_facts if awards else tender_facts
+    start = await page.start(lambda edition, behind: find_released(edition, code, day, behind))
+    selection = await facts_of(page.edition, code, day, most, start)
     return selection, () if selection.following is None else released_key(selection)
 
 
-async def _of_country(walk: ListPage, code: str, measure: str | None, most: int, *, dated: bool) -> _Page:
-    alpha2, day = alpha2_of().get(code, ""), walk.day.toordinal()
+async def _of_country(page: ListPage, code: str, measure: str | None, most: int, *, dated: bool) -> _Page:
+    alpha2, day = alpha2_of().get(code, ""), page.day.toordinal()
     if measure is None:
-        start = await walk.start(
+        start = await page.start(
             lambda edition, behind: find_macro(edition, alpha2, day, behind, dated=dated)
         )
-        return await macro_facts(walk.edition, alpha2, day, most, dated=dated, start=start), MACRO_ORDER
+        return await macro_facts(page.edition, alpha2, day, most, dated=dated, start=start), MACRO_ORDER
     name = measure.upper()
-    start = await walk.start(
+    start = await page.start(
         lambda edition, behind: find_measure(edition, alpha2, name, day, behind, dated=dated)
     )
-    page = await measure_facts(walk.edition, alpha2, name, day, most, dated=dated, start=start)
-    return page, MACRO_ORDER
+    facts = await measure_facts(page.edition, alpha2, name, day, most, dated=dated, start=start)
+    return facts, MACRO_ORDER

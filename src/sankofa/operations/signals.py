@@ -78,27 +78,27 @@ async def get_procurement_demand(
     then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
     """
     asked = ("procurement-demand", country, category, str(from_), str(to))
-    walk = first_page(call, *asked, as_of=as_of)
+    page = first_page(call, *asked, as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = call.grant.rows(limit)
     key = panel_key(country, category) if category else panel_key(country)
     span = DayRange(
-        walk.day.toordinal(),
+        page.day.toordinal(),
         since=from_.toordinal() if from_ else 0,  # the month of `from` ends on that day or later
         until=_end_of_month(to) if to else FOREVER,
     )
     kind = panel_kind("procurement-demand")
     passed = 0
-    if walk.key:
-        month_end = _end_of_month(date.fromisoformat(f"{walk.key[0]}-01"))
+    if page.key:
+        month_end = _end_of_month(date.fromisoformat(f"{page.key[0]}-01"))
         span = span._replace(until=min(span.until, month_end))
-        own_month = await read_one_series(walk.edition, kind, key, span._replace(since=month_end), _EVERY_ROW)
-        is_behind = _DEMAND_ORDER.behind(walk.key)
+        own_month = await read_one_series(page.edition, kind, key, span._replace(since=month_end), _EVERY_ROW)
+        is_behind = _DEMAND_ORDER.behind(page.key)
         rows = [row for some in (own_month or NO_ROWS).lists() for row in _rows(some)]
         passed = sum(1 for row in rows if not is_behind(row))
-    selection = await read_one_series(walk.edition, kind, key, span, most, passed=passed)
-    return walk.answer(selection or NO_ROWS, _DEMAND_ORDER, as_of=walk.day)
+    selection = await read_one_series(page.edition, kind, key, span, most, passed=passed)
+    return page.answer(selection or NO_ROWS, _DEMAND_ORDER, as_of=page.day)
 
 
 def _end_of_month(day: date) -> int:
@@ -131,18 +131,18 @@ async def get_signal(
     if panel is not None and panel.filters:  # as at its own path, which takes the filters
         answer = await get_procurement_demand(call, limit=limit, cursor=cursor)
         return msgspec.structs.replace(answer, dataset=panel.sku)
-    walk = first_page(call, "signal", signal_key)
+    page = first_page(call, "signal", signal_key)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = call.grant.rows(limit)
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
-    kind, day = panel_kind(panel.key), walk.day.toordinal()
+    kind, day = panel_kind(panel.key), page.day.toordinal()
     order = RowOrder(*panel.order)
 
     async def locate(edition: Edition, key: SortKey) -> Start:
         return await find_in_list(edition, kind, order.behind(key), day=day)
 
-    start = await walk.start(locate)
-    selection = await walk.edition.select_list(kind, day=day, limit=most, start=start)
-    return walk.answer(selection, order, dataset=panel.sku)
+    start = await page.start(locate)
+    selection = await page.edition.select_list(kind, day=day, limit=most, start=start)
+    return page.answer(selection, order, dataset=panel.sku)

@@ -34,7 +34,7 @@ _FULL_YEAR: Final = "FY"
 
 
 class _Cell(msgspec.Struct):
-    """What a wide row keeps of a row of the statement."""
+    """The fields of a statement row that a wide row has."""
 
     source_ref: str
     license_class: str
@@ -94,15 +94,15 @@ async def get_statement(
     changes; full years where `period_type` is omitted. Without `limit` the sample tier gets the first figures
     with `truncated: true`, paid tiers everything.
     """
-    walk = first_page(call, "statement", service_id.upper(), period_type, kind, shape, as_of=as_of)
+    page = first_page(call, "statement", service_id.upper(), period_type, kind, shape, as_of=as_of)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = call.grant.rows_or_all(limit)
     wide = shape == "wide"
     if wide and period_type is None:
         period_type = _FULL_YEAR
     full_years = period_type == _FULL_YEAR
-    figures = replace(walk, key=()) if wide else walk
+    figures = replace(page, key=()) if wide else page
     selection = await figures.select(
         FULL_YEARS if full_years else STATEMENTS,
         service_id.upper(),
@@ -114,13 +114,13 @@ async def get_statement(
     )
     if selection is None:
         raise await unknown_organisation(call, service_id)
-    hint = await predecessor_hint(walk.edition, service_id, selection)
+    hint = await predecessor_hint(page.edition, service_id, selection)
     if not wide:
-        return walk.answer(selection, _ORDER, as_of=walk.day, shape=StatementFigureRow, members=hint)
+        return page.answer(selection, _ORDER, as_of=page.day, shape=StatementFigureRow, members=hint)
     columns, rows = _wide(cell for piece in selection.lists() for cell in _cells(piece))
-    page = _wide_page(rows, walk.key, most, more=selection.truncated)
-    return walk.answer(
-        page, _WIDE_ORDER, as_of=walk.day, shape=WideStatementRow, members=hint, more_columns=columns
+    table = _wide_page(rows, page.key, most, more=selection.truncated)
+    return page.answer(
+        table, _WIDE_ORDER, as_of=page.day, shape=WideStatementRow, members=hint, more_columns=columns
     )
 
 
@@ -132,9 +132,9 @@ _WIDE_ORDER: Final = RowOrder("line_item", ranks=_PLACE)
 def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bool) -> Selection:
     """The wide rows behind a sort key."""
     rest = [row for row in rows if not behind or _WIDE_ORDER.behind(behind)(row)]
-    page = rest[:most]
-    cut = more or len(page) < len(rest)
-    return Selection(page, len(page), truncated=cut, following=(0,) if cut else None)
+    table = rest[:most]
+    cut = more or len(table) < len(rest)
+    return Selection(table, len(table), truncated=cut, following=(0,) if cut else None)
 
 
 def _wide(cells: Iterable[_Cell]) -> tuple[tuple[str, ...], list[bytes]]:

@@ -102,18 +102,18 @@ async def search_tenders(
     counts them.
     """
     words = tuple(sorted(searched_words(query))) if query is not None else None
-    walk = first_page(call, "tenders", country, from_, words, *_process(ocid), open_to_sample=True)
+    page = first_page(call, "tenders", country, from_, words, *_process(ocid), open_to_sample=True)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = call.grant.rows(limit)
     wanted = TenderFilter(from_.toordinal() if from_ else 0, words, ocid)
     compact = detail == "compact"
     if country is None:
-        start = await walk.start(find_of_all)
-        selection = await tenders_of_all(walk.edition, wanted, most, start, compact=compact)
+        start = await page.start(find_of_all)
+        selection = await tenders_of_all(page.edition, wanted, most, start, compact=compact)
     else:
-        start = await walk.start(lambda edition, behind: find_of_country(edition, country, behind))
-        selection = await tenders_of_country(walk.edition, country, wanted, most, start, compact=compact)
+        start = await page.start(lambda edition, behind: find_of_country(edition, country, behind))
+        selection = await tenders_of_country(page.edition, country, wanted, most, start, compact=compact)
     applied = {
         "country": country,
         "from": from_ and from_.isoformat(),
@@ -124,7 +124,7 @@ async def search_tenders(
         applied["ocid"] = ocid
     shape = CompactTenderRow if compact else TenderRow
     last = () if selection.following is None else tender_key(selection.last_row)
-    return walk.answer(selection, last, members={"filters": applied}, shape=shape)
+    return page.answer(selection, last, members={"filters": applied}, shape=shape)
 
 
 def _process(ocid: str | None) -> tuple[str, ...]:
@@ -158,9 +158,9 @@ async def get_resolved_parties(
     """
     key = service_id and service_id.upper()
     ocds_role = canonical_role(role) if role else None
-    walk = first_page(call, "parties", country, ocds_role and ocds_role.lower(), key)
+    page = first_page(call, "parties", country, ocds_role and ocds_role.lower(), key)
     if cursor is not None:
-        walk = await walk.after(cursor)
+        page = await page.after(cursor)
     most = call.grant.rows(limit)
     if key is None:
         listed, where = party_key(country, ocds_role), None
@@ -169,7 +169,7 @@ async def get_resolved_parties(
         fields += [f'"country":"{country.lower()}"'.encode()] if country else []
         listed = party_key(service_id=key)
         where = (lambda row: all(field in row.lower() for field in fields)) if fields else None
-    selection = await walk.select("tender_party", listed, _PARTY_ORDER, most, where=where)
+    selection = await page.select("tender_party", listed, _PARTY_ORDER, most, where=where)
     if selection is None and service_id is not None:
         await refuse_other_identifier(call, service_id)
-    return walk.answer(selection or NO_ROWS, _PARTY_ORDER)
+    return page.answer(selection or NO_ROWS, _PARTY_ORDER)

@@ -297,7 +297,7 @@ class RestApp:
         return Response(200, [*answer.headers, *headers], answer.body)
 
     def _headers(self, operation: Operation, head: Head, usage: Usage) -> Headers:
-        """What an answer says besides what belongs to its body."""
+        """The header fields that do not depend on the body."""
         caching = PRIVATE_NO_STORE if operation.live else PRIVATE
         headers = [*usage.headers, caching, VARY, *self._deprecated.get(operation.path, ())]
         if head.edition is not None:

@@ -38,7 +38,7 @@ _EXTENSION: Final = "x-sankofa-extension"
 """Marks what goes beyond the core API."""
 
 _ANY_PATH: Final = ("400", "414", "431")
-"""What a request on any path may be refused with."""
+"""The refusals that a request on any path may get."""
 
 _ABOUT: Final = """\
 Point-in-time data for African and emerging markets, for research and information; not a regulated
@@ -127,7 +127,7 @@ def examples() -> Mapping[str, Any]:
 
 
 def _entry(settings: Settings, operation: Operation, described: Sequence[Operation]) -> JsonSchema:
-    """What the document says of one operation."""
+    """The entry of one operation."""
     answer: JsonSchema = {"schema": {"$ref": _SCHEMA.format(name=_answer_name(operation))}}
     if operation.name in examples():
         answer["example"] = examples()[operation.name]

@@ -40,7 +40,7 @@ VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
 _SHORT: Final = 256
 """Characters of a question that may come again."""
 _PLAIN_QUERY: Final = re.compile(rb"[a-z_]+=[A-Za-z0-9_.~-]*(&[a-z_]+=[A-Za-z0-9_.~-]*)*")
-"""What is the same after reading and quoting."""
+"""A query that reading and quoting leave unchanged."""
 
 
 class Response(msgspec.Struct, frozen=True):
