@@ -94,8 +94,10 @@ async def get_fundamentals(
     behind: RowOrder | SortKey = FUNDAMENTALS_ORDER
     if by_statement and selection.following is not None:
         behind = _STATEMENT, *FUNDAMENTALS_ORDER.key_of(selection.last_row)
-    members = nearest_line_items(line_items, selection)
-    members |= await predecessor_hint(page.edition, key, selection)
+    members: dict[str, object] = {}
+    if not selection.count:
+        members = nearest_line_items(line_items, selection)
+        members |= await predecessor_hint(page.edition, key, selection)
     return page.answer(selection, behind, as_of=page.day, members=members)
 
 
