@@ -101,16 +101,15 @@ Observer = Callable[[ObservedRequest], Any]
 _log = logging.getLogger("sankofa.access")
 
 _FIRST_LOOK = 5.0
-_NOW = partial(datetime.now, UTC)
 _KEY_HEADERS = (b"x-api-key", b"authorization")
 
 
 class Service:
     """Opened by a surface when it starts, closed when it stops."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], datetime] = _NOW) -> None:
+    def __init__(self, settings: Settings, clock: Callable[[], datetime] | None = None) -> None:
         self.settings = settings
-        self.clock = clock
+        self.clock = clock = clock or partial(datetime.now, UTC)
         self.datastore: Datastore = open_store(settings)
         self.keystore: KeyValue = open_keyvalue(settings.keyvalue_url(settings.keystore, "keys"), "key store")
         self.usagestore: KeyValue = open_keyvalue(
