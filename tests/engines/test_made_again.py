@@ -9,7 +9,7 @@ import pytest
 
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.write import organisation_parts
+from sankofa.edition.write import parts
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
 from sankofa.edition.write.issuer_cache import IssuerCache, _FileBytes
@@ -106,8 +106,8 @@ def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None
 def test_merged_organisations_are_found_by_their_older_ids_whatever_part_they_are_in(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(organisation_parts, "_BYTES_IN_A_PARTITION", 1)  # every one begins a part
-    monkeypatch.setattr(organisation_parts, "_PARTITIONS", 1 << 40)
+    monkeypatch.setattr(parts, "_BYTES_IN_A_PARTITION", 1)  # every one begins a part
+    monkeypatch.setattr(parts, "_PARTITIONS", 1 << 40)
     book.take(*[FIRST._replace(subject=subject) for subject in SUBJECTS])
     book.take(*[IdentifierLink("isin:ZAE000015228", subject, "row") for subject in SUBJECTS[:4]])
     with closing(book.open()) as ledger:

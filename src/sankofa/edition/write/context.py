@@ -18,14 +18,13 @@ from sankofa.derive.quality import (
     measure,
 )
 from sankofa.derive.tenders import Evidence, EvidencedParties, RecordedTenders, Tenders
-from sankofa.edition.write.build_record import BuildRecord, load_record, save_record
 from sankofa.edition.write.checks import WithdrawnRows
 from sankofa.edition.write.dataset import Input
-from sankofa.edition.write.inputs import BuildInputs
 from sankofa.edition.write.issuer_parts import IssuerProcesses, Issuers
 from sankofa.edition.write.metric_rows import coverage
-from sankofa.edition.write.organisation_parts import Partition, part_scale, partitions
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
+from sankofa.edition.write.parts import Partition, part_scale, partitions
+from sankofa.edition.write.reuse import BuildInputs, Memo, load_memo, save_memo
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.parties import with_parties
@@ -213,13 +212,18 @@ class BuildContext:
         return BuildInputs(self)
 
     @cached_property
-    def memory(self) -> BuildRecord:
+    def memory(self) -> Memo:
         """What the last build made of which inputs."""
-        return load_record(self._issuer_cache and self._issuer_cache / "datasets")
+        return load_memo(self._issuer_cache and self._issuer_cache / "datasets")
 
-    def remember(self, record: BuildRecord) -> None:
-        """For the next build."""
-        save_record(self._issuer_cache and self._issuer_cache / "datasets", record)
+    def remember(self, memo: Memo) -> None:
+        """Store the memo for the next build."""
+        save_memo(self._issuer_cache and self._issuer_cache / "datasets", memo)
+
+    @property
+    def omissions(self) -> object:
+        """What is left out of the ledger, for the digests of inputs."""
+        return [self.left_out, self.manifest_extras]
 
     def _fundamentals(self, day: str) -> FundamentalCounts:
         counts = self.counts

@@ -7,12 +7,11 @@ order of the build follows from the declarations.
 
 import importlib
 import pkgutil
-from abc import abstractmethod
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -84,6 +83,10 @@ class Counted:
         self.add(other.count, other.rows, other.first, other.last, other.published)
 
 
+TallyRow = tuple[str, str, str, str, int, int, int, int, int]
+"""A key and its counts, as the memo of a build stores them."""
+
+
 class CoverageTally:
     """Counts by key."""
 
@@ -97,12 +100,11 @@ class CoverageTally:
         """In the order in which coverage is served."""
         return ((key, self._counted[key]) for key in sorted(self._counted))
 
-    def as_rows(self) -> list[tuple[str, str, str, str, int, int, int, int, int]]:
-        """To be written down."""
+    def as_rows(self) -> list[TallyRow]:
         return [(*key, one.count, one.rows, one.first, one.last, one.published) for key, one in self.items()]
 
     @classmethod
-    def from_rows(cls, rows: Iterable[tuple[str, str, str, str, int, int, int, int, int]]) -> "CoverageTally":
+    def from_rows(cls, rows: Iterable[TallyRow]) -> "CoverageTally":
         tally = cls()
         for sku, country, source_id, unit, *counts in rows:
             tally[TallyKey(sku, country, source_id, unit)].add(*counts)
@@ -188,31 +190,6 @@ class KeyRows(NamedTuple):
     key: str
     entries: Iterable[Entry]
     aliases: tuple[str, ...] = ()
-    inputs: object = None
-    """All that the rows are made of, where that is cheaper to tell than to make them: `entries` are not asked
-    for where it is what it was of all keys of a part."""
-
-
-class KeyIndex(Iterator[KeyRows]):
-    """A builder that tells what a range of its keys is made of without looking at each: of a change to one
-    organisation, an index of all of them makes the rows of those ranges that lead to it."""
-
-    @abstractmethod
-    def split(self, firsts: Sequence[str]) -> list[str]:
-        """Cut all keys into ranges, each from one of these keys on up to the next; the first has those before
-        it, too. Of each range a digest of what its rows are made of."""
-
-    @abstractmethod
-    def key_rows(self, number: int) -> Iterator[KeyRows]:
-        """The keys of a range, in their order."""
-
-    @cached_property
-    def _every_key(self) -> Iterator[KeyRows]:
-        self.split([""])
-        return self.key_rows(0)
-
-    def __next__(self) -> KeyRows:
-        return next(self._every_key)
 
 
 class PreparedKeyRows(NamedTuple):

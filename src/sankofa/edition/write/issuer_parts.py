@@ -36,6 +36,7 @@ import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.write.checks import refuse_issuer
+from sankofa.edition.write.dataset import load_declarations
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.engines.datastore import LedgerRows
 from sankofa.ledger.entities import Entity
@@ -249,11 +250,7 @@ def _work(connection: Connection, setup: WorkerSetup) -> None:
 
 
 def _derive(connection: Connection, setup: WorkerSetup) -> None:
-    # Each dataset declares the parts that it has in an issuer.
-    from sankofa.edition.write.dataset import datasets
-    from sankofa.edition.write.issuer_parts import declared_parts
-
-    datasets()
+    load_declarations()  # each dataset declares the parts that it has in an issuer
     makes = declared_parts(setup.kinds)
     with closing(setup.open_ledger()) as rows, rows.snapshot():
         facts = FactReader(rows, setup.capture_filter)

@@ -17,10 +17,9 @@ import pyarrow as pa
 from pyarrow import compute
 
 from sankofa.edition.format.columns import in_force
-from sankofa.edition.write.build_record import SegmentRecord, TableRecord
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.old_tables import OldTables
 from sankofa.edition.write.parquet_file import LONG_TEXT, TableFile, parquet_columns
+from sankofa.edition.write.reuse import Made
 from sankofa.edition.write.tables import Table, tables
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import KEYED_CLASSES
@@ -62,10 +61,6 @@ class TableWriter:
         self._waiting = self._waiting_bytes = 0
         self._encoding: Future[None] | None = None
         self._left_out = 0
-        self._rows = 0
-        self.segments: list[SegmentRecord] = []
-        """The rows up to here, by what they are made of."""
-        self._segments_end = (0, 0)
         self._files = [self._file(1)]
 
     def add(self, row: object) -> None:
@@ -78,24 +73,11 @@ class TableWriter:
         if flat.num_rows:
             self._wait(self._columns.of_flat(flat))
 
-    def add_known(self, batch: pa.Table, left_out: int) -> None:
-        """Rows of this table as an edition before has them, but for those that it had to leave out."""
-        self._settle()
-        self._left_out += left_out
-        self._take(batch)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._columns.schema
-
-    def end_segment(self, inputs: str) -> None:
-        """The rows that came since the last segment ended are made of these inputs."""
+    def end_partition(self) -> None:
+        """End the row group if it has enough rows."""
         self._settle()
         if self._waiting >= _ENOUGH_ROWS:
             self._encode(self._waiting)
-        rows, left_out = self._segments_end
-        self.segments.append(SegmentRecord(inputs, self._rows - rows, self._left_out - left_out))
-        self._segments_end = self._rows, self._left_out
 
     def flush(self) -> None:
         self._settle()
@@ -130,7 +112,6 @@ class TableWriter:
         if not batch.num_rows:
             return
         self._batches.append(batch)
-        self._rows += batch.num_rows
         self._waiting += batch.num_rows
         while self._waiting >= _ROWS_IN_A_GROUP:
             self._encode(_ROWS_IN_A_GROUP)
@@ -188,13 +169,11 @@ class ParquetFiles:
         folder: Path,
         context: BuildContext,
         rows_in_a_file: int = ROWS_IN_A_FILE,
-        taken: Mapping[str, TableRecord] = MappingProxyType({}),
-        before: OldTables | None = None,
+        reused: Mapping[str, Made] = MappingProxyType({}),
     ) -> None:
-        """`taken` are the tables whose files are those of an edition before; of `before` rows are taken."""
+        """`reused` has the tables whose files an earlier edition wrote."""
         self._context = context
-        self._taken = taken
-        self._before = before or OldTables({})
+        self._reused = reused
         self._encoder = ThreadPoolExecutor(1, "parquet")
         self._rows = {table.name: table.rows(context) for table in tables()}
         self._derived_from: dict[str, Set[str]] = {}
@@ -208,7 +187,7 @@ class ParquetFiles:
                 context.withdrawn_rows.refuse_columns,
             )
             for table in tables()
-            if table.name not in taken
+            if table.name not in reused
         }
         self._columns: defaultdict[str, _Waiting] = defaultdict(_Waiting)
         self._taking: defaultdict[str, list[TableWriter]] = defaultdict(list)
@@ -241,29 +220,12 @@ class ParquetFiles:
             writer.add_columns(taken)
             self._offer_table(writer.table.name, taken)
 
-    def take_segment(self, kind: str, inputs: str) -> bool:
-        """Take the rows that are made of these inputs as the edition before has them; whether all tables that
-        take from the dataset could. Else they have to be offered."""
-        writers = self._taking.get(kind, ())
-        known = [self._before.segment(writer.table.name, inputs, writer.schema) for writer in writers]
-        if not known or None in known:
-            return False
-        for writer, segment in zip(writers, known, strict=True):
-            if segment is not None:
-                writer.add_known(segment.rows, segment.left_out)
-                self._offer_table(writer.table.name, segment.rows)
-        return True
-
-    def end_segment(self, kind: str, inputs: str) -> None:
-        """All rows of a dataset that are made of these inputs were offered, or taken."""
+    def end_partition(self, kind: str) -> None:
+        """All rows of a partition of a dataset were offered."""
         if kind in self._columns:
             self._offer_waiting(kind)
         for writer in self._taking.get(kind, ()):
-            writer.end_segment(inputs)
-
-    def segments(self, name: str) -> list[SegmentRecord]:
-        """How the rows of a table follow each other, by what they are made of."""
-        return self._taken[name].segments if name in self._taken else self._open[name].segments
+            writer.end_partition()
 
     def name_sources(self, kind: str, sources: Set[str]) -> None:
         """The sources that the rows of a dataset are derived from, where each row names but one."""
@@ -290,8 +252,8 @@ class ParquetFiles:
             writer.flush()
         self._encoder.shutdown()
         return {
-            table.name: self._taken[table.name].files
-            if table.name in self._taken
+            table.name: self._reused[table.name].files
+            if table.name in self._reused
             else self._open[table.name].finish()
             for table in tables()
         }

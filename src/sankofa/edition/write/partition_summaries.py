@@ -20,11 +20,11 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.dataset import PreparedRows
-from sankofa.edition.write.inputs import sum_of_digests
 from sankofa.edition.write.issuer_cache import IssuerCache, pack_record
 from sankofa.edition.write.issuer_parts import Issuers, issuer_part
 from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Standings, coverage_steps
-from sankofa.edition.write.organisation_parts import Partition
+from sankofa.edition.write.parts import Partition
+from sankofa.edition.write.reuse import sum_of_digests
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import FOREVER, ordinal

@@ -18,14 +18,13 @@ from sankofa.edition.format.edition_id import (
     may_name_a_person,
 )
 from sankofa.edition.format.keys import LAYOUT
-from sankofa.edition.write.build_record import BuildRecord, TableRecord
 from sankofa.edition.write.checks import captures_at, refuse_rows_of
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
 from sankofa.edition.write.issuer_parts import IssuerProcesses
+from sankofa.edition.write.reuse import Made
 from sankofa.edition.write.tables import tables
-from sankofa.edition.write.taking_over import TakenOver
-from sankofa.edition.write.writer import DatasetWriter
+from sankofa.edition.write.writer import DatasetWriter, Reuse
 from sankofa.engines.datastore import Datastore
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import CheckFailed, EditionError, OperatorError, SankofaError
@@ -135,19 +134,15 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             else "nothing to publish: the ledger is empty"
         )
     # Costs 0.2 s and 60 MB, which no server should pay.
-    from sankofa.edition.write.old_tables import OldTables
     from sankofa.edition.write.parquet import ParquetFiles
 
-    ordered = datasets()
     writer = store.build()
     files: ParquetFiles | None = None
     try:
-        taken = TakenOver(ordered, tables(), context)
-        taken.take(context.memory, writer)
-        before = OldTables(taken.tables_before, writer.kept_file)
-        files = ParquetFiles(writer.files, context, taken=taken.tables, before=before)
-        dataset_writer = DatasetWriter(writer, files, taken, context.withdrawn_rows)
-        for dataset in ordered:
+        reuse = Reuse(context, writer)
+        files = ParquetFiles(writer.files, context, reused=reuse.made)
+        dataset_writer = DatasetWriter(writer, files, reuse, context.withdrawn_rows)
+        for dataset in datasets():
             progress(dataset.kind)
             dataset_writer.write(dataset, context)
         for table in tables():
@@ -156,12 +151,9 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
         of_tables = files.finish()
         manifest = _manifest(context, dataset_writer, [one for own in of_tables.values() for one in own])
         writer.finish(manifest["edition"], manifest)
-        written = {
-            name: TableRecord(taken.inputs.get(name, ""), own, files.segments(name))
-            for name, own in of_tables.items()
-        }
-        partitions, results = dataset_writer.partitions, context.memory.results
-        context.remember(BuildRecord(dataset_writer.record, written, partitions, results))
+        for name, own in of_tables.items():
+            reuse.remember(reuse.inputs.get(name, ""), Made(files=own))
+        context.remember(reuse.memo)
     except BaseException as failure:
         writer.abandon()
         if files is not None:

@@ -1,18 +1,17 @@
-"""Writes the datasets of an edition, each row checked, and sums up each part of it in a digest."""
+"""Writes the datasets of an edition, checks every row, and reuses what did not change."""
 
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.write.build_record import DatasetRecord, PartEntry, PartitionRecord
 from sankofa.edition.write.checks import RowCheck, WithdrawnRows, check_days
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     Built,
     CoverageTally,
     Dataset,
-    KeyIndex,
+    Input,
     KeyRows,
     Outcome,
     PreparedKeyRows,
@@ -20,102 +19,159 @@ from sankofa.edition.write.dataset import (
     RowRanges,
     datasets,
 )
-from sankofa.edition.write.key_ranges import (
-    KeyRange,
-    index_inputs,
-    index_ranges,
-    key_ranges,
-    known_parts,
-)
-from sankofa.edition.write.organisation_parts import Partition
-from sankofa.edition.write.part_writer import DatasetParts, PackedKey, PartWriter, average_size
-from sankofa.edition.write.taking_over import TakenOver
+from sankofa.edition.write.parts import Partition, PartWriter, average_size
+from sankofa.edition.write.reuse import Made, Memo, PartEntry
+from sankofa.edition.write.tables import Table, tables
 from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
 
 if TYPE_CHECKING:
     from sankofa.edition.write.parquet import ParquetFiles
 
 
+class Reuse:
+    """Decides which datasets and tables are reused, and has the digests of their inputs.
+
+    A dataset is built although its inputs did not change if another dataset or table that is built needs its
+    result or its rows.
+    """
+
+    def __init__(self, context: BuildContext, writer: EditionWriter) -> None:
+        self._datasets = {dataset.kind: dataset for dataset in datasets()}
+        self._tables = {table.name: table for table in tables()}
+        self._writer = writer
+        self._before = context.memory
+        self.inputs: dict[str, str] = {}
+        """Digests by dataset or table; without those whose inputs are not declared."""
+        for name in (*self._datasets, *self._tables):
+            if (reads := self._all_reads(name)) is not None:
+                self.inputs[name] = context.inputs.digest(name, reads)
+        known = {name: self.known(inputs) for name, inputs in self.inputs.items()}
+        self.made = {name: made for name, made in known.items() if made is not None}
+        """What is reused, by dataset or table."""
+        while dropped := self._needed_by_others():
+            for name in dropped:
+                del self.made[name]
+        self.memo = Memo(results=context.memory.results)
+        """For the next build."""
+
+    def known(self, inputs: str) -> Made | None:
+        """What the last build made of these inputs, if stored editions still hold all of it."""
+        made = self._before.made.get(inputs)
+        if made is None or not all(self._writer.take_over(part.content) for part in made.parts):
+            return None
+        held = all(self._writer.take_over_file(file["name"], file["sha256"]) for file in made.files)
+        return made if held else None
+
+    def remember(self, inputs: str, made: Made) -> None:
+        if inputs:
+            self.memo.made[inputs] = made
+
+    def _needed_by_others(self) -> set[str]:
+        """Reused datasets whose result or rows something else needs, and tables whose dataset is built."""
+        built = [dataset for kind, dataset in self._datasets.items() if kind not in self.made]
+        dropped = {
+            need for one in built for need in one.needs if need in self.made and self.made[need].returned
+        }
+        for name, table in self._tables.items():
+            if root := self._root(table):
+                dropped.update({root} if name not in self.made else {name} if root not in self.made else ())
+        return dropped & self.made.keys()
+
+    def _root(self, table: Table) -> str:
+        """The dataset that a table takes its rows from, directly or through other tables; empty for none."""
+        source = table.takes_from
+        while source in self._tables:
+            source = self._tables[source].takes_from
+        return source
+
+    def _all_reads(self, name: str) -> set[Input] | None:
+        """The inputs of a dataset or table, with those of what it needs; None if they are not declared."""
+        one: Dataset | Table = self._tables[name] if name in self._tables else self._datasets[name]
+        if isinstance(one, Table) and one.takes_from:
+            return self._all_reads(one.takes_from)
+        if one.reads is None:
+            return None
+        reads = {*one.reads}
+        for need in one.needs if isinstance(one, Dataset) else ():
+            further = self._all_reads(need)
+            if further is None:
+                return None
+            reads |= further
+        return reads
+
+
 class DatasetWriter:
-    """Writes one dataset after another as blocks, in parts of their own."""
+    """Writes one dataset after another as blocks, in parts."""
 
     def __init__(
-        self, writer: EditionWriter, files: "ParquetFiles", taken: TakenOver, withdrawn: WithdrawnRows
+        self, writer: EditionWriter, files: "ParquetFiles", reuse: Reuse, withdrawn: WithdrawnRows
     ) -> None:
         self.rows: dict[str, int] = {}
-        """By kind, how many rows there are."""
+        """Number of rows by kind."""
         self.indexes: dict[str, int] = {}
-        """By kind of index, how many entries there are."""
+        """Number of entries by kind of index."""
         self.manifest_extras: dict[str, object] = {}
-        """What datasets have to tell their readers."""
         self.parts: list[PartEntry] = []
-        """Of all datasets, in their order."""
-        self.record: dict[str, DatasetRecord] = {}
-        """What was written, by kind."""
-        self._writer = writer
+        """Parts of all datasets, in their order."""
         self._files = files
-        self._taken = taken
+        self._reuse = reuse
         self._withdrawn = withdrawn
         self._built: dict[str, Built[Any]] = {}
         self._tallies: dict[str, CoverageTally] = {}
         self._part = PartWriter(writer)
-        self.partitions: dict[str, PartitionRecord] = {}
-        """The parts of organisations, by their inputs."""
 
     def write(self, dataset: Dataset, context: BuildContext) -> None:
-        """Build a dataset, after those that it needs, and write it; or take it over."""
+        """Build a dataset after those that it needs, and write it; or reuse it."""
         if dataset.by_organisation:
-            if not self.partitions:
+            if dataset.kind not in self._built:
                 self._write_organisations(context)
             return
-        known = self._taken.datasets.get(dataset.kind)
-        if known is None:
-            known = self._build(dataset, context)
+        made = self._reuse.made.get(dataset.kind)
+        if made is None:
+            made = self._build(dataset, context)
         else:
             self._built[dataset.kind] = Built(None, RowRanges())
-        counts = self.indexes if dataset.row is None else self.rows
-        counts[dataset.kind] = known.rows
-        self.parts += known.parts
-        self.manifest_extras |= known.manifest_extras
-        if known.tally is not None:
-            self._tallies[dataset.kind] = CoverageTally.from_rows(known.tally)
-        if known.sources is not None:
-            self._files.name_sources(dataset.kind, set(known.sources))
-        if known.inputs:
-            self.record[dataset.kind] = known
+        self._add(made, (dataset,))
+        self.manifest_extras |= made.manifest_extras
+        if made.tally is not None:
+            self._tallies[dataset.kind] = CoverageTally.from_rows(made.tally)
+        for kind, named in made.sources.items():
+            self._files.name_sources(kind, set(named))
+        self._reuse.remember(self._reuse.inputs.get(dataset.kind, ""), made)
+
+    def _add(self, made: Made, own: Iterable[Dataset]) -> None:
+        self.parts += made.parts
+        for dataset in own:
+            counts = self.indexes if dataset.row is None else self.rows
+            counts[dataset.kind] = counts.get(dataset.kind, 0) + made.rows.get(dataset.kind, 0)
 
     def _write_organisations(self, context: BuildContext) -> None:
-        """All datasets that are kept by organisation, one partition after another."""
+        """All datasets that are stored by organisation, one partition after another."""
         own = [dataset for dataset in datasets() if dataset.by_organisation]
         sources: defaultdict[str, set[str]] = defaultdict(set)
         addresses: dict[str, int] = {}
-        number = 0  # of the part among those that have rows with an address: readers know no others
+        number = 0  # counts the parts that have addressed rows: readers know no others
         for partition in context.partitions:
-            known = self._taken.partitions.get(partition.inputs)
-            if known is None or not self._writer.take_over(known.part.content):
-                known = self._build_partition(own, context, partition)
+            made = self._reuse.known(partition.inputs)
+            if made is None:
+                made = self._build_partition(own, context, partition)
             else:
                 self._offer(own, context, partition)
             for dataset in own:
-                self._files.end_segment(dataset.kind, partition.inputs)
-            self.partitions[partition.inputs] = known
-            self.parts.append(known.part)
-            for kind, named in known.sources.items():
+                self._files.end_partition(dataset.kind)
+            self._reuse.remember(partition.inputs, made)
+            self._add(made, own)
+            for kind, named in made.sources.items():
                 sources[kind].update(named)
-            for service_id, first in known.first_blocks.items():
+            for service_id, first in made.first_blocks.items():
                 addresses[service_id] = (number << BLOCK_BITS) + first
-            number += bool(known.first_blocks)
-            for dataset in own:
-                counts = self.indexes if dataset.row is None else self.rows
-                counts[dataset.kind] = counts.get(dataset.kind, 0) + known.rows.get(dataset.kind, 0)
+            number += bool(made.first_blocks)
         for dataset in own:
             self._built[dataset.kind] = Built(addresses if dataset.ranged else None, RowRanges())
         for kind, named_by_all in sources.items():
             self._files.name_sources(kind, named_by_all)
 
-    def _build_partition(
-        self, own: Iterable[Dataset], context: BuildContext, partition: Partition
-    ) -> PartitionRecord:
+    def _build_partition(self, own: Iterable[Dataset], context: BuildContext, partition: Partition) -> Made:
         sources: dict[str, list[str]] = {}
         first_blocks: dict[str, int] = {}
         rows = {}
@@ -127,14 +183,12 @@ class DatasetWriter:
                 sources[dataset.kind] = sorted(outcome.sources)
             rows[dataset.kind] = check.rows
         part = self._part.end(partition.first)
-        return PartitionRecord(part, rows, sources, first_blocks)
+        return Made([part], rows=rows, sources=sources, first_blocks=first_blocks)
 
     def _offer(self, own: Iterable[Dataset], context: BuildContext, partition: Partition) -> None:
-        """Give the rows of a part that is taken over to the files that have them."""
+        """Give the rows of a reused partition to the Parquet files."""
         for dataset in own:
-            if not self._files.takes(dataset.kind) or self._files.take_segment(
-                dataset.kind, partition.inputs
-            ):
+            if not self._files.takes(dataset.kind):
                 continue
             check = _Check(dataset, self._files, self._withdrawn)
             for one in dataset.build(context, partition.entities):
@@ -143,77 +197,50 @@ class DatasetWriter:
                 elif one.rows.columns:
                     self._files.offer_columns(dataset.kind, one.rows.columns, one.rows.count)
 
-    def _build(self, dataset: Dataset, context: BuildContext) -> DatasetRecord:
+    def _build(self, dataset: Dataset, context: BuildContext) -> Made:
         check = _Check(dataset, self._files, self._withdrawn)
         ranges = RowRanges()
         self._part.ranges = ranges if dataset.ranged else None
         given = [*(self._built[kind] for kind in dataset.needs), *(self._tallies[k] for k in dataset.tallies)]
         building = dataset.build(context, *given)
-        parts = DatasetParts(self._part, self._taken.base)
+        parts: list[PartEntry] = []
         if dataset.partitioned:
-            outcome = self._write_ranges(dataset, check, building, parts, average_size(dataset, context))
+            outcome = self._write_parts(
+                dataset, check, building, average_size(dataset, context.part_scale), parts
+            )
         else:
             outcome = self._write_rows(dataset, check, building)
-        parts.end()
-        if isinstance(building, KeyIndex):
-            firsts = [entry.first for entry in parts.entries]
-            parts.inputs = index_inputs(building, firsts, self._taken.base)
+        self._end_part(parts)
         self._part.ranges = None
         self._built[dataset.kind] = Built(outcome.result, ranges)
-        return DatasetRecord(
-            inputs=self._taken.inputs.get(dataset.kind, ""),
-            parts=parts.entries,
-            rows=check.rows,
+        return Made(
+            parts,
+            rows={dataset.kind: check.rows},
+            sources={} if outcome.sources is None else {dataset.kind: sorted(outcome.sources)},
             manifest_extras=dict(outcome.manifest_extras),
-            sources=None if outcome.sources is None else sorted(outcome.sources),
             tally=None if outcome.tally is None else outcome.tally.as_rows(),
             returned=outcome.result is not None or dataset.ranged,
-            part_inputs=parts.inputs,
-            part_rows=parts.rows,
         )
 
-    def _write_ranges(
+    def _end_part(self, parts: list[PartEntry]) -> None:
+        if self._part.has_keys:
+            parts.append(self._part.end(self._part.first if parts else ""))
+
+    def _write_parts(
         self,
         dataset: Dataset,
         check: "_Check",
         building: Iterator[Any],
-        parts: DatasetParts,
         average: int,
+        parts: list[PartEntry],
     ) -> Outcome:
-        """The rows of a dataset that is cut between its keys. A range of keys of which nothing changed is the
-        part that it was, unless the key behind it no longer begins one: that shows when it is come to."""
-        known = [] if self._files.takes(dataset.kind) else known_parts(self._taken.before.get(dataset.kind))
-        base = self._taken.base
+        """The rows of a dataset that is cut into parts between its keys."""
         key_rows = _Returning(building)
-        ranges = (
-            key_ranges(cast("Iterable[KeyRows]", key_rows), known, base)
-            if not isinstance(building, KeyIndex)
-            else index_ranges(building, known, base)
-        )
-        kept: KeyRange | None = None
-
-        def packed(one: KeyRows) -> PackedKey:
-            before = check.rows
+        for one in cast("Iterable[KeyRows]", key_rows):
             blocks = list(dataset.pack(check.passed(one.entries, one.key)))
-            return PackedKey(one, blocks, check.rows - before, average)
-
-        for keys in ranges:
-            if keys.part is not None and self._writer.take_over(keys.part.part.content):
-                if kept is not None:
-                    check.rows += parts.add_known(kept)
-                parts.end()
-                kept = keys
-                continue
-            for one in map(packed, keys.keys):
-                if kept is not None and one.begins_part:
-                    check.rows += parts.add_known(kept)
-                elif kept is not None:
-                    for before in map(packed, kept.keys):
-                        parts.write(dataset.kind, before)
-                kept = None
-                parts.write(dataset.kind, one)
-        if kept is not None:
-            check.rows += parts.add_known(kept)
+            if self._part.begins(dataset.kind, one, blocks, average):
+                self._end_part(parts)
+            self._part.write_key(dataset.kind, (one.key, *one.aliases), blocks)
         return key_rows.returned or Outcome()
 
     def _write_rows(
@@ -223,7 +250,7 @@ class DatasetWriter:
         building: Iterator[KeyRows] | Iterator[PreparedKeyRows],
         first_blocks: dict[str, int] | None = None,
     ) -> Outcome:
-        """All rows of a builder to the part that is being written; what the builder returned."""
+        """All rows of a builder to the part that is being written; returns what the builder returned."""
         part = self._part
         key_rows = _Returning(building)
         for one in key_rows:
@@ -244,7 +271,7 @@ class DatasetWriter:
 
 
 class _Returning:
-    """A builder at work, and what it returned at its end."""
+    """A running builder, and what it returned at its end."""
 
     def __init__(self, key_rows: Iterator[KeyRows] | Iterator[PreparedKeyRows]) -> None:
         self._key_rows = cast("Generator[KeyRows | PreparedKeyRows, None, Outcome | None]", key_rows)
@@ -255,13 +282,12 @@ class _Returning:
 
 
 class _Check:
-    """Rows on their way: each read back, counted, and given to the Parquet files."""
+    """Reads rows back on their way, counts them, and gives them to the Parquet files."""
 
     def __init__(self, dataset: Dataset, files: "ParquetFiles", withdrawn: WithdrawnRows) -> None:
         self.rows = 0
         self._withdrawn = withdrawn
         self._kind = dataset.kind
-        self._files = files
         self._offer = files.offer if files.takes(dataset.kind) else None
         self._row = None if dataset.row is None else RowCheck(dataset.kind, dataset.row)
 

@@ -3,11 +3,10 @@
 Identifiers are current mappings only; their history stays in the ledger.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import groupby
+from operator import itemgetter
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -15,7 +14,7 @@ import msgspec
 from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, PAID, PREDECESSORS
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Input, KeyIndex, KeyRows, Outcome, dataset, provenance
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, dataset, provenance
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.engines.datastore import ALIASES
 from sankofa.ledger.entities import Claim, Entity
@@ -211,51 +210,21 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
 
 
 @dataset("identifier", CrosswalkMatchRow, reads=(Input.CLAIMS,), partitioned=True, of_organisations=True)
-def identifiers(context: BuildContext) -> KeyIndex:
-    """By what a lookup asks for; several organisations may share a registry number.
+def identifiers(context: BuildContext) -> Iterator[KeyRows]:
+    """By lookup key; several organisations may share a registry number.
 
     An organisation answers once, by the first of its identifiers where registers agree on its number.
     """
-    return _Identifiers(context)
-
-
-class _Identifiers(KeyIndex):
-    """What a range is made of is the organisations that any key of it leads to."""
-
-    def __init__(self, context: BuildContext) -> None:
-        self._context = context
-        self._firsts: list[str] = []
-        self._digests: list[int] = []
-        self._claims: list[list[tuple[str, int, int]]] = []
-        """Of each range: a key, and the numbers of an organisation and of its claim."""
-
-    def split(self, firsts: Sequence[str]) -> list[str]:
-        if self._firsts != firsts:
-            self._split(list(firsts))
-        return [f"{digest:x}" for digest in self._digests]
-
-    def _split(self, firsts: list[str]) -> None:
-        """Sums of digests: they do not depend on the order in which the organisations come."""
-        self._firsts = firsts
-        self._claims = [[] for _ in firsts]
-        digests = self._digests = [0] * len(firsts)
-        captures = self._context.captures
-        for number, entity in enumerate(self._context.entities):
-            said = [captures[claim.capture_id] for claim in entity.claims]
-            known = _write((entity.service_id, entity.legal_name, entity.claims, said))
-            digest = int.from_bytes(blake2b(known, digest_size=16).digest(), "little")
-            for position, claim in enumerate(entity.claims):
-                key = stored_lookup_key(claim.identifier)
-                at = max(bisect_right(firsts, key) - 1, 0)
-                digests[at] += digest
-                self._claims[at].append((key, number, position))
-
-    def key_rows(self, number: int) -> Iterator[KeyRows]:
-        entities = self._context.entities
-        for key, matches in groupby(sorted(self._claims[number]), key=lambda one: one[0]):
-            first_of = [next(same) for _, same in groupby(matches, key=lambda one: one[1])]
-            matched = [(entities[of], entities[of].claims[position]) for _, of, position in first_of]
-            yield KeyRows(key, _matches(self._context, matched))
+    entities = context.entities
+    claimed = sorted(
+        (stored_lookup_key(claim.identifier), number, position)
+        for number, entity in enumerate(entities)
+        for position, claim in enumerate(entity.claims)
+    )
+    for key, matches in groupby(claimed, key=itemgetter(0)):
+        first_of = [next(same) for _, same in groupby(matches, key=itemgetter(1))]
+        matched = [(entities[of], entities[of].claims[position]) for _, of, position in first_of]
+        yield KeyRows(key, _matches(context, matched))
 
 
 def _matches(context: BuildContext, matched: list[tuple[Entity, Claim]]) -> Iterator[Entry]:

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
-from hashlib import sha256
 
 import msgspec
 
@@ -99,19 +98,6 @@ class ScreenIndex:
         for number in sorted(range(len(slugs())), key=lambda number: f"{slugs()[number]}|"):
             slug = slugs()[number]
             yield number, sorted(f"{slug}|{name}|{year}" for name in countries for year in self.years)
-
-    def inputs(self, metric: int, *, ranges: bool) -> str:
-        """A digest of what the pages of a metric are made of, or the byte ranges of what is on them."""
-        column = self._columns[metric]
-        digest = sha256(_write_index((self.years, list(self._countries))))
-        for part in (column.sizes, column.firsts, column.untils, column.countries):
-            digest.update(part)
-        if ranges:
-            for part in (column.blocks, column.begins, column.ends):
-                digest.update(part)
-        else:
-            digest.update(_write_index(self._changes[metric]))
-        return digest.hexdigest()
 
     def pages(self, metric: int, *, ranges: bool) -> dict[str, bytes]:
         """By key, the pages of a metric, or the byte ranges of the rows on each."""
@@ -273,16 +259,7 @@ def screen_ranges(context: BuildContext, screens: Built[ScreenIndex]) -> Iterato
 
 
 def _pages(index: ScreenIndex, *, ranges: bool) -> Iterator[KeyRows]:
-    """By metric: those of one of which nothing changed are not made."""
-
-    @lru_cache(maxsize=1)
-    def pages(metric: int) -> dict[str, bytes]:
-        return index.pages(metric, ranges=ranges)
-
-    def entries(metric: int, key: str) -> Iterator[Entry]:
-        yield Entry(pages(metric)[key])
-
     for metric, keys in index.metrics():
-        inputs = index.inputs(metric, ranges=ranges)
+        pages = index.pages(metric, ranges=ranges)
         for key in keys:
-            yield KeyRows(key, entries(metric, key), inputs=inputs)
+            yield KeyRows(key, [Entry(pages[key])])

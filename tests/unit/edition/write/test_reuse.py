@@ -1,7 +1,7 @@
 """What datasets are made of is told by digests: nothing of the ledger may be missing from all of them."""
 
 from sankofa.edition.write.dataset import Input, datasets
-from sankofa.edition.write.inputs import BuildInputs
+from sankofa.edition.write.reuse import BuildInputs
 from sankofa.edition.write.tables import tables
 from sankofa.ledger.seals import TABLES
 
