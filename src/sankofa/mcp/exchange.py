@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Send
 
 from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
-from sankofa.edition.read.turns import PIECE, in_thread_if_large
+from sankofa.edition.read.yield_points import CALL_BYTES, in_thread_if_large
 from sankofa.mcp.guard import (
     ContentTooLarge,
     Envelope,
@@ -191,10 +191,10 @@ def _as_text(body: bytes) -> Iterator[bytes]:
     Encoded JSON has no control characters, so only backslash and quote need escaping. A body that is one
     piece is left to the encoder, which takes two thirds of the time.
     """
-    if len(body) <= PIECE:
+    if len(body) <= CALL_BYTES:
         yield _encode(body.decode())
         return
     yield b'"'
-    for start in range(0, len(body), PIECE):
-        yield body[start : start + PIECE].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    for start in range(0, len(body), CALL_BYTES):
+        yield body[start : start + CALL_BYTES].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
     yield b'"'

@@ -14,7 +14,7 @@ import brotli
 import msgspec
 
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.turns import in_thread_if_large
+from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.errors import Problem, Unauthorized
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row

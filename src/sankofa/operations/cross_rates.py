@@ -9,7 +9,7 @@ from sankofa.derive.cross_rates import cross_rate, cross_rate_row
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.macro import InputPair, LegPair, input_pairs, leg_pairs
+from sankofa.edition.read.macro import InputPair, RatePair, input_pairs, rate_pairs
 from sankofa.model.catalogue_rows import CrossRateRow
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
@@ -95,23 +95,23 @@ async def _rows(
     runs: list[bytes] = []
     last: SortKey = ()
     begins_via, last_day = page.key or ("", FOREVER)
-    for legs in await leg_pairs(page.edition, *pair):
-        if legs.via < str(begins_via) or via not in (None, legs.via):
+    for rates in await rate_pairs(page.edition, *pair):
+        if rates.via < str(begins_via) or via not in (None, rates.via):
             continue
-        until = min(span.until, int(last_day) - 1) if legs.via == begins_via else span.until
-        async for inputs in input_pairs(page.edition, legs, span._replace(until=until)):
+        until = min(span.until, int(last_day) - 1) if rates.via == begins_via else span.until
+        async for inputs in input_pairs(page.edition, rates, span._replace(until=until)):
             if len(runs) == most:
                 return Selection(runs, most, truncated=True, following=last)
-            runs.append(wire.encode(_row(pair, legs, inputs)))
-            last = legs.via, inputs.day.toordinal()
+            runs.append(wire.encode(_row(pair, rates, inputs)))
+            last = rates.via, inputs.day.toordinal()
     return Selection(runs, len(runs), truncated=False)
 
 
-def _row(pair: tuple[str, str], legs: LegPair, inputs: InputPair) -> CrossRateRow:
+def _row(pair: tuple[str, str], rates: RatePair, inputs: InputPair) -> CrossRateRow:
     value = cross_rate(
         inputs.base.value,
         inputs.quote.value,
-        base_inverted=legs.base.inverted,
-        quote_inverted=legs.quote.inverted,
+        base_inverted=rates.base.inverted,
+        quote_inverted=rates.quote.inverted,
     )
-    return cross_rate_row((*pair, legs.via), inputs.day, (inputs.base, inputs.quote), value)
+    return cross_rate_row((*pair, rates.via), inputs.day, (inputs.base, inputs.quote), value)

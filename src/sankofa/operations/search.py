@@ -22,7 +22,7 @@ from sankofa.edition.read.search import (
     search_code,
     search_symbol,
 )
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
 from sankofa.model.countries import begins_country, country_named
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
@@ -40,7 +40,7 @@ from sankofa.operations.parameters import (
     SearchTypeParameter,
 )
 
-_ROWS_A_TURN: Final = 128
+_ROWS_PER_YIELD: Final = 128
 _EVERY_HIT: Final = 10_000
 _MOST_KEPT: Final = 4_096
 _LARGEST_KEPT: Final = 8 * 1024
@@ -231,11 +231,11 @@ async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]
     """The rows of hits. What a row of an organisation begins with, up to why it was found, is kept."""
     beginnings: BoundedCache[tuple[str, date], bytes] = call.edition.cache("search rows", _MOST_ROWS_KEPT)
     rows = []
-    turns = Turns(_ROWS_A_TURN)
+    yield_points = YieldPoints(_ROWS_PER_YIELD)
     for hit in hits:
         is_organisation = hit.type == ORGANISATION
         if not is_organisation or (beginning := beginnings.get((hit.id, call.today))) is None:
-            await turns.step()
+            await yield_points.step()
             beginning = await _beginning(call, hit, country)
             if is_organisation and len(beginning) <= _LARGEST_ROW_KEPT:
                 beginnings.put((hit.id, call.today), beginning)
@@ -245,10 +245,10 @@ async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]
 
 async def _entity_rows(call: Call, hits: list[Hit]) -> list[bytes]:
     rows = []
-    turns = Turns(_ROWS_A_TURN)
+    yield_points = YieldPoints(_ROWS_PER_YIELD)
     for hit in hits:
         rows.append(await _entity_row(call, hit))
-        await turns.step()
+        await yield_points.step()
     return rows
 
 

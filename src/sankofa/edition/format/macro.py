@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.edition.format.row_blocks import Entry, Run, cut, runs_of
-from sankofa.edition.format.visibility import first_day_of_blocks
+from sankofa.edition.format.visibility import first_day_of_blocks, rows_visible_on, visible
 from sankofa.engines.datastore import Block, ByteRange
 from sankofa.model.days import FOREVER, iso_day
 
@@ -130,7 +130,7 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, boo
         for row, (day, first, ended) in enumerate(
             zip(part[:replaced], part[replaced : 2 * replaced], part[2 * replaced :], strict=True), count
         )
-        if first <= known_on < ended and since <= day <= until
+        if visible(first, ended, known_on) and since <= day <= until
     ]
     seen.sort()
     chosen = [row for _, row in seen[:room]]
@@ -212,10 +212,10 @@ def release_pages(shared: list[str], releases: Sequence[ListedRelease]) -> Itera
         yield _encode_releases(ReleasePage(shared, list(numbers), rows))
 
 
-RATE_LEGS: Final = "rate-leg"
+RATE_INPUTS: Final = "rate-rate"
 
 
-class RateLeg(msgspec.Struct, frozen=True, array_like=True):
+class RateInput(msgspec.Struct, frozen=True, array_like=True):
     """A currency's daily rate against another."""
 
     via: str
@@ -231,8 +231,8 @@ class RateLeg(msgspec.Struct, frozen=True, array_like=True):
         return self.key.partition("|")[0]
 
 
-encode_legs = msgspec.msgpack.Encoder().encode
-decode_legs = msgspec.msgpack.Decoder(list[RateLeg]).decode
+encode_rate_inputs = msgspec.msgpack.Encoder().encode
+decode_rate_inputs = msgspec.msgpack.Decoder(list[RateInput]).decode
 
 
 FactRange = tuple[int, int, ByteRange]
@@ -257,8 +257,4 @@ def visible_ranges(block: Run, day: int) -> list[ByteRange]:
     numbers = memoryview(block).cast("i")
     count = len(numbers) // 5
     firsts, untils, blocks, starts, ends = (numbers[n * count : (n + 1) * count].tolist() for n in range(5))
-    return [
-        (number, start, end)
-        for first, until, number, start, end in zip(firsts, untils, blocks, starts, ends, strict=True)
-        if first <= day < until
-    ]
+    return [(blocks[row], starts[row], ends[row]) for row in rows_visible_on(day, firsts, untils)]

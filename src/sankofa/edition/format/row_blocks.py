@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.edition.format.keys import ID_TYPES
-from sankofa.edition.format.visibility import ANY_TAG, admitted, visible
+from sankofa.edition.format.visibility import ANY_TAG, admitted, rows_visible_on, visible
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
 from sankofa.model.vintages import Mode
@@ -109,7 +109,7 @@ def _stretches(
         return None
     days, counts, bounds, runs = array("i", changes), array("I"), array("I", [0]), array("I")
     for day in changes:
-        seen = [n for n, first, until in latest if first <= day < until]
+        seen = [n for n, first, until in latest if visible(first, until, day)]
         counts.append(len(seen))
         runs.extend(chain.from_iterable(runs_of(ends, seen)))
         bounds.append(len(runs))
@@ -190,8 +190,8 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
     tags = index[_SIZE + 13 * count : _SIZE + 14 * count]
     seen = [
         row
-        for row, (first, until, mode) in enumerate(zip(firsts, untils, seen_by, strict=True))
-        if first <= day < until and mode & modes and (tag == ANY_TAG or tags[row] == tag)
+        for row in rows_visible_on(day, firsts, untils)
+        if seen_by[row] & modes and (tag == ANY_TAG or tags[row] == tag)
     ]
     del seen[room:]
     return cut(rows, runs_of(ends, seen), sparse=4 * len(seen) < count), len(seen)

@@ -18,19 +18,26 @@ from typing import Final
 from sankofa.model.days import FOREVER
 
 ANY_TAG: Final = -1
-"""Asks for rows whatever their tag."""
+"""Asks for rows of every tag."""
 
 KIND_MODES: Final = {"income": 8, "balance": 16, "cash": 32}
-"""The modes that see the rows of one kind of statement; the mode LATEST sees all of them."""
+"""The modes that see the rows of one kind of statement; LATEST sees all of them."""
 
 
 def visible(first: int, until: int, day: int) -> bool:
-    """Whether what is seen on the days [first, until) is seen on a day."""
+    """Whether a row that is visible on the days [first, until) is visible on this day."""
     return first <= day < until
 
 
+def rows_visible_on(day: int, firsts: Sequence[int], untils: Sequence[int]) -> list[int]:
+    """The numbers of the rows that are visible on a day, out of the columns of their first and until days."""
+    return [
+        row for row, (first, until) in enumerate(zip(firsts, untils, strict=True)) if first <= day < until
+    ]
+
+
 def admitted(row_modes: int, row_tag: int, modes: int, tag: int) -> bool:
-    """Whether a row is one of those asked for: seen by one of the modes, and of the tag."""
+    """Whether a row is visible to one of the modes, and has the tag."""
     return bool(row_modes & modes) and tag in (ANY_TAG, row_tag)
 
 

@@ -20,7 +20,7 @@ from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, FUNDAMENTALS_ORDE
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_one_series
-from sankofa.edition.read.turns import in_thread_if_large
+from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import decoder_of
 

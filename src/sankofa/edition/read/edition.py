@@ -18,7 +18,7 @@ from sankofa.edition.format.row_blocks import (
     without_first,
 )
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.edition.read.turns import PIECE, Turns
+from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
 from sankofa.engines.datastore import Block, ByteRange, EditionReader, NeedsRows
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
 from sankofa.model.vintages import Mode
@@ -56,8 +56,8 @@ _CHUNK = 512 * 1024
 _FOUND_AT_MOST = 16_384
 _MOST_KEYS = 1_000
 _MOST_PARTS = 256
-_BLOCKS_A_TURN = 32
-_FILTERED_BLOCKS_A_TURN = 8
+_BLOCKS_PER_YIELD = 32
+_FILTERED_BLOCKS_PER_YIELD = 8
 """Blocks whose rows are looked at one by one, before others have a turn."""
 
 
@@ -93,7 +93,7 @@ class Selection(msgspec.Struct, frozen=True):
         for number, run in enumerate(self.runs, 1):
             piece.append(run)
             size += len(run)
-            if size >= PIECE and number % self.runs_in_a_row == 0:
+            if size >= CALL_BYTES and number % self.runs_in_a_row == 0:
                 yield b"[%b]" % self.between.join(piece).removeprefix(b",")
                 piece, size = [], 0
         if piece:
@@ -218,13 +218,13 @@ class Edition:
         room = _EVERY_BLOCK if limit is None else limit
         runs: list[Run] = []
         count = 0
-        turns = Turns(_BLOCKS_A_TURN if where is None else _FILTERED_BLOCKS_A_TURN)
+        yield_points = YieldPoints(_BLOCKS_PER_YIELD if where is None else _FILTERED_BLOCKS_PER_YIELD)
         while True:
             blocks = await self._reader.blocks(kind, key, skip, most, _shows_any(day, modes))
             if blocks is None:
                 return None
             for number, block in enumerate(blocks, skip):
-                await turns.step()
+                await yield_points.step()
                 if room == count:  # full: only whether anything more matched is still open
                     if take(block, 1)[1]:
                         return Selection(runs, count, truncated=True, following=(number, 0))
@@ -342,9 +342,9 @@ class Edition:
             runs, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
             return Selection(runs, count, truncated=False, row_filter=row_filter)
         runs, count = [], 0
-        turns = Turns(_BLOCKS_A_TURN)
+        yield_points = YieldPoints(_BLOCKS_PER_YIELD)
         for block in blocks:
-            await turns.step()
+            await yield_points.step()
             taken_runs, taken = select(block, day, modes, tag, _EVERY_BLOCK)
             runs += taken_runs
             count += taken

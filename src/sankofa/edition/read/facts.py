@@ -34,14 +34,14 @@ from sankofa.edition.format.row_blocks import (
 from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find, last_before
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.datastore import ByteRange
 from sankofa.model.countries import alpha3_of
 from sankofa.model.facts import FUND, FactEntity, SharedFact, fact, source_of
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
 
-_BLOCKS_A_TURN: Final = 16
+_BLOCKS_PER_YIELD: Final = 16
 _MERGED: Final = -1
 """Stands for the block, where rows are counted from the beginning of two lists."""
 NO_FACTS: Final = Selection((), 0, truncated=False)
@@ -171,9 +171,9 @@ async def find_released(edition: Edition, key: str, day: int, behind: SortKey) -
     begin = await find(edition, FACTS, key, _RELEASED.behind((released, "")), day=day)
     block, passed = begin
     behind_fact: dict[str, tuple[int, int]] = {}
-    turns = Turns(_BLOCKS_A_TURN)
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     while blocks := await edition.blocks(FACTS, key, block, 1):
-        await turns.step()
+        await yield_points.step()
         rows, _ = select_where(blocks[0], day, int(Mode.LATEST), ANY_TAG, FACTS_PER_BLOCK, lambda _: True)
         for number, row in enumerate(rows[passed:], passed + 1):
             available, fact_id = _RELEASED.key_of(row)
@@ -291,7 +291,7 @@ async def macro_facts(
         number, passed = _block_and_row(start)
     ranges: list[ByteRange] = []
     following: tuple[int, int] | None = None
-    turns = Turns(_BLOCKS_A_TURN)
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     while following is None:
         blocks = await edition.blocks(FACT_ORDER, key, number, 1 + most // RANGES_PER_BLOCK)
         for _, block in blocks:
@@ -303,7 +303,7 @@ async def macro_facts(
             if following is not None:
                 break
             number, passed = number + 1, 0
-            await turns.step()
+            await yield_points.step()
         if not blocks:
             break
     rows: list[Run] = list(await edition.rows_at(MACRO_FACTS, ranges))

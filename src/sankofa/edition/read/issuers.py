@@ -31,11 +31,11 @@ from sankofa.edition.format.screen_index import (
 )
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.datastore import Block, ByteRange
 from sankofa.model.rows import REASONS, State
 
-_PAGES_A_TURN = 8
+_PAGES_PER_YIELD = 8
 _PAGES_AT_ONCE = 16
 _PAGES_KEPT_WHOLE = 8
 """The first, with which every walk begins: some 400 KB each in memory, with the histories of 64 issuers."""
@@ -57,14 +57,14 @@ async def issuers_on(
         own = await edition.numbers(f"{ISSUERS}-list", listed_under(country, exchange))
         by_page = _by_page(own, first)
     runs: list[Run] = []
-    turns = Turns(_PAGES_A_TURN)
+    yield_points = YieldPoints(_PAGES_PER_YIELD)
     pages = ((page, wanted) for page, wanted in by_page if counted[1 + page] <= day)
     # As many pages as it takes where every issuer is known, the one after the last of them included.
     at_once = min(1 + (first % ISSUERS_ON_A_PAGE + most) // ISSUERS_ON_A_PAGE, _PAGES_AT_ONCE)
     while together := list(islice(pages, at_once)):
         read = await _read_pages(edition, [page for page, _ in together], at_once)
         for (page, wanted), (block, kept) in zip(together, read, strict=True):
-            await turns.step()
+            await yield_points.step()
             room = most - len(runs) // RUNS_IN_A_ROW
             known = rows_on(block, day, wanted, room, kept.pieces, kept.index)
             runs += known.runs

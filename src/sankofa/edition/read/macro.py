@@ -11,12 +11,12 @@ import msgspec
 
 from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, MACRO_SERIES, SERIES_ENTRIES, SERIES_RELEASES
 from sankofa.edition.format.macro import (
-    RATE_LEGS,
+    RATE_INPUTS,
     RELEASES_ON_A_PAGE,
     ROWS_IN_A_BLOCK,
     DayRange,
-    RateLeg,
-    decode_legs,
+    RateInput,
+    decode_rate_inputs,
     read_page,
     rows_on_release_page,
     select,
@@ -25,12 +25,12 @@ from sankofa.edition.format.row_blocks import RowOrder, Run, SortKey, without_fi
 from sankofa.edition.format.visibility import blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import CrossRateInput
 from sankofa.model.days import FOREVER
 
-_PAGES_A_TURN = 4
-_BLOCKS_A_TURN = 32
+_PAGES_PER_YIELD = 4
+_BLOCKS_PER_YIELD = 32
 
 
 class SeriesStart(NamedTuple):
@@ -56,9 +56,9 @@ async def read_series(
     """
     taken = _Taken(edition, kind, span, limit)
     page = start.page if start else 0
-    turns = Turns(_PAGES_A_TURN)
+    yield_points = YieldPoints(_PAGES_PER_YIELD)
     while True:
-        await turns.step()
+        await yield_points.step()
         blocks = await edition.blocks(f"{kind}-list", listed, page, 1)
         if not blocks:
             return taken.selection()
@@ -130,7 +130,7 @@ class _Taken:
         """
         span, limit = self._span._replace(until=until), self._limit
         cut = span.until < newest or span.since > 0
-        turns = Turns(_BLOCKS_A_TURN)
+        yield_points = YieldPoints(_BLOCKS_PER_YIELD)
         skip, last = await self._within(key, span) if cut else (0, FOREVER)
         while skip < last:
             # An answer that begins within a block most often ends in the next.
@@ -138,7 +138,7 @@ class _Taken:
             most = min(last - skip, 1 + begun + (limit - self._count) // ROWS_IN_A_BLOCK)
             blocks = await self._edition.blocks(self._kind, key, skip, most)
             for one in blocks:
-                await turns.step()
+                await yield_points.step()
                 runs, taken, more = select(one, span, passed + limit - self._count)
                 left_out = min(passed, taken)
                 self._runs += without_first(runs, left_out) if left_out else runs
@@ -164,7 +164,7 @@ class _Taken:
         return Selection(self._runs, self._count, following is not None, following=following)
 
 
-_ROWS_A_TURN = 64
+_ROWS_PER_YIELD = 64
 _LONGEST_RUN = 16 * ENTRIES_PER_BLOCK
 
 Span = tuple[int, int]
@@ -208,14 +208,14 @@ async def catalogue_page(
     own = None if country is None else await country_entries(edition, country)
     runs: list[Run] = []
     count = 0
-    turns = Turns(_ROWS_A_TURN)
+    yield_points = YieldPoints(_ROWS_PER_YIELD)
     for start, end in _neighbours(spans, own, first):
         if count == most:
             return CataloguePage(runs, count, start)
         stop = min(end, start + most - count)
         runs += await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, start, stop)
         count += stop - start
-        await turns.step(8)
+        await yield_points.step(8)
         if stop < end:
             return CataloguePage(runs, count, stop)
     return CataloguePage(runs, count, None)
@@ -277,11 +277,11 @@ async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
 
 async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[bytes]:
     page, skip = divmod(first, RELEASES_ON_A_PAGE)
-    turns = Turns(1)
+    yield_points = YieldPoints(1)
     while blocks := await edition.blocks(SERIES_RELEASES, series, page, 1):
         for row in islice(rows_on_release_page(blocks[0][1]), skip, None):
             yield row
-        await turns.step()
+        await yield_points.step()
         page, skip = page + 1, 0
 
 
@@ -292,12 +292,12 @@ _EVERY_ROW = 1_000_000
 _Day = date  # where a row has a field of that name
 
 
-class LegPair(NamedTuple):
+class RatePair(NamedTuple):
     """The rates of two currencies against the same third."""
 
     via: str
-    base: RateLeg
-    quote: RateLeg
+    base: RateInput
+    quote: RateInput
 
 
 class InputPair(NamedTuple):
@@ -323,37 +323,37 @@ class _Observation(msgspec.Struct):
 _observations = msgspec.json.Decoder(list[_Observation]).decode
 
 
-async def leg_pairs(edition: Edition, base: str, quote: str) -> list[LegPair]:
+async def rate_pairs(edition: Edition, base: str, quote: str) -> list[RatePair]:
     """The ways from one currency to another, by the code of the third."""
-    quoted = {leg.via: leg for leg in await _legs(edition, quote)}
-    based = await _legs(edition, base)
-    return [LegPair(leg.via, leg, other) for leg in based if (other := quoted.get(leg.via)) is not None]
+    quoted = {rate.via: rate for rate in await _rate_inputs(edition, quote)}
+    based = await _rate_inputs(edition, base)
+    return [RatePair(rate.via, rate, other) for rate in based if (other := quoted.get(rate.via)) is not None]
 
 
-async def _legs(edition: Edition, currency: str) -> list[RateLeg]:
-    encoded = await edition.raw(RATE_LEGS, currency)
-    return [] if encoded is None else decode_legs(encoded)
+async def _rate_inputs(edition: Edition, currency: str) -> list[RateInput]:
+    encoded = await edition.raw(RATE_INPUTS, currency)
+    return [] if encoded is None else decode_rate_inputs(encoded)
 
 
-async def input_pairs(edition: Edition, legs: LegPair, span: DayRange) -> AsyncIterator[InputPair]:
-    """The days of which both rates are known, newest first; a block at a time, others having their turn."""
-    turns = Turns(1)
+async def input_pairs(edition: Edition, pair: RatePair, span: DayRange) -> AsyncIterator[InputPair]:
+    """The days for which both rates are known, newest first, read a block at a time."""
+    yield_points = YieldPoints(1)
     while span.since <= span.until:
-        rates = await _rates(edition, legs.base, span, ROWS_IN_A_BLOCK)
+        rates = await _rates(edition, pair.base, span, ROWS_IN_A_BLOCK)
         if not rates:
             return
         oldest = rates[-1].date.toordinal()
-        others = await _rates(edition, legs.quote, span._replace(since=oldest), _EVERY_ROW)
+        others = await _rates(edition, pair.quote, span._replace(since=oldest), _EVERY_ROW)
         quoted = {one.date: one for one in others}
         for one in rates:
             if (other := quoted.get(one.date)) is not None and _is_rate(one) and _is_rate(other):
                 yield InputPair(one.date, _input(one), _input(other))
         span = span._replace(until=oldest - 1)
-        await turns.step()
+        await yield_points.step()
 
 
-async def _rates(edition: Edition, leg: RateLeg, span: DayRange, most: int) -> list[_Observation]:
-    selection = await read_one_series(edition, MACRO_SERIES, leg.key, span, most)
+async def _rates(edition: Edition, rate: RateInput, span: DayRange, most: int) -> list[_Observation]:
+    selection = await read_one_series(edition, MACRO_SERIES, rate.key, span, most)
     if selection is None:
         return []
     return [one for piece in selection.lists() for one in _observations(piece)]

@@ -31,7 +31,7 @@ from sankofa.edition.read.search_words import (
     postings_of,
     words_begun,
 )
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.limits import limit
 
 LEAST_SCORE: Final = 0.35
@@ -159,8 +159,8 @@ def rounded(score: float) -> float:
 
 
 _WEIGHED = 20
-_WEIGHED_A_TURN = 128
-_SCORED_A_TURN = 512
+_WEIGHED_PER_YIELD = 128
+_SCORED_PER_YIELD = 512
 _MOST_WORDS: Final = limit("words of a search", 12, "different words", "the first ones are looked for")
 _UNASKED: Final = {ORGANISATIONS: 0.35, MACRO_ITEMS: 0.04}
 """What a word of the name that was not asked for weighs, of an average one that was: indicators are wordy."""
@@ -240,14 +240,14 @@ class NameQuery:
         best = scoring.best_first(weights)
         hits: list[tuple[float, int, Hit | None]] = []
         at_once = max(_WEIGHED, most + 1)
-        turns = Turns(_WEIGHED_A_TURN)
+        yield_points = YieldPoints(_WEIGHED_PER_YIELD)
         for first in range(0, len(best), at_once):
             some = best[first : first + at_once]
             scores: dict[int, float] = {}
-            for start in range(0, len(some), _SCORED_A_TURN):
+            for start in range(0, len(some), _SCORED_PER_YIELD):
                 if start:
                     await asyncio.sleep(0)
-                scores |= scoring.scores(some[start : start + _SCORED_A_TURN])
+                scores |= scoring.scores(some[start : start + _SCORED_PER_YIELD])
             if not first and len(scores) == len(some) and admits is None and type in (None, ORGANISATION):
                 hits = [(-score, number, None) for number, score in scores.items() if score >= LEAST_SCORE]
                 some = []
@@ -258,7 +258,7 @@ class NameQuery:
                     continue
                 hit = None
                 if (score := scores.get(number)) is None:
-                    await turns.step()
+                    await yield_points.step()
                     hit = _weigh(await _record(self._edition, self._index, number), number, scoring)
                     score = hit.score
                 if score >= LEAST_SCORE and (type is None or type == (hit.type if hit else ORGANISATION)):
@@ -272,11 +272,11 @@ class NameQuery:
         """The hits, with id and name of the record where it was not read to tell the score."""
         cache: BoundedCache[int, tuple[str, str]] = self._edition.cache(self._index.records, _NAMES_KEPT)
         complete = []
-        turns = Turns(_WEIGHED_A_TURN)
+        yield_points = YieldPoints(_WEIGHED_PER_YIELD)
         for score, number, hit in hits:
             if hit is None:
                 if (named := cache.get(number)) is None:
-                    await turns.step()
+                    await yield_points.step()
                     record = await _record(self._edition, self._index, number)
                     named = record.id, record.names[0]
                     cache.put(number, named)

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from sankofa.edition.format.search_records import LETTERS, SearchIndex, bucket
 from sankofa.edition.read.edition import BoundedCache, Edition
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.text import near_words, neighbourhood, tolerated
 
-_WORDS_A_TURN: Final = 256
+_WORDS_PER_YIELD: Final = 256
 _EVERY: Final = 2**31 - 1
 _BEGUN: Final = 8
 """How many words a word that is only begun may mean."""
@@ -186,11 +186,11 @@ async def _misspelt_meanings(edition: Edition, index: SearchIndex, word: str, sc
         return []
     buckets = int(edition.manifest.get(index.buckets, 1))
     others: set[str] = set()
-    turns = Turns(_WORDS_A_TURN)
+    yield_points = YieldPoints(_WORDS_PER_YIELD)
     for number in {bucket(form, buckets) for form in neighbourhood(word)}:
-        await turns.step(8)
+        await yield_points.step(8)
         others.update(bytes(await edition.raw(index.near, str(number)) or b"").decode().split())
-    await turns.step(len(others))
+    await yield_points.step(len(others))
     # A bucket holds strangers too, which share no form.
     near = [pair for pair in near_words(word, others) if pair[0] <= allowed]
     meant: list[Meaning] = []

@@ -19,10 +19,10 @@ from sankofa.edition.format.row_blocks import (
     SortKey,
     row_columns,
 )
-from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.format.visibility import ANY_TAG, visible
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.datastore import Block
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.periods import PERIOD_TYPES
@@ -41,7 +41,7 @@ class StatementRows(NamedTuple):
 
 
 _KIND: Final = "fundamentals"
-_BLOCKS_A_TURN: Final = 4
+_BLOCKS_PER_YIELD: Final = 4
 _BLOCKS_A_READ: Final = 8
 _ROWS_READ: Final = 32
 _RANK: Final = {name: rank for rank, name in enumerate(LINE_ITEMS)}
@@ -224,13 +224,13 @@ async def _core(
     """Fills the page with core rows; where they go on, if they do not all fit."""
     key, day, modes, tag, where = asked
     skip, begun = begin
-    turns = Turns(_BLOCKS_A_TURN)
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     while blocks := await edition.blocks(_KIND, key, skip, _BLOCKS_A_READ):
         for block_number, block in enumerate(blocks, skip):
-            await turns.step()
+            await yield_points.step()
             text = block[1]
             for some in _core_rows(edition, key, block_number, block).after(text, begun):
-                shown = [one for one in some if one[3] <= day < one[4] and one[5] & modes]
+                shown = [one for one in some if visible(one[3], one[4], day) and one[5] & modes]
                 if begun or tag != ANY_TAG or where is not None:
                     shown = [
                         one

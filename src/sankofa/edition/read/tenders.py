@@ -20,14 +20,14 @@ from sankofa.edition.format.row_blocks import LONGEST_TEXT, Run, SortKey
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.read.yield_points import YieldPoints
 
 Start = tuple[int | str, ...]
 """`following` of the rows before these; empty at the beginning."""
 
-_EXAMINED_A_TURN: Final = 4_096
+_EXAMINED_PER_YIELD: Final = 4_096
 """Rows that a search examines before it yields to other requests."""
-_BLOCKS_A_TURN: Final = 8
+_BLOCKS_PER_YIELD: Final = 8
 _DAYS: Final = "tender_day"
 _RELEASE: Final = b',"release":'
 _BEGINNING: Final = 4_096
@@ -196,11 +196,11 @@ async def _countries(
 
 async def _compact_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[Run]:
     rows: list[Run] = []
-    turns = Turns(_EXAMINED_A_TURN // 16)
+    yield_points = YieldPoints(_EXAMINED_PER_YIELD // 16)
     for number in numbers:
         block, row = divmod(number, TENDERS_PER_BLOCK)
         rows.append((await _briefs(edition, country, block))[row].row)
-        await turns.step()
+        await yield_points.step()
     return rows
 
 
@@ -284,11 +284,11 @@ def _text(row: bytes, field: bytes) -> bytes:
 
 async def _single_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[Run]:
     """Rows by their numbers, each a run of its own."""
-    turns = Turns(_BLOCKS_A_TURN)
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     runs: list[Run] = []
     for number in numbers:
         runs += await edition.single_rows(TENDERS, country, TENDERS_PER_BLOCK, number, number + 1)
-        await turns.step()
+        await yield_points.step()
     return runs
 
 
@@ -319,12 +319,12 @@ async def _releases_of(edition: Edition, country: str, ocid: str) -> list[int]:
     pairs = await edition.numbers(PROCESSES, name)
     written = msgspec.json.encode(ocid)[1:-1]
     numbers = []
-    turns = Turns(_BLOCKS_A_TURN)
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     for number in [number for one, number in zip(pairs[::2], pairs[1::2], strict=True) if one == hashed]:
         block, row = divmod(number, TENDERS_PER_BLOCK)
         if (await _briefs(edition, country, block))[row].place[1] == written:
             numbers.append(number)
-        await turns.step()
+        await yield_points.step()
     return numbers
 
 
@@ -332,24 +332,24 @@ async def _search(
     edition: Edition, country: str, words: Sequence[str], first: int, end: int, most: int
 ) -> list[int]:
     """The numbers of the next rows that have every word, one more than asked for where there are more."""
-    turns = Turns(_EXAMINED_A_TURN)
+    yield_points = YieldPoints(_EXAMINED_PER_YIELD)
     holders = []
     for word in words:
         holders.append(await edition.numbers("tender_word", f"{country}|{word}"))
-        await turns.step(_EXAMINED_A_TURN // 4)
+        await yield_points.step(_EXAMINED_PER_YIELD // 4)
     holders.sort(key=len)
     rarest, others = holders[0], holders[1:]
     hits: list[int] = []
     begin, stop = bisect_left(rarest, first), bisect_left(rarest, end)
-    for start in range(begin, stop, _EXAMINED_A_TURN):
-        numbers = rarest[start : min(start + _EXAMINED_A_TURN, stop)].tolist()
+    for start in range(begin, stop, _EXAMINED_PER_YIELD):
+        numbers = rarest[start : min(start + _EXAMINED_PER_YIELD, stop)].tolist()
         for other in others:
             numbers = _intersection(numbers, other)
-            await turns.step(_EXAMINED_A_TURN)
+            await yield_points.step(_EXAMINED_PER_YIELD)
         hits += numbers
         if len(hits) > most:
             break
-        await turns.step(_EXAMINED_A_TURN)
+        await yield_points.step(_EXAMINED_PER_YIELD)
     return hits[: most + 1]
 
 

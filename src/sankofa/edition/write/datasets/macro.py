@@ -29,11 +29,11 @@ from sankofa.edition.format.keys import (
     annual_key,
 )
 from sankofa.edition.format.macro import (
-    RATE_LEGS,
+    RATE_INPUTS,
     ListedRelease,
-    RateLeg,
+    RateInput,
     SeriesSummary,
-    encode_legs,
+    encode_rate_inputs,
     list_pages,
     pack_pages,
     pack_series,
@@ -263,27 +263,27 @@ def _catalogue_row(entry: CatalogueEntry) -> SeriesCatalogueRow:
 CROSS_RATES_TABLE: Final = "af-macro-cross-rates"
 
 
-def rate_legs(keys: Iterable[str]) -> dict[str, list[RateLeg]]:
+def rate_inputs(keys: Iterable[str]) -> dict[str, list[RateInput]]:
     """By currency, the series that say what it is worth in another; one for each other, by its code."""
-    legs: defaultdict[str, dict[str, RateLeg]] = defaultdict(dict)
+    rates: defaultdict[str, dict[str, RateInput]] = defaultdict(dict)
     for key in sorted(keys, key=lambda key: key.split("|")):
         series, family, frequency, _ = key.split("|")
         pair = currency_pair(series)
         if (family, frequency) != (FAMILY, FREQUENCY) or pair is None:
             continue
         base, quote = pair
-        known = legs[quote].get(base)
+        known = rates[quote].get(base)
         if known is None or known.inverted:
-            legs[quote][base] = RateLeg(base, key, inverted=False)
-        legs[base].setdefault(quote, RateLeg(quote, key, inverted=True))
-    return {currency: [own[via] for via in sorted(own)] for currency, own in sorted(legs.items())}
+            rates[quote][base] = RateInput(base, key, inverted=False)
+        rates[base].setdefault(quote, RateInput(quote, key, inverted=True))
+    return {currency: [own[via] for via in sorted(own)] for currency, own in sorted(rates.items())}
 
 
-@dataset(RATE_LEGS, None, needs=(MACRO_SERIES,), reads=())
-def legs(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+@dataset(RATE_INPUTS, None, needs=(MACRO_SERIES,), reads=())
+def rate_input_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     """By currency."""
-    for currency, own in rate_legs(summary.key for summary in series.result.summaries).items():
-        yield KeyRows(currency, [Entry(encode_legs(own))])
+    for currency, own in rate_inputs(summary.key for summary in series.result.summaries).items():
+        yield KeyRows(currency, [Entry(encode_rate_inputs(own))])
 
 
 class CrossRateVintageRow(CrossRateRow, frozen=True, kw_only=True):
@@ -303,7 +303,7 @@ class _Standing(NamedTuple):
     row: CrossRateInput
 
 
-_Leg = tuple[bool, dict[str, list[_Standing]]]
+_RateValues = tuple[bool, dict[str, list[_Standing]]]
 """Whether it is inverted, and by day what stood."""
 
 
@@ -316,17 +316,17 @@ class _EveryPair(TableRows):
             for identity, reports in series_reports(self.context.ledger, (FREQUENCY,))
             if identity.series_type == FAMILY
         }
-        by_currency = rate_legs(reported)
+        by_currency = rate_inputs(reported)
         values = {key: self._values(*series) for key, series in reported.items()}
         reported.clear()
         for base, quote in combinations(sorted(by_currency), 2):
             if AFRICAN_CURRENCIES.isdisjoint((base, quote)):
                 continue
-            quoted = {leg.via: leg for leg in by_currency[quote]}
-            for leg in by_currency[base]:
-                if (other := quoted.get(leg.via)) is not None:
-                    both = ((leg.inverted, values[leg.key]), (other.inverted, values[other.key]))
-                    yield from _pair((base, quote, leg.via), *both)
+            quoted = {rate.via: rate for rate in by_currency[quote]}
+            for rate in by_currency[base]:
+                if (other := quoted.get(rate.via)) is not None:
+                    both = ((rate.inverted, values[rate.key]), (other.inverted, values[other.key]))
+                    yield from _pair((base, quote, rate.via), *both)
 
     def _values(self, identity: Series, reports: dict[str, list[SeriesReport]]) -> dict[str, list[_Standing]]:
         """By day, newest first."""
@@ -356,7 +356,7 @@ class _EveryPair(TableRows):
             yield _Standing(vintage.known_from, until, value, row)
 
 
-def _pair(pair: tuple[str, str, str], base: _Leg, quote: _Leg) -> Iterator[CrossRateVintageRow]:
+def _pair(pair: tuple[str, str, str], base: _RateValues, quote: _RateValues) -> Iterator[CrossRateVintageRow]:
     (base_inverted, of_base), (quote_inverted, of_quote) = base, quote
     for day, standing in of_base.items():
         for one, other in product(standing, of_quote.get(day, ())):

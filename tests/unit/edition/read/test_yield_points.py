@@ -22,7 +22,7 @@ from sankofa.edition.format.search_records import ORGANISATIONS, SearchRecord
 from sankofa.edition.read import changes, facts, macro, search, tenders
 from sankofa.edition.read import edition as reading
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.turns import LARGE, PIECE, Turns, in_thread_if_large
+from sankofa.edition.read.yield_points import CALL_BYTES, LARGE, YieldPoints, in_thread_if_large
 from sankofa.mcp import exchange
 from sankofa.model.days import FOREVER
 from sankofa.operations import answers
@@ -82,7 +82,7 @@ def test_rows_of_many_blocks_are_selected_in_turns(
         monkeypatch, reading, "select", lambda: edition.select("kind", "A", day=1, modes=7, limit=limit)
     )
     assert total == 256
-    assert most <= reading._BLOCKS_A_TURN
+    assert most <= reading._BLOCKS_PER_YIELD
 
 
 def test_rows_that_are_looked_at_one_by_one_are_selected_in_shorter_turns(
@@ -96,7 +96,7 @@ def test_rows_that_are_looked_at_one_by_one_are_selected_in_shorter_turns(
         lambda: edition.select("kind", "A", day=1, modes=7, where=_has_line_item(("item_5",))),
     )
     assert total >= 256
-    assert most <= reading._FILTERED_BLOCKS_A_TURN
+    assert most <= reading._FILTERED_BLOCKS_PER_YIELD
 
 
 @given(st.lists(st.integers(0, 310).map(lambda n: f"item_{n}"), max_size=100))
@@ -117,7 +117,7 @@ def test_lists_of_columns_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch, macro, "read_page", lambda: macro.read_series(edition, "kind", "", DayRange(1), 50)
     )
     assert total == 100, "nothing was known on that day, so every page is passed over"
-    assert most <= macro._PAGES_A_TURN
+    assert most <= macro._PAGES_PER_YIELD
 
 
 def test_a_search_of_tenders_looks_into_lists_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_hits_of_a_name_are_weighed_in_turns(monkeypatch: pytest.MonkeyPatch) ->
         lambda: search.search_names(edition, ORGANISATIONS, ["baobab"], None, 900),
     )
     assert total == 901, "one more tells that there are more"
-    assert most <= search._WEIGHED_A_TURN
+    assert most <= search._WEIGHED_PER_YIELD
 
 
 def test_large_parts_are_compared_in_a_thread_a_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,10 +207,10 @@ def test_an_answer_is_written_as_text_as_json_writes_it(value: Any) -> None:
 
 
 def test_a_large_answer_is_escaped_a_piece_at_a_time() -> None:
-    body = msgspec.json.encode(['a "quoted" \\ line\n'] * (2 * PIECE // 10))
+    body = msgspec.json.encode(['a "quoted" \\ line\n'] * (2 * CALL_BYTES // 10))
     pieces = list(exchange._as_text(body))
     assert b"".join(pieces) == msgspec.json.encode(body.decode())
-    assert max(map(len, pieces)) <= 2 * PIECE
+    assert max(map(len, pieces)) <= 2 * CALL_BYTES
 
 
 @pytest.mark.parametrize(("between", "parts"), [(b",", 1), (b"", 3)])
@@ -229,7 +229,7 @@ def test_rows_are_handed_out_in_lists_of_bounded_size(between: bytes, parts: int
     selection = Selection(runs, len(rows), truncated=False, between=between, runs_in_a_row=parts)
     lists = list(selection.lists())
     assert len(lists) > 3
-    assert max(map(len, lists)) < PIECE + 1_000
+    assert max(map(len, lists)) < CALL_BYTES + 1_000
     assert [row for one in lists for row in json.loads(one)] == [json.loads(row) for row in rows]
 
 
@@ -248,7 +248,7 @@ def test_reported_figures_become_facts_a_piece_at_a_time(monkeypatch: pytest.Mon
         monkeypatch, facts, "_reported", lambda: facts.reported_facts(edition, "DC1", 5, None, 10_000)
     )
     assert total == 3_000
-    assert most <= 1 + 2 * PIECE // 1_000
+    assert most <= 1 + 2 * CALL_BYTES // 1_000
 
 
 @pytest.mark.rule("PAR-10")
@@ -263,9 +263,9 @@ def test_turns_are_given_after_so_many_steps_and_not_before() -> None:
                 await asyncio.sleep(0)
 
         waiting = asyncio.create_task(others())
-        turns = Turns(10)
+        yield_points = YieldPoints(10)
         for _ in range(steps):
-            await turns.step()
+            await yield_points.step()
         waiting.cancel()
         return given
 

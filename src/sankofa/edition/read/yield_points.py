@@ -1,7 +1,7 @@
-"""Long work in short turns: no request keeps the others of its worker waiting.
+"""Keeps one long request from blocking the other requests of its worker.
 
-Work in Python gives way after so many steps (`Turns`). Work inside one call of a library, which cannot give
-way, is cut into pieces of bounded size or done in a thread (`in_thread_if_large`).
+Work in Python yields to the event loop after a number of steps (`YieldPoints`). A library call cannot yield,
+so it gets a bounded number of bytes, or runs in a thread (`in_thread_if_large`).
 """
 
 import asyncio
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
 LARGE: Final = 64 * 1024
-"""Bytes from which on work that grows with them is not done in the loop."""
-PIECE: Final = 256 * 1024
-"""Bytes that one call of a library is given at a time, where it holds the interpreter."""
+"""Bytes above which work that grows with them leaves the event loop."""
+CALL_BYTES: Final = 256 * 1024
+"""Bytes per call of a library that holds the interpreter."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Turns:
-    """Counts the steps of a request, and lets every other have a turn after so many."""
+class YieldPoints:
+    """Counts the steps of a request, and yields to the other requests after a number of them."""
 
     __slots__ = ("_left", "_steps")
 
@@ -33,7 +33,7 @@ class Turns:
 
 
 async def in_thread_if_large(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of work on so many bytes: at once where they are few, as a thread costs more than that."""
+    """The result of work on this many bytes. Little work runs at once, because a thread costs more."""
     if size <= LARGE:
         return work(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)
