@@ -1,1 +1,1 @@
-"""What the builder and the reader of an edition agree on: layout, encodings, keys, and when a row is seen."""
+"""Shared by the builder and the reader of an edition: layout, encodings, keys, and when a row is visible."""

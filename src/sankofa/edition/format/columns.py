@@ -40,10 +40,10 @@ class FieldType(NamedTuple):
 
     name: str
     type: type
-    """str, date, int, bool, float; Decimal for figures and rounded numbers; Raw for nested values."""
+    """str, date, int, bool or float; Decimal for figures and rounded numbers; Raw for nested values."""
     declared: inspect.Type
     is_figure: bool
-    """Every digit is kept, as the type `Figure` says; any other decimal is rounded to ten digits."""
+    """Every digit counts (type `Figure`); any other decimal is rounded to ten digits."""
     is_instant: bool
     description: str
 
@@ -70,7 +70,7 @@ def _field_type(field: inspect.Field) -> FieldType:
 
 
 def unwrapped(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], dict[str, Any]]:
-    """A type without its metadata and without null; what the metadata says in the schema, and besides."""
+    """A type without metadata and null; the schema of the metadata, and its other content."""
     schema: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     while True:
@@ -98,7 +98,7 @@ def _python_type(kind: inspect.Type) -> type:
 
 @cache
 def arrow_types() -> "dict[type, pyarrow.DataType]":
-    """The types of Arrow that hold values exactly; imported here, for servers asked only for JSON."""
+    """Arrow types that hold values exactly. Imports pyarrow only when Arrow is asked for."""
     import pyarrow
 
     return {
@@ -111,7 +111,7 @@ def arrow_types() -> "dict[type, pyarrow.DataType]":
 
 
 def arrow_type(kind: inspect.Type) -> "pyarrow.DataType":
-    """Of a type, nested ones in full; what has no exact one is text."""
+    """The Arrow type of a type, nested ones in full; text if none is exact."""
     import pyarrow
 
     kind, _, _ = unwrapped(kind)
@@ -123,22 +123,22 @@ def arrow_type(kind: inspect.Type) -> "pyarrow.DataType":
 
 
 COLUMNS_FROM: Final = 2_048
-"""Rows of a key from which on their columns are kept: fewer are read in some ten milliseconds."""
+"""Rows from which the columns of a key are stored. Fewer are converted in about ten milliseconds."""
 _ROWS_IN_A_BATCH: Final = 16_384
 _NULL: Final = "null"
 _WHEN: Final = ("first", "until", "modes", "tag")
 
 
 class Column(NamedTuple):
-    """A field of a row: its name, and what its values are read as."""
+    """A field of a row, and the type of its values."""
 
     name: str
     type: type
-    """str, date, int, bool, float; Decimal for a figure, and Raw for nested values."""
+    """str, date, int, bool or float; Decimal for a figure, Raw for nested values."""
 
 
 class RowFilter(NamedTuple):
-    """Which rows of a key an answer has: those that these modes see on a day, of a tag."""
+    """The rows of a key in an answer: those visible to these modes on a day, with a tag."""
 
     kind: str
     key: str
@@ -147,12 +147,12 @@ class RowFilter(NamedTuple):
     tag: int
 
     @property
-    def kept_under(self) -> str:
+    def stored_under(self) -> str:
         return columns_kind(self.kind)
 
 
 def columns_kind(kind: str) -> str:
-    """Where the columns of a dataset are kept."""
+    """The kind that stores the columns of a dataset."""
     return f"{kind}-columns"
 
 
@@ -163,7 +163,7 @@ def columns_of(shape: type[Row]) -> tuple[Column, ...]:
 
 
 def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Sequence[Any]]:
-    """The values of each column of a JSON list; what is not of the exact types as JSON text, null as None."""
+    """The values of each column of a JSON list. Other types than the exact ones are JSON text."""
     read = _decoder(columns, *exact).decode(rows)
     values: list[Sequence[Any]] = []
     for number, column in enumerate(columns):
@@ -177,7 +177,7 @@ def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list
 
 
 def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
-    """The Arrow types of columns; imported here, so that a server asked only for JSON never pays for it."""
+    """The Arrow schema of columns. Imports pyarrow only when Arrow is asked for."""
     import pyarrow
 
     kinds = arrow_types()
@@ -190,7 +190,7 @@ def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
 
 
 def table_of(columns: tuple[Column, ...], *pieces: bytes) -> "pyarrow.Table":
-    """Rows, JSON lists of them, as a table."""
+    """JSON lists of rows as one table."""
     import pyarrow
 
     schema = schema_of(columns)
@@ -208,16 +208,13 @@ def encode_columns(
     entries: Sequence[Entry],
     also: Mapping[str, Callable[[Any], str]],
 ) -> Iterator[bytes]:
-    """The columns of a key's rows, and when each is seen, some at a time, to be kept in an edition.
-
-    What is said of a row besides (`also`) is in further columns.
-    """
+    """The columns of a key's rows in batches, with the days on which each is visible; `also` adds columns."""
     import pyarrow
 
     columns = columns_of(shape)
-    schema = _kept_schema(columns, tuple(also))
+    schema = _stored_schema(columns, tuple(also))
     # lz4 is read in 0.13 us a row and zstd in 0.35, but takes 116 bytes and zstd 66: a fifth of an edition.
-    # What is too little for an edition is packed elsewhere.
+    # Batches that an edition does not store are compressed by the issuer cache.
     packing = pyarrow.ipc.IpcWriteOptions(
         compression=pyarrow.Codec("zstd", 1) if len(rows) >= COLUMNS_FROM else None, use_threads=False
     )
@@ -235,12 +232,12 @@ def encode_columns(
 
 
 def extra_column(name: str) -> str:
-    """What a column is called that is kept beside those of the row."""
+    """The name of a column that is stored beside the fields of the row."""
     return f" {name}"
 
 
 def read_stored(columns: bytes | memoryview) -> "pyarrow.Table":
-    """Columns that were kept."""
+    """Stored columns as a table."""
     import pyarrow
 
     alone = pyarrow.ipc.IpcReadOptions(use_threads=False)
@@ -248,7 +245,7 @@ def read_stored(columns: bytes | memoryview) -> "pyarrow.Table":
 
 
 def in_force(stored: Iterable[bytes]) -> "pyarrow.Table":
-    """Of columns that were kept, the rows seen from some day on for ever."""
+    """The rows of stored columns that are still in force."""
     import pyarrow
     from pyarrow import compute
 
@@ -260,7 +257,7 @@ def in_force(stored: Iterable[bytes]) -> "pyarrow.Table":
 def visible_rows(
     stored: Sequence[bytes | memoryview], columns: tuple[Column, ...], row_filter: RowFilter, count: int
 ) -> "pyarrow.Table | None":
-    """The rows of an answer out of the columns that are kept; None where they are not those asked for."""
+    """The rows of an answer, selected from stored columns; None if the columns do not have them."""
     import pyarrow
     from pyarrow import compute
 
@@ -269,7 +266,7 @@ def visible_rows(
     for part in stored:
         table = read_stored(part)
         if not {*schema.names, *map(extra_column, _WHEN)} <= set(table.schema.names):
-            return None  # of an edition that other code has built
+            return None  # other code built this edition
         first, until, modes, tag = (table.column(extra_column(name)) for name in _WHEN)
         admitted = compute.and_(
             compute.less_equal(first, row_filter.day), compute.greater(until, row_filter.day)
@@ -294,8 +291,8 @@ def _digits(values: Sequence[Decimal | None]) -> list[str | None]:
 
 
 @cache
-def _kept_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarrow.Schema":
-    """Of the columns that are kept: those of the rows, when each is seen, and what is said besides."""
+def _stored_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarrow.Schema":
+    """The schema of stored columns: the fields of the rows, their days, and the additional columns."""
     import pyarrow
 
     when = [pyarrow.field(extra_column(name), pyarrow.int32()) for name in _WHEN]
@@ -305,10 +302,7 @@ def _kept_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarrow
 
 @lru_cache(maxsize=256)
 def _decoder(columns: tuple[Column, ...], *exact: type) -> msgspec.json.Decoder[list[Any]]:
-    """Reads rows, what is of these types as what it is and everything else as its JSON text.
-
-    Not every answer has the columns of a type: the number of those kept is bounded.
-    """
+    """Reads values of these types as such, and all others as JSON text."""
     fields = [(f"c{n}", c.type | None if c.type in exact else msgspec.Raw) for n, c in enumerate(columns)]
     names = {f"c{n}": c.name for n, c in enumerate(columns)}  # a name may be a day, which no attribute can be
     row = msgspec.defstruct("Fields", fields, gc=False, rename=names)
@@ -316,7 +310,7 @@ def _decoder(columns: tuple[Column, ...], *exact: type) -> msgspec.json.Decoder[
 
 
 def _text_of(column: Column) -> str:
-    """What a field is in JSON, for readers of columns that hold it as text."""
+    """What a text column holds in JSON."""
     if column.type is Decimal:
         return "number"
     return "nested" if column.type is msgspec.Raw else "same"

@@ -1,6 +1,6 @@
-"""What an edition is called: by the instant of its ledger, its last capture, and what is in it.
+"""Names of editions, and whether a stored edition may still be served.
 
-And whether one that is kept may still be shown.
+A name has the instant of the ledger, its last capture, and a digest of the content.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -8,25 +8,25 @@ from typing import Any
 
 
 def edition_name(clock: str, last_capture: int, digest: str) -> str:
-    """The last capture orders the editions of one second; the digest tells their contents apart."""
+    """The last capture orders the editions of one second; the digest distinguishes their contents."""
     stamp = clock.translate({ord(c): None for c in "-:"})
     return f"{stamp}-{last_capture:05d}-{digest[:10]}"
 
 
 def ledger_position(edition: str) -> int:
-    """The last capture of the ledger that an edition was made of; 0 for what is not named so."""
+    """The last capture in the ledger of an edition; 0 if the name has none."""
     _, _, rest = edition.partition("-")
     capture = rest.partition("-")[0]
     return int(capture) if capture.isascii() and capture.isdigit() else 0
 
 
 def may_name_a_person(edition: str, last_person_capture: int) -> bool:
-    """Whether an edition was made before a capture that proved somebody in the ledger a natural person."""
+    """Whether an edition is older than a capture that proved a party to be a natural person."""
     return last_person_capture > 0 and int(edition.split("-")[1]) < last_person_capture
 
 
 def may_hold(manifest: Mapping[str, Any], source_ids: Collection[str]) -> bool:
-    """Whether an edition may hold rows of one of these sources; one that does not say which it has, may."""
+    """Whether an edition may hold rows of one of these sources. One that lists no sources may hold any."""
     held = manifest.get("sources")
     return bool(source_ids) if held is None else not set(held).isdisjoint(source_ids)
 
@@ -34,9 +34,9 @@ def may_hold(manifest: Mapping[str, Any], source_ids: Collection[str]) -> bool:
 def holds_withdrawn(
     edition: str, manifest: Mapping[str, Any], withdrawals: Iterable[Mapping[str, Any]]
 ) -> bool:
-    """Whether an edition may hold what was withdrawn everywhere: its ledger had it, without its tombstone.
+    """Whether an edition may hold a file that a later manifest withdraws everywhere.
 
-    `withdrawals` are those of a later manifest.
+    Its ledger had the file, and not yet the withdrawal.
     """
     return any(
         withdrawal["everywhere"]

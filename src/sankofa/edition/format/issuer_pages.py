@@ -1,12 +1,12 @@
-"""Pages of issuers: what is always true of each, and how its figures stood from each day on that changed it.
+"""Pages of issuers: the constant part of each row, and its changing part from each day on.
 
-A page is text: the beginning of each row, behind a comma, as far as it is the same on every day, then
-the end of the row for each step of each issuer. A row on a day is two slices of it.
+A page is text: the beginning of each row, after a comma, as far as it is the same on every day, then the end
+of the row for each step of each issuer. A row on a day is two slices of the page.
 
-Its index is 32-bit numbers: how many issuers; how many steps; where each beginning starts, and where the last
-ends; the same of the steps; the days of the steps in the order of days; the numbers of those steps; whose
-each is, as a byte; and after every `_MARK` of them which step each issuer stands at. So the page of a day is
-the mark before it and a few changes, however long the histories are.
+Its index has 32-bit numbers: number of issuers; number of steps; the start of each beginning, and the end of
+the last; the same for the steps; the days of the steps in order; the numbers of those steps; the issuer of
+each, as a byte; and after every `_MARK` of them the current step of each issuer. So reading the page of a day
+takes one mark and a few changes, however long the histories are.
 """
 
 from array import array
@@ -27,18 +27,18 @@ _UNKNOWN: Final = 2**32 - 1
 
 
 class Step(NamedTuple):
-    """How the figures of an issuer stand from a day on."""
+    """The figures of an issuer from a day on."""
 
     day: int
     first_available: int
     last_available: int
     fact_count: int
     license_class: int
-    """Its number in `LICENSE_CLASSES`: the strictest of the figures known."""
+    """Position in `LICENSE_CLASSES` of the strictest class of the known figures."""
 
 
 def encode_page(issuers: Sequence[tuple[bytes, Sequence[Step]]]) -> tuple[bytes, bytes]:
-    """The index and the text of some issuers, each with the beginning of its row up to its licence class."""
+    """The index and text of a page. Each issuer has the beginning of its row, up to the licence class."""
     beginnings, ends = [], []
     for beginning, own in issuers:
         own_ends = [_end(step) for step in own]
@@ -64,14 +64,14 @@ def encode_page(issuers: Sequence[tuple[bytes, Sequence[Step]]]) -> tuple[bytes,
 
 
 def _shared_beginning(ends: Sequence[bytes]) -> bytes:
-    """What all of them begin with."""
+    """Their common prefix."""
     lowest, highest = min(ends, default=b""), max(ends, default=b"")
     same = takewhile(lambda pair: pair[0] == pair[1], zip(lowest, highest, strict=False))
     return lowest[: sum(1 for _ in same)]
 
 
 def _marks(issuers: int, by_day: Sequence[int], owners: bytes) -> "array[int]":
-    """The step of each issuer before the first change, and after every so many."""
+    """The step of each issuer before the first change, and after every `_MARK` changes."""
     state = array("I", repeat(_UNKNOWN, issuers))
     marks = array("I")
     for number, (step, owner) in enumerate(zip(by_day, owners, strict=True)):
@@ -90,24 +90,24 @@ def _end(step: Step) -> bytes:
 
 
 class IssuersKnown(NamedTuple):
-    """The rows of issuers of a page that are known on a day, and the number of the first without a row."""
+    """The rows of a page known on a day, and the number of the first issuer that did not fit."""
 
     runs: list[Run]
-    """Each row in `RUNS_IN_A_ROW` of them, behind a comma."""
+    """`RUNS_IN_A_ROW` slices for each row, after a comma."""
     following: int | None
 
 
 class PagePieces(NamedTuple):
-    """The text of a page in pieces, for whoever reads it again and again."""
+    """The text of a page, cut for repeated reading."""
 
     beginnings: Sequence[Run]
-    """Of each row, behind a comma."""
+    """The beginning of each row, after a comma."""
     ends: Sequence[Run] = ()
-    """Of each step; none where they are not kept."""
+    """The end of the row of each step; empty if they are not cached."""
 
 
 def pieces_of(block: Block, *, ends: bool = False) -> PagePieces:
-    """The beginnings of a page, which are the same on every day, and the ends where they are asked for."""
+    """The beginnings of the rows of a page, and with `ends` the ends."""
     index, text = block
     words = memoryview(index).cast("I")
     last = 3 + words[0]
@@ -118,7 +118,7 @@ def pieces_of(block: Block, *, ends: bool = False) -> PagePieces:
 
 
 class PageIndex:
-    """The index of a page, read once for whoever asks it about many days."""
+    """The index of a page, decoded once for many days."""
 
     __slots__ = ("_changes", "_days", "_marks", "_order", "_owners", "_words", "bounds", "issuers")
 
@@ -127,14 +127,14 @@ class PageIndex:
         self.issuers, steps = words[0], words[1]
         days = 3 + self.issuers + steps + 1
         self.bounds = words[3 + self.issuers : days]
-        """Where the end of a row begins in the text, of each step, and where the last one ends."""
+        """The start of the end of a row for each step, and the end of the last."""
         self._days, self._order, owners = days, days + steps, days + 2 * steps
         self._changes = words[self._order : owners]
         self._owners = memoryview(index)[4 * owners : 4 * owners + steps]
         self._marks = owners + (steps + 3) // 4
 
     def state_on(self, day: int) -> list[int]:
-        """Of each issuer the step it stands at on a day; `_UNKNOWN` before its first."""
+        """The step of each issuer on a day; `_UNKNOWN` before its first."""
         words, issuers = self._words, self.issuers
         changes = bisect_right(words, day, self._days, self._order) - self._days
         passed = changes - changes % _MARK
@@ -153,10 +153,10 @@ def rows_on(
     pieces: PagePieces | None = None,
     page_index: PageIndex | None = None,
 ) -> IssuersKnown:
-    """Of the issuers of a page by their number on it, the first so many of those known on a day.
+    """The first `room` of the wanted issuers of a page that are known on a day.
 
-    `pieces` and `page_index` are those of the page, where the caller has them; the text of the block is not
-    needed where `pieces` has the ends of rows.
+    `pieces` and `page_index` are those of the page, if the caller has them. With the ends of rows in
+    `pieces` the text of the block is not needed.
     """
     index, text = block
     beginnings, page_ends = pieces or pieces_of(block)

@@ -6,7 +6,7 @@ from zlib import crc32
 from sankofa.model.text import search_form
 
 LAYOUT: Final = 10
-"""A reader refuses an edition of another."""
+"""Version of the layout. A reader refuses an edition of another version."""
 
 
 ENTITIES: Final = "entity"
@@ -24,16 +24,16 @@ SERIES_RELEASES: Final = "series-release"
 ISSUERS: Final = "issuer"
 STATEMENTS: Final = "statement"
 FULL_YEARS: Final = "statement-years"
-"""The rows of statements that are of full years: asked for most, and read without looking at the others."""
+"""Statement rows of full years: the most frequent question, stored apart from the other periods."""
 SOURCES: Final = "source"
 COVERAGE: Final = "coverage"
 
 TENDERS_PER_BLOCK: Final = 32
 PROCESS_LISTS: Final = 1024
-"""Lists that the releases of a country are spread over by their ocid."""
+"""Number of lists that the releases of a country are spread over by ocid."""
 FACTS_PER_BLOCK: Final = 128
 ENTRIES_PER_BLOCK: Final = 64
-"""Rows of the catalogue of series in a block."""
+"""Rows of the series catalogue in a block."""
 RANGES_PER_BLOCK: Final = 512
 """Byte ranges of facts in a block of `fact_order`."""
 
@@ -41,19 +41,19 @@ ANNUAL_MODE: Final = "annual"
 SERIES_MODE: Final = "series"
 
 ID_TYPES: Final = ("lei", "ticker", "registry", "isin", "figi", "aggregator")
-"""In served order; the tag of a row of the crosswalk is the number of its type."""
+"""In served order. The tag of a crosswalk row is the position of its type."""
 FREE: Final = 1
 PAID: Final = 2
-"""The modes by which a row of the crosswalk is seen: by every tier, or by the paid ones."""
+"""Modes of a crosswalk row: visible to every tier, or to paid tiers."""
 
 
 def annual_key(country: str, indicator: str) -> str:
-    """Of an indicator in a country, or of the list of those that any of the two admits (empty: every one)."""
+    """The key of an indicator in a country, or of the list of all with one of them (empty: any)."""
     return f"{country}|{indicator}"
 
 
 def series_list(country: str, series_type: str, frequency: str) -> str:
-    """The list of the series of which all of these hold (empty: every one)."""
+    """The list of the series with all of these (empty: any)."""
     return f"{country}|{series_type}|{frequency}"
 
 
@@ -68,7 +68,7 @@ def macro_key(country: str, measure: str, mode: str) -> str:
 
 
 def order_key(country: str, *, dated: bool) -> str:
-    """All macro facts of a country in one order, or those that are dated."""
+    """All macro facts of a country in one order, or only the dated ones."""
     return f"{country}|dated" if dated else country
 
 
@@ -78,29 +78,29 @@ def listed_under(country: str | None, exchange: str | None) -> str:
 
 
 def coverage_key(country: str | None, sku: str | None) -> str:
-    """What there is for a country, or of a dataset, or both."""
+    """Coverage of a country, of a dataset, or of both."""
     return f"{country or ''}|{sku or ''}"
 
 
 def party_key(country: str | None = None, role: str | None = None, service_id: str | None = None) -> str:
-    """What a question about parties is looked up by."""
+    """The key of a question about parties."""
     return service_id or f"{country or '*'}|{(role or '*').lower()}"
 
 
 def searched_words(text: str) -> set[str]:
-    """The words a tender is found by, and a query is read as."""
+    """The words of a text that a search of tenders compares."""
     return set(search_form(text).split())
 
 
 def process_list(country: str, ocid: str) -> tuple[str, int]:
-    """The list that has the releases of a process, and the hash that they are marked with in it.
+    """The list with the releases of a process, and their hash in it.
 
-    A list is pairs of a hash and the number of a release, so that a million processes are few keys.
+    A list has pairs of a hash and the number of a release, so a million processes need few keys.
     """
     hashed = crc32(ocid.encode())
     return f"{country}|{hashed % PROCESS_LISTS:03x}", hashed - (1 << 31)
 
 
 def panel_kind(key: str) -> str:
-    """The kind of the rows of a panel."""
+    """The kind of a panel's rows."""
     return f"signal-{key}"

@@ -39,17 +39,17 @@ _SIZE = _HEADER.size
 
 
 class SeriesSummary(msgspec.Struct, frozen=True, array_like=True):
-    """A column as a list names it: enough to pass over it unread."""
+    """A column on a list: enough to skip it unread."""
 
     key: str
     newest: int
     oldest: int
     known: int
-    """The first day on which any row of it is seen."""
+    """The first day on which any of its rows is visible."""
 
 
 class DayRange(NamedTuple):
-    """The days asked about: what was known on one, of the days from `since` up to `until`."""
+    """A question about days: known on one day, dated from `since` up to `until`."""
 
     known_on: int
     since: int = 0
@@ -61,12 +61,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def summary_of(key: str, entries: Sequence[Entry]) -> SeriesSummary:
-    """What a list says of the rows of a column; the tag of an entry is the day it is of."""
+    """The summary of a column; the tag of an entry is its day."""
     return SeriesSummary(key, entries[0].tag, entries[-1].tag, min(entry.first for entry in entries))
 
 
 def block_days(entries: Sequence[Entry]) -> bytes | None:
-    """Of each block of a column the day of its first row; None where one block is all there is."""
+    """The day of the first row of each block of a column; None if it has one block."""
     if len(entries) <= ROWS_IN_A_BLOCK:
         return None
     return first_day_of_blocks([entry.tag for entry in entries], ROWS_IN_A_BLOCK)
@@ -83,7 +83,7 @@ def pack_series(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
         for entry in (*in_force, *replaced):
             position += 1 + len(entry.row)
             ends.append(position)
-        # Where nothing was replaced and no newer row was known sooner than an older, it is so on every day.
+        # Nothing was replaced and no newer row was known sooner than an older: true on every day.
         plain = not replaced and all(a.first >= b.first for a, b in pairwise(in_force))
         settled = max((e.first for e in batch), default=0)
         settled = max(settled, max((e.until for e in replaced), default=0))
@@ -100,7 +100,7 @@ def pack_series(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, bool]:
-    """The first rows of a block within a span, as runs of wire bytes; how many; whether there are more."""
+    """The first rows of a block within a span, as slices of wire bytes; their number; and if more follow."""
     known_on, since, until = span
     index, rows = block
     count, replaced, settled = _HEADER.unpack_from(index)
@@ -142,7 +142,7 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, boo
 def list_pages(
     columns: Iterable[SeriesSummary], filters: Callable[[SeriesSummary], Iterable[str]]
 ) -> Iterator[tuple[str, Iterator[Entry]]]:
-    """For each key of a list that a column is on, pages of the columns on it, in the order given."""
+    """Pages of columns, in the given order, for every list; `filters` gives the lists of a column."""
     listed: defaultdict[str, list[SeriesSummary]] = defaultdict(list)
     for one in columns:
         for key in filters(one):
@@ -165,9 +165,9 @@ class ReleasePage(msgspec.Struct, frozen=True, array_like=True):
     """Some days of release, newest first."""
 
     shared: list[str]
-    """What the rows of each series under the key have in common, as JSON members."""
+    """Shared JSON members of the rows of each series under the key."""
     provenance: list[tuple[str, str]]
-    """The beginning of a row: before the location in its `source_ref`, and behind it."""
+    """The beginning of a row: before the location in its `source_ref`, and after it."""
     releases: list[tuple[int, int, int, int, int, str]]
     """Day, values added, values changed, number in `shared` and in `provenance`, location as JSON text."""
 
@@ -188,21 +188,21 @@ def rows_on_release_page(page: bytes | memoryview) -> Iterator[bytes]:
 
 
 class ListedRelease(NamedTuple):
-    """A day of release on its way to a page."""
+    """A day of release before it is put on a page."""
 
     day: int
     added: int
     changed: int
     series: int
-    """Which of the series under the key it is of."""
+    """Position of its series under the key."""
     around: tuple[str, str]
-    """The beginning of its row: before the location, and behind it."""
+    """The beginning of its row: before the location, and after it."""
     location: str
     """As JSON text, without quotes."""
 
 
 def release_pages(shared: list[str], releases: Sequence[ListedRelease]) -> Iterator[bytes]:
-    """Releases cut into pages, each of which can be read by itself."""
+    """Releases in pages that can each be read alone."""
     for start in range(0, len(releases), RELEASES_ON_A_PAGE):
         numbers: dict[tuple[str, str], int] = {}
         rows = [
@@ -221,9 +221,9 @@ class RateInput(msgspec.Struct, frozen=True, array_like=True):
     via: str
     """The other currency."""
     key: str
-    """Of the series in `macro-series`."""
+    """Key of the series in `macro-series`."""
     inverted: bool
-    """True where the series is the price of the currency in the other (`FX.NGN.USD` of NGN), not units of the
+    """True if the series is the price of the currency in the other (`FX.NGN.USD` of NGN), not units of the
     currency for one of the other."""
 
     @property
@@ -236,7 +236,7 @@ decode_rate_inputs = msgspec.msgpack.Decoder(list[RateInput]).decode
 
 
 FactRange = tuple[int, int, ByteRange]
-"""The days [first, until) on which a fact is seen, and where its row stands."""
+"""The days [first, until) on which a fact is visible, and the byte range of its row."""
 
 
 def encode_ranges(facts: Sequence[FactRange]) -> bytes:
@@ -246,14 +246,14 @@ def encode_ranges(facts: Sequence[FactRange]) -> bytes:
 
 
 def first_range(block: Run) -> ByteRange:
-    """Where the first fact of a block stands."""
+    """The byte range of the first fact of a block."""
     numbers = memoryview(block).cast("i")
     count = len(numbers) // 5
     return numbers[2 * count], numbers[3 * count], numbers[4 * count]
 
 
 def visible_ranges(block: Run, day: int) -> list[ByteRange]:
-    """Where the facts of a block stand that are seen on a day."""
+    """The byte ranges of the facts of a block that are visible on a day."""
     numbers = memoryview(block).cast("i")
     count = len(numbers) // 5
     firsts, untils, blocks, starts, ends = (numbers[n * count : (n + 1) * count].tolist() for n in range(5))

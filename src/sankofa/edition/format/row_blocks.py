@@ -39,7 +39,7 @@ _DAY = struct.Struct("<i")
 
 
 class Entry(NamedTuple):
-    """One row on the wire, and when it is seen."""
+    """One row on the wire, and when it is visible."""
 
     row: bytes
     first: int = 0
@@ -52,11 +52,11 @@ _ALWAYS = Entry(b"")[1:]
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 Run = bytes | memoryview
-"""Some rows of a block: not copied until the answer is put together."""
+"""A slice of the rows of a block, not copied until the answer is assembled."""
 
 
 def pack(entries: Iterable[Entry], rows_per_block: int = 0) -> Iterator[tuple[bytes, bytes]]:
-    """Cut ordered entries into blocks: by size, or after so many rows where a number is given."""
+    """Cut ordered entries into blocks: by size, or after `rows_per_block` rows."""
     pending: list[Entry] = []
     size = 0
     most_bytes, most_rows = (sys.maxsize, rows_per_block) if rows_per_block else (_TARGET_BYTES, _MOST_ROWS)
@@ -71,9 +71,9 @@ def pack(entries: Iterable[Entry], rows_per_block: int = 0) -> Iterator[tuple[by
 
 
 def _block(entries: list[Entry]) -> tuple[bytes, bytes]:
-    """Index: header; per row first, until, end of its bytes, modes, tag; then the stretches.
+    """The index has a header; per row first, until, end of its bytes, modes, tag; then the stretches.
 
-    A single row that is always seen, as most of an edition's millions of small records are, needs none.
+    A single row that is always visible has no index; most of an edition's small records are one.
     """
     if len(entries) == 1 and entries[0][1:] == _ALWAYS:
         return b"", entries[0].row
@@ -89,7 +89,7 @@ def _block(entries: list[Entry]) -> tuple[bytes, bytes]:
         bytes(e.modes for e in entries),
         bytes(e.tag for e in entries),
     )
-    padding = bytes(-2 * len(entries) % 4)  # so that what follows can be read in place
+    padding = bytes(-2 * len(entries) % 4)  # aligns the stretches
     stretches = _stretches(entries, ends)
     if stretches is None:
         index = b"".join((_HEADER.pack(len(entries), -1), *rows))
@@ -102,7 +102,7 @@ def _block(entries: list[Entry]) -> tuple[bytes, bytes]:
 def _stretches(
     entries: list[Entry], ends: Sequence[int]
 ) -> "tuple[array[int], array[int], array[int], array[int]] | None":
-    """The answer for the latest vintages: from each day on how many rows, and which runs of bytes."""
+    """The answer for the latest vintages: from each day on, the number of rows and their byte ranges."""
     latest = [(n, e.first, e.until) for n, e in enumerate(entries) if e.modes & _LATEST]
     changes = sorted({day for _, first, until in latest for day in (first, until)} - {FOREVER})
     if len(changes) > _MOST_STRETCHES:
@@ -117,7 +117,7 @@ def _stretches(
 
 
 def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
-    """The bytes of the rows seen, neighbours together with the commas between them."""
+    """The byte ranges of these rows, neighbours together with the commas between them."""
     start = previous = -2
     for row in seen:
         if row != previous + 1:
@@ -130,7 +130,7 @@ def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def first_rows(ends: Sequence[int], runs: Iterable[tuple[int, int]], room: int) -> Iterator[tuple[int, int]]:
-    """Of runs as `runs_of` has them, those of the first so many rows."""
+    """The byte ranges of the first `room` rows, out of those of `runs_of`."""
     for start, end in runs:
         if not room:
             return
@@ -143,7 +143,7 @@ def first_rows(ends: Sequence[int], runs: Iterable[tuple[int, int]], room: int) 
 
 
 def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run]:
-    """Runs of a block's rows: views of it; copies of few, which would keep all of it in memory."""
+    """Slices of the rows of a block: views, or copies if few, as a view holds the block in memory."""
     if sparse:
         return [bytes(rows[a:b]) for a, b in runs]
     view = memoryview(rows)
@@ -151,8 +151,7 @@ def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run
 
 
 def shows_any(index: bytes | memoryview, day: int, modes: int) -> bool:
-    """False where it is told at a glance that no row of a block was seen by a day: `select` has no use for
-    its rows then."""
+    """False if the index alone shows that `select` finds no row of a block on a day."""
     if not index or modes != _LATEST:
         return True
     count, stretches = _HEADER.unpack_from(index)
@@ -162,7 +161,7 @@ def shows_any(index: bytes | memoryview, day: int, modes: int) -> bool:
 
 
 def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[Run], int]:
-    """The rows of a block seen on a day, as runs of wire bytes without outer commas, and how many rows."""
+    """The rows of a block visible on a day, as slices without outer commas, and their number."""
     index, rows = block
     if not index:
         return ([rows], 1) if room and tag in (ANY_TAG, 0) else ([], 0)
@@ -200,7 +199,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
 def select_where(
     block: Block, day: int, modes: int, tag: int, room: int, where: Callable[[bytes], bool]
 ) -> tuple[list[Run], int]:
-    """As `select`, of the rows whose bytes pass a test: slower, for what no index answers."""
+    """As `select`, for the rows whose bytes pass a test. Slower: it looks at every row."""
     rows = [
         entry.row
         for entry in entries_of(block)
@@ -212,7 +211,7 @@ def select_where(
 
 
 def without_first(runs: Sequence[Run], number: int) -> list[Run]:
-    """Runs of rows without the first so many rows."""
+    """Slices of rows without the first `number` rows."""
     rows = _raws(b"[%b]" % b",".join(runs))
     return [bytes(row) for row in rows[number:]]
 
@@ -228,12 +227,12 @@ def between(block: Block, first: int, end: int) -> Run:
 
 
 def row_ends(block: Block) -> list[int]:
-    """Where each row of a block ends; the next begins behind a comma."""
+    """The end of each row of a block; a comma separates it from the next."""
     return row_columns(block).ends
 
 
 class RowColumns(NamedTuple):
-    """What the index of a block says of each of its rows."""
+    """The index of a block by column."""
 
     firsts: list[int]
     untils: list[int]
@@ -243,7 +242,7 @@ class RowColumns(NamedTuple):
 
 
 def row_columns(block: Block) -> RowColumns:
-    """The index of a block by column: see `Entry`, and `row_ends`."""
+    """The index of a block by column (see `Entry` and `row_ends`)."""
     index, rows = block
     if not index:
         _, first, until, modes, tag = Entry(b"")
@@ -257,7 +256,7 @@ def row_columns(block: Block) -> RowColumns:
 
 
 def entries_of(block: Block) -> Iterator[Entry]:
-    """Every entry of a block, as it was packed: for checks and bulk reading."""
+    """Every entry of a block, as it was packed."""
     rows = block[1]
     start = 0
     for first, until, end, modes, tag in zip(*row_columns(block), strict=True):
@@ -266,18 +265,18 @@ def entries_of(block: Block) -> Iterator[Entry]:
 
 
 SortKey = tuple[int | str, ...]
-"""The values of the sort fields of a row; an unknown value is an empty text."""
+"""Values of the sort fields of a row; unknown values are empty text."""
 
 LONGEST_TEXT: Final = 200
-"""Characters of a text that a sort key keeps: a cursor is part of an address."""
+"""Characters of a text in a sort key: a cursor is part of a URL."""
 _TAILS: Final = (4_096, 65_536)
 
 
 class RowOrder:
-    """Rows by some of their fields. A field behind `-` sorts in descending order.
+    """Rows ordered by some of their fields. A field after `-` sorts in descending order.
 
-    `a.b` is the member `b` of the object `a`; `a|b` is `b` where `a` is null. `ranks` gives the place of a
-    value that does not sort as it is written; a number with digits behind the point has the rank `Decimal`.
+    `a.b` is the member `b` of the object `a`; `a|b` is `b` if `a` is null. `ranks` maps values that do not
+    sort as they are written; a number with decimals has the rank `Decimal`.
     """
 
     def __init__(self, *fields: str, ranks: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
@@ -308,7 +307,7 @@ class RowOrder:
         )
 
     def is_behind(self, key: Sequence[int | str], other: Sequence[int | str]) -> bool:
-        """Whether a row of this key comes behind a row of the other."""
+        """Whether a row with this key comes after a row with the other."""
         for value, than, descending, rank in zip(key, other, self._descending, self._ranks, strict=True):
             a: Any = value if rank is None else rank(value)
             b: Any = than if rank is None else rank(than)
@@ -317,7 +316,7 @@ class RowOrder:
         return False
 
     def behind(self, key: Sequence[int | str]) -> Callable[[Run], bool]:
-        """A test for encoded rows: whether one comes behind a key."""
+        """A test for encoded rows: whether one comes after a key."""
         return lambda row: self.is_behind(self.key_of(row), key)
 
 
@@ -334,7 +333,7 @@ def _first_value(fields: Any, paths: tuple[list[str], ...]) -> int | str:
 
 
 def last_row(run: Run) -> bytes:
-    """The last of the encoded rows of a run. All begin with the same member, and nothing inside them does."""
+    """The last row of a slice. All rows begin with the same member, and nothing inside them does."""
     beginning = bytes(run[:64])
     mark = b"," + beginning[: beginning.index(b":") + 1]
     for size in _TAILS:

@@ -1,20 +1,20 @@
-"""The index that screens are read from: the values of a metric in order of size, by country and year.
+"""The screen index: the values of a metric in order of size, by country and year.
 
-A screen is asked for by metric, country (or none) and day. For each metric, country and calendar year in
-which anything changes there is one page on the values standing on any day of that year, largest first, ties
-by service_id: their order from the smallest, on which days each stands, and how many issuers show what (a
-value, or which reason for none) from each day. In a year without a page all stands as at the end of the last
-before it. The byte ranges of their rows, which are those of `/v1/metrics`, are kept apart under the same key:
-one row more moves the others of its issuer, in whatever order and on whatever days they stand.
-The top of a screen is the first so many that stand on the day: nothing is sorted, grouped or counted.
+A screen is a metric, a country (or all) and a day. Each metric, country and calendar year in which anything
+changes has one page. It lists the values valid on any day of that year, largest first, ties by service_id:
+their order from the smallest, the days on which each is valid, and from each day on the number of issuers in
+each state (a value, or a reason for none). A year without a page is as the end of the last year before it.
+The byte ranges of the rows, which are those of `/v1/metrics`, are stored apart under the same key, because an
+added row moves the other rows of its issuer. The top of a screen is the first values that are valid on the
+day: nothing is sorted, grouped or counted.
 
-On which days a value stands is told by a byte for each sixteen days of the year, its mark: there are 136
-stretches of days within sixteen, and none. The marks of all values for the same days follow one another, so
-that those of a day are found by translating a run of bytes, and only the values that stand are unpacked.
+One byte, the mark, says on which of sixteen days a value is valid: there are 136 stretches of days within
+sixteen, and none. The marks of all values for the same days are consecutive, so one translation of bytes
+finds the values that are valid on a day, and only those are unpacked.
 
-Layout of a page, in 32-bit words, little-endian: how many days; the days; per day a count for each state;
-how many values; the order from the smallest; then, in bytes, of each sixteen days the mark of every value;
-padded to whole words. Byte ranges: of each value block, start and end of the row.
+Layout of a page, in little-endian 32-bit words: number of days; the days; per day a count for each state;
+number of values; the order from the smallest; then, in bytes, for each sixteen days the mark of every value;
+padded to whole words. Byte ranges: block, start and end of the row of each value.
 """
 
 import struct
@@ -24,24 +24,24 @@ from sankofa.model.rows import State
 
 SCREEN = "screen"
 SCREEN_RANGES = "screen-ranges"
-"""The kinds of pages, and of the byte ranges of what is on them."""
+"""The kinds of pages, and of the byte ranges of their rows."""
 AS_OF = b'"as_of":"0001-01-01"'
-"""What a row has in the place of the day applied; inside a text its quotes would be escaped."""
+"""Placeholder for the applied day in a stored row; inside a text its quotes would be escaped."""
 UNDATED = b"{" + AS_OF + b","
-"""How a row begins: the day comes first, so that a screen can leave it out."""
+"""The beginning of a row: the day comes first, so that a screen can leave it out."""
 STATES = len(State)
 BYTE_RANGE = struct.Struct("<3I")
-"""Of a value on a page: the block, start and end of its row behind the day."""
+"""Block, start and end of the row of a value, after its day."""
 DAYS_PER_MARK = 16
-"""The days that one mark tells of."""
+"""Days covered by one mark."""
 LAST_DAY = 365
-"""Days of a year are counted from 0. On this one, there or not, whatever stands on after the year does."""
+"""Days of a year count from 0. This day, real or not, shows the values that are valid after the year."""
 _MARKS = [(first, until) for first in range(DAYS_PER_MARK) for until in range(first + 1, DAYS_PER_MARK + 1)]
 MARK_OF = {days: mark for mark, days in enumerate(_MARKS, 1)}
-STANDING = [
+VALID_ON = [
     bytes([0, *(visible(first, until, day) for first, until in _MARKS)]).ljust(256, b"\0")
     for day in range(DAYS_PER_MARK)
 ]
-"""For each of the marked days, by mark: a 1 where the value stands."""
+"""For each of the sixteen days, by mark: 1 if the value is valid."""
 EVERYWHERE = ""
 MARKS_PER_YEAR = LAST_DAY // DAYS_PER_MARK + 1

@@ -42,7 +42,7 @@ def admitted(row_modes: int, row_tag: int, modes: int, tag: int) -> bool:
 
 
 class DayRowsWriter:
-    """Counts rows as they come, newest first: pairs of a day and the number of its first row."""
+    """Collects pairs of a day and the number of its first row, from rows ordered newest first."""
 
     def __init__(self) -> None:
         self._pairs = array("i")
@@ -54,7 +54,7 @@ class DayRowsWriter:
         self.rows += 1
 
     def pairs(self, *, ended: bool) -> "array[int]":
-        """With a pair for the end of the rows, before every day, where their number is asked for, too."""
+        """The pairs. `ended` adds a last pair with the number of rows."""
         return self._pairs + array("i", (0, self.rows)) if ended else self._pairs
 
 
@@ -68,11 +68,11 @@ class DayRows:
         return len(self._pairs) > 0
 
     def first_row(self, day: int) -> int | None:
-        """The number of the first row of this day or of one before it; None where there is none."""
+        """The number of the first row of this day or of an earlier one; None if there is none."""
         n = bisect_left(range(len(self._pairs) // 2), -day, key=lambda n: -self._pairs[2 * n])
         return None if 2 * n == len(self._pairs) else int(self._pairs[2 * n + 1])
 
-    # What follows is for pairs that have one for their end.
+    # The methods below need the pair for the end.
 
     @property
     def count(self) -> int:
@@ -82,7 +82,7 @@ class DayRows:
         return list(self._pairs[:-2:2])
 
     def day_of(self, row: int) -> int:
-        """The day of a row by its number."""
+        """The day of the row with this number."""
         n = bisect_right(range(len(self._pairs) // 2), row, key=lambda n: self._pairs[2 * n + 1])
         return int(self._pairs[2 * n - 2])
 
@@ -95,15 +95,12 @@ class DayRows:
 
 
 def first_day_of_blocks(days: Sequence[int], rows_per_block: int) -> bytes:
-    """Of rows by their days, newest first, the day of the first in each block."""
+    """The day of the first row of each block; `days` has the day of every row, newest first."""
     return array("i", days[::rows_per_block]).tobytes()
 
 
 def blocks_within(first_days: bytes | memoryview, since: int = 0, until: int = FOREVER) -> tuple[int, int]:
-    """The blocks [first, end) that may have rows of the days from `since` up to `until`.
-
-    One is too new where the next still begins after them, too old where it begins before them.
-    """
+    """The blocks [first, end) that may have rows of the days from `since` up to `until`."""
     newest = memoryview(first_days).cast("i")
     first = bisect_left(newest, -until, key=neg) - 1
     return max(0, first), bisect_right(newest, -since, key=neg)

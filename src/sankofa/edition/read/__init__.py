@@ -1,1 +1,1 @@
-"""An edition as servers read it."""
+"""Reads published editions."""

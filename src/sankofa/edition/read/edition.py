@@ -28,15 +28,15 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """At most so many entries."""
+    """A dictionary of bounded size: the oldest entry is dropped first."""
 
     __slots__ = ("_entries", "_most", "get")
 
     def __init__(self, most: int) -> None:
-        # Not a plain dict, in which the way to the oldest leads past the places of all that went before it.
+        # A plain dict looks past the slots of all dropped entries to find the oldest.
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._most = most
-        self.get = self._entries.get  # no call of ours in between: some ask for every row of an answer
+        self.get = self._entries.get  # bound once: some callers ask for every row of an answer
 
     def put(self, key: K, value: V) -> None:
         self._entries[key] = value
@@ -58,23 +58,23 @@ _MOST_KEYS = 1_000
 _MOST_PARTS = 256
 _BLOCKS_PER_YIELD = 32
 _FILTERED_BLOCKS_PER_YIELD = 8
-"""Blocks whose rows are looked at one by one, before others have a turn."""
+"""Blocks whose rows are tested one by one."""
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Rows as they go on the wire, in runs to be joined; and whether more matched."""
+    """Rows as they go on the wire, in slices to be joined, and whether more matched."""
 
     runs: Sequence[bytes | memoryview]
     count: int
     truncated: bool
     row_filter: RowFilter | None = None
-    """Which rows of which key they are, where that says it all."""
+    """The filter that gives exactly these rows, if there is one."""
     between: bytes = b","
-    """What stands between two runs."""
+    """Separator of two slices."""
     runs_in_a_row: int = 1
-    """How many runs make up a row, where each is but a part of one."""
+    """Slices per row, if each is only a part of one."""
     following: tuple[int | str, ...] | None = None
-    """Where the rows after these begin, for whoever read them; None where there are none."""
+    """Where the next rows begin; None if there are none."""
 
     @property
     def rows(self) -> bytes:
@@ -87,7 +87,7 @@ class Selection(msgspec.Struct, frozen=True):
         return b"".join(self.runs[-self.runs_in_a_row :]).removeprefix(b",")
 
     def lists(self) -> Iterator[bytes]:
-        """The rows as JSON lists of bounded size, in their order: to be read a piece at a time."""
+        """The rows as JSON lists of bounded size, in their order."""
         piece: list[bytes | memoryview] = []
         size = 0
         for number, run in enumerate(self.runs, 1):
@@ -101,7 +101,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class Notice:
-    """What `_license` says, as each form of an answer has it: written once, not for each answer."""
+    """The `_license` of a dataset, encoded once for every form of an answer."""
 
     __slots__ = ("header", "json", "text")
 
@@ -123,18 +123,18 @@ class Edition:
         self._kept_keys: dict[str, tuple[str, ...]] = {}
         self._segments: dict[str, list[str]] = {}
         self.kept_parts: dict[tuple[str, str, int], Any] = {}
-        """What was worked out of a block of a key, by kind, key and number of the block."""
+        """Values computed from a block, by kind, key and number of the block."""
         self.caches: dict[str, BoundedCache[Any, Any]] = {}
-        """What readers keep of it besides, each under a name of its own."""
+        """Further caches of readers, by name."""
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }
-        """Its Parquet files by name, and what the manifest says of each."""
+        """Its Parquet files by name, as the manifest lists them."""
         notices = self.manifest.get("notices") or {EVERY_SOURCE: LICENSE_NOTICE}
         self._notices = {dataset: Notice(text) for dataset, text in notices.items()}
 
     def notice(self, dataset: str) -> "Notice":
-        """The terms of the data of a dataset, and whom it is owed to; of all, where it is not one we know."""
+        """The terms and attribution of a dataset; those of all data if the dataset is not known."""
         return self._notices.get(dataset) or self._notices[EVERY_SOURCE]
 
     async def file_chunks(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
@@ -148,28 +148,28 @@ class Edition:
         return await self._reader.blocks(kind, key, 0, 0) is not None
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:
-        """Blocks that only their own dataset can read; none where there is no such key."""
+        """The blocks under a key, for the reader of its dataset; none if there is no such key."""
         return await self._reader.blocks(kind, key, skip, most) or ()
 
     @property
     def last_person_capture(self) -> int:
-        """The newest capture known here to have proven somebody a natural person; see `format.edition_id`."""
+        """The newest capture that proved a party to be a natural person (see `format.edition_id`)."""
         return int(self.manifest.get("proven", 0))
 
     @property
     def left_out(self) -> list[str]:
-        """The sources that might not be redistributed when it was published."""
+        """Sources that could not be redistributed when it was published."""
         return [one["source"] for one in self.manifest.get("left_out", ())]
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
-        """The bytes under a key of an index of ours; None where there is no such key."""
+        """The bytes under a key of an index; None if there is no such key."""
         if (block := self._kept_blocks.get((kind, key))) is not None:
             return block[1]
         block = await self.index_block(kind, key)
         return None if block is None else block[1]
 
     async def index_block(self, kind: str, key: str) -> Block | None:
-        """The one block under a key of an index of ours; None where there is no such key."""
+        """The only block under a key of an index; None if there is no such key."""
         if (cached := self._kept_blocks.get((kind, key))) is not None:
             return cached
         blocks = await self._reader.blocks(kind, key, 0, 1)
@@ -177,15 +177,15 @@ class Edition:
             return None
         block = blocks[0]
         if isinstance(block[1], memoryview) and len(self._kept_blocks) < _FOUND_AT_MOST:
-            self._kept_blocks[kind, key] = block  # of a mapped file: only where it stands is kept
+            self._kept_blocks[kind, key] = block  # a view of a mapped file takes no memory
         return block
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
+        """The keys of a kind after a key, in order, each with the digest of its blocks if known."""
         return await self._reader.digests(kind, after, most)
 
     async def rows_at(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Rows of a kind, or pieces of them, by where they stand."""
+        """Byte ranges of the rows of a kind."""
         return await self._reader.pieces(kind, ranges)
 
     async def select(
@@ -201,10 +201,10 @@ class Edition:
         skip: int = 0,
         passed: int = 0,
     ) -> Selection | None:
-        """The rows under a key that are seen on a day, in their order; None where there is no such key.
+        """The rows under a key that are visible on a day, in their order; None if there is no such key.
 
-        `skip` as many blocks as are known to have none, and in the first of the others as many matching rows
-        as `passed`: both as `following` of an earlier selection has them.
+        `skip` blocks are left out, and the first `passed` matching rows of the next one: both come from
+        `following` of an earlier selection.
         """
         if limit is None and where is None and not skip and not passed:
             return await self._every(kind, key, day, modes, tag)
@@ -225,7 +225,7 @@ class Edition:
                 return None
             for number, block in enumerate(blocks, skip):
                 await yield_points.step()
-                if room == count:  # full: only whether anything more matched is still open
+                if room == count:  # full: find out whether more matched
                     if take(block, 1)[1]:
                         return Selection(runs, count, truncated=True, following=(number, 0))
                     continue
@@ -245,7 +245,7 @@ class Edition:
             most *= 4
 
     def segments(self, kind: str) -> list[str]:
-        """The keys of a kind that is one list, in its order: one, or one in each part of organisations."""
+        """The keys of a kind that is one list, in order: one, or one in each partition of organisations."""
         if (known := self._segments.get(kind)) is None:
             known = [part["first"] for part in self.manifest["parts"] if kind in part["kinds"]]
             self._segments[kind] = known
@@ -254,8 +254,7 @@ class Edition:
     async def select_list(
         self, kind: str, *, day: int, limit: int | None = None, start: tuple[int | str, ...] = ()
     ) -> Selection:
-        """The rows of a kind that is one list, as `select` has those of a key; `start` is `following` of an
-        earlier selection."""
+        """The rows of a kind that is one list, like `select`; `start` is `following` of an earlier page."""
         first, skip, passed = str(start[0]) if start else "", *map(int, start[1:] or (0, 0))
         runs: list[Run] = []
         count = 0
@@ -274,7 +273,7 @@ class Edition:
         return Selection(runs, count, truncated=False)
 
     async def rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
-        """The rows [first, end) under a key by their number, where every block but the last has as many."""
+        """The rows [first, end) under a key, if every block except the last has the same number of rows."""
         if first >= end:
             return []
         skip, last = first // rows_per_block, (end - 1) // rows_per_block
@@ -285,7 +284,7 @@ class Edition:
         ]
 
     async def single_rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
-        """As `rows`, each row for itself."""
+        """As `rows`, with one slice for each row."""
         if first >= end:
             return []
         skip, last = first // rows_per_block, (end - 1) // rows_per_block
@@ -299,19 +298,19 @@ class Edition:
         return runs
 
     def keep_part(self, name: tuple[str, str, int], part: Any) -> None:
-        """Keep what was worked out of a block, for as many blocks as there is room for."""
+        """Cache a value computed from a block."""
         if len(self.kept_parts) >= _MOST_PARTS:
             self.kept_parts.clear()
         self.kept_parts[name] = part
 
     def cache(self, name: str, most: int) -> BoundedCache[Any, Any]:
-        """The cache of a name, made with room for so many entries when it is first asked for."""
+        """The cache with this name, created with room for `most` entries."""
         if (cache := self.caches.get(name)) is None:
             cache = self.caches[name] = BoundedCache(most)
         return cache
 
     async def keys(self, kind: str) -> Sequence[str]:
-        """The keys of a kind that has few."""
+        """All keys of a kind with few of them."""
         if (cached := self._kept_keys.get(kind)) is not None:
             return cached
         listed = tuple(key for key, _ in await self._reader.digests(kind, "", _MOST_KEYS))
@@ -319,10 +318,7 @@ class Edition:
         return listed
 
     async def numbers(self, kind: str, key: str, *, keep: bool = False) -> memoryview:
-        """The 32-bit numbers under a key of an index of ours; none where there is no such key.
-
-        `keep` those that every request of their kind needs.
-        """
+        """The 32-bit numbers under a key of an index; none if there is no such key. `keep` caches them."""
         if (cached := self._kept_numbers.get((kind, key))) is not None:
             return cached
         blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK) or ()
@@ -333,7 +329,7 @@ class Edition:
         return numbers
 
     async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
-        """All of them, in one read: the question asked most."""
+        """All rows in one read: the most frequent question."""
         blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
             return None
@@ -351,8 +347,8 @@ class Edition:
         return Selection(runs, count, truncated=False, row_filter=row_filter)
 
     async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
-        """The columns that are kept of the key; none where it has few rows."""
-        blocks = await self._reader.blocks(row_filter.kept_under, row_filter.key, 0, _EVERY_BLOCK) or ()
+        """The stored columns of the key; none if it has few rows."""
+        blocks = await self._reader.blocks(row_filter.stored_under, row_filter.key, 0, _EVERY_BLOCK) or ()
         return [columns for _, columns in blocks]
 
     @property
@@ -362,7 +358,7 @@ class Edition:
 
     @property
     def damage(self) -> str | None:
-        """What was seen to be wrong with it since it was opened."""
+        """What was found to be wrong since it was opened."""
         return self._reader.damage
 
     def scrub(self, most: int) -> None:
@@ -378,5 +374,5 @@ class Edition:
 
 
 def _shows_any(day: int, modes: int) -> NeedsRows:
-    """Whether a block has any row for `select`."""
+    """Whether `select` needs the rows of a block."""
     return lambda index: shows_any(index, day, modes)

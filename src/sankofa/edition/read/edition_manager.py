@@ -1,4 +1,4 @@
-"""The edition in service, switched under load without one failed request; and the older ones kept."""
+"""The edition in service, switched under load without a failed request, and the older stored editions."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ _SCRUBBED_AT_ONCE = 1 << 20  # bytes at each look: 4 MB a second, some 0.5% of a
 
 
 def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:
-    """Raises EditionError when it is corrupt, incomplete, gone, or of another layout."""
+    """Raises EditionError if it is corrupt, incomplete, gone, or has another layout."""
     reader = store.open(edition_id, check_all=check_all)
     layout = reader.manifest.get("format")
     if layout != LAYOUT:
@@ -35,9 +35,10 @@ def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) 
 
 
 def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
-    """The current edition, or the newest before it that is whole; and what was wrong with the others.
+    """The current edition, or the newest older one that is whole; and what was wrong with the others.
 
-    None that a newer one withdrew: it may name a natural person, or hold what may not be redistributed.
+    Editions that a newer one withdrew are not used: they may name a natural person, or hold data that may
+    not be redistributed.
     """
     listed = store.list_editions()
     withdrawn = store.withdrawn() - {listed.current}
@@ -58,27 +59,26 @@ def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
 class EditionManager:
     """Holds the edition that new requests are answered from, and looks for a newer one.
 
-    A request keeps the edition it began with: an old one is closed only once nothing refers to it
-    any more. Opening takes a moment, so it happens in a thread.
+    A request keeps the edition it began with: an old one is closed once nothing refers to it. Opening takes a
+    moment, so it runs in a thread.
     """
 
     def __init__(self, store: Datastore, *, follows: bool = False) -> None:
         self._store = store
         self._follows = follows
-        """Whether editions are pulled from elsewhere."""
+        """Whether this node pulls its editions."""
         self._edition: Edition | None = None
         self._refused = ""
         self._try_again = 0.0
         self._complaints: list[str] = []
         self._older = _Older(store)
         self._unreadable: StoreUnavailable | None = None
-        """Why the last look could not tell which edition is current."""
+        """Why the last look could not find the current edition."""
         self._opening: str | None = "the current edition"
-        """What is being opened, until the first look has come to an end."""
+        """The edition being opened, until the first look ends."""
 
     def get(self) -> Edition:
-        """Raises StoreUnavailable while there is none, with what is so: it is being opened and verified, or
-        cannot be served, or none is published."""
+        """Raises StoreUnavailable while there is none, with the reason."""
         if self._edition is None:
             raise self._unavailable()
         return self._edition
@@ -98,7 +98,7 @@ class EditionManager:
         return StoreUnavailable("datastore", "no edition is published")
 
     async def for_cursor(self, edition_id: str) -> Edition:
-        """The edition of a cursor while it may be answered from; the current one afterwards."""
+        """The edition of a cursor while it may be served; afterwards the current one."""
         if self._edition is not None and self._edition.id == edition_id:
             return self._edition
         try:
@@ -107,11 +107,10 @@ class EditionManager:
             return self.get()
 
     async def by_id(self, edition_id: str) -> Edition:
-        """Any kept edition by its id, to be answered from.
+        """A stored edition by its id, to answer from.
 
-        Raises Gone, also where it may name somebody who was proven a natural person since, or holds a source
-        whose licence was withdrawn, or a file that was withdrawn everywhere; NotFound where it was never
-        published; StoreUnavailable while it takes long to open.
+        Raises Gone if it is no longer stored, may name a natural person, or holds a withdrawn source or file;
+        NotFound if it was never published; StoreUnavailable while it is being opened.
         """
         edition = await self.to_compare(edition_id)
         if self._edition is not None and (
@@ -123,13 +122,13 @@ class EditionManager:
         return edition
 
     async def to_compare(self, edition_id: str) -> Edition:
-        """Any kept edition by its id, to be compared with and not to be answered from."""
+        """A stored edition by its id, only to compare with."""
         if self._edition is not None and self._edition.id == edition_id:
             return self._edition
         return await self._older.get(edition_id)
 
     async def look(self) -> None:
-        """Switch to the edition that is current now, if it is whole; else stay, and try again in a while."""
+        """Switch to the current edition if it is whole; otherwise stay, and try again later."""
         try:
             listed = await asyncio.to_thread(self._store.list_editions)
         except StoreUnavailable as failure:
@@ -163,7 +162,7 @@ class EditionManager:
             _log.info("serving edition %s", self._edition.id)
 
     def _scrub(self) -> None:
-        """Compare a little more of what is served with what was published. Stop serving what is damaged."""
+        """Verify a little more of the served edition. Stop serving it if it is damaged."""
         self._older.check_open()
         edition = self._edition
         if edition is not None:
@@ -173,13 +172,13 @@ class EditionManager:
                 self._edition, self._try_again = None, 0.0
 
     def _open(self, current: str) -> tuple[Edition | None, list[str]]:
-        """With nothing to serve yet, an older edition is better than none."""
+        """Open the current edition; without one in service, an older one will do."""
         if self._edition is None:
             return open_newest_usable(self._store)
         return open_edition(self._store, current), []
 
     async def watch(self, first_look: "asyncio.Task[None] | None" = None) -> None:
-        """Look for a new edition until cancelled, whatever happens; from the end of the first look on."""
+        """Look for a new edition until cancelled, after the first look ends."""
         if first_look is not None:
             await asyncio.wait({first_look})
             first_look.exception()  # the next look meets it again, and says so
@@ -198,10 +197,9 @@ class EditionManager:
 
 
 class _Older:
-    """The editions that are kept besides the current one, opened when they are asked for.
+    """The stored editions besides the current one, opened on request.
 
-    Whatever clients ask: no name that is of no kept edition reaches the store, few are open at a time, one is
-    being opened at a time.
+    Names of unknown editions do not reach the store. Few editions are open, and one is opened at a time.
     """
 
     def __init__(self, store: Datastore) -> None:
@@ -216,7 +214,7 @@ class _Older:
         self._unusable: dict[str, float] = {}
 
     def see(self, listed: EditionList) -> None:
-        """What is kept now; what is not is let go of."""
+        """Take note of the stored editions, and drop the others."""
         self._seen = time.monotonic()
         if self._kept_ids != (kept_ids := frozenset(listed.editions)):
             self._kept_ids = kept_ids
@@ -226,7 +224,7 @@ class _Older:
                 del self._unusable[edition_id]
 
     def add(self, edition: Edition) -> None:
-        """One that was verified, and may be asked for again."""
+        """Add a verified edition that may be asked for again."""
         self._open[edition.id] = edition
         self._open.move_to_end(edition.id)
         while len(self._open) > _OPEN_AT_MOST:
@@ -255,7 +253,7 @@ class _Older:
             raise Gone(f"edition: {edition_id} can no longer be read.") from None
 
     def check_open(self) -> None:
-        """Let go of those that were seen to be damaged, or that somebody is about to change."""
+        """Drop editions that are damaged or about to change."""
         for edition_id, edition in list(self._open.items()):
             edition.scrub(0)
             if edition.damage is not None:
@@ -264,7 +262,7 @@ class _Older:
                 self._open.pop(edition_id, None)
 
     async def _missing(self, edition_id: str) -> Problem:
-        """What to say of one that is not kept: that it no longer is, or that it never was."""
+        """The error for an edition that is not stored: no longer, or never published."""
         if edition_id not in self._published and time.monotonic() - self._published_seen > _LOOK_EVERY:
             self._published = await asyncio.to_thread(self._store.published)
             self._published_seen = time.monotonic()

@@ -1,4 +1,4 @@
-"""Facts read back: stored ones by their day, reported figures turned into facts as they are asked for.
+"""Reads facts: stored ones by their day, and reported figures, which become facts on request.
 
 Reported figures are not stored twice: turning one into a fact costs some 5 us.
 """
@@ -43,20 +43,20 @@ from sankofa.model.vintages import Mode
 
 _BLOCKS_PER_YIELD: Final = 16
 _MERGED: Final = -1
-"""Stands for the block, where rows are counted from the beginning of two lists."""
+"""In place of a block number: rows are counted from the beginning of two lists."""
 NO_FACTS: Final = Selection((), 0, truncated=False)
 Start = tuple[int | str, ...]
-"""`following` of the rows before these, or what a `find_` of this module says; empty at the beginning."""
+"""`following` of the rows before, or the result of a `find_` function; empty at the beginning."""
 MACRO_ORDER: Final = RowOrder(
     "-period_end", "measure", "available_at", "period_type", ranks={"available_at": bool}
 )
-"""Annual values, which have no day of release, come before those of a series of the same name."""
+"""Annual values, which have no day of release, come before a series of the same name."""
 _RELEASED: Final = RowOrder("-available_at", "fact_id")
 _REMEMBERED: Final = 8
 
 
 class _Figure(msgspec.Struct):
-    """What a fact takes of a row of fundamentals."""
+    """The fields of a fundamentals row that a fact needs."""
 
     source_ref: str
     license_class: str
@@ -92,7 +92,7 @@ _ended = msgspec.json.Decoder(_Ended).decode
 async def reported_facts(
     edition: Edition, service_id: str, day: int, measure: str | None, most: int, start: Start = ()
 ) -> tuple[Selection, SortKey]:
-    """An organisation's reported figures, in the order of fundamentals; and the sort key of the last."""
+    """The reported figures of an organisation, in the order of fundamentals, and the sort key of the last."""
     skip, passed = _block_and_row(start)
     figures = await edition.select(
         "fundamentals", service_id, day=day, limit=most, where=_measures(measure), skip=skip, passed=passed
@@ -106,7 +106,7 @@ async def reported_facts(
     runs: list[Run] = []
     for piece in figures.lists():
         if runs:
-            await asyncio.sleep(0)  # a piece takes some milliseconds, and others are waiting
+            await asyncio.sleep(0)  # a list takes milliseconds, and other requests wait
         facts = [_reported(row, entity_of) for row in _figures(piece)]
         runs.append(wire.encode(facts)[1:-1])
     facts_page = Selection(runs, figures.count, figures.truncated, following=figures.following)
@@ -116,7 +116,7 @@ async def reported_facts(
 async def find_reported(
     edition: Edition, service_id: str, day: int, measure: str | None, behind: SortKey
 ) -> tuple[int, int]:
-    """Where `reported_facts` go on behind a sort key."""
+    """Where `reported_facts` continues after a sort key."""
     is_behind = FUNDAMENTALS_ORDER.behind(behind)
     return await find(edition, "fundamentals", service_id, is_behind, day=day, where=_measures(measure))
 
@@ -148,10 +148,10 @@ async def award_facts(edition: Edition, service_id: str, day: int, most: int, st
 
 
 def released_key(selection: Selection) -> SortKey:
-    """The day of the last of some facts of releases, and the ids of the last few facts of that day.
+    """The day of the last fact, and the ids of the last few facts of that day.
 
-    A fact does not name its release, which its place within the day goes by. Where the last one is gone, the
-    rows go on behind the one before it.
+    Facts of a day are ordered by release, which they do not name. If the last fact is gone, the rows continue
+    after the one before it.
     """
     run = selection.runs[-1]
     days: list[int | str] = []
@@ -166,7 +166,7 @@ def released_key(selection: Selection) -> SortKey:
 
 
 async def find_released(edition: Edition, key: str, day: int, behind: SortKey) -> tuple[int, int]:
-    """Where `award_facts` or `tender_facts` go on behind a `released_key`."""
+    """Where `award_facts` or `tender_facts` continue after a `released_key`."""
     released, *fact_ids = behind
     begin = await find(edition, FACTS, key, _RELEASED.behind((released, "")), day=day)
     block, passed = begin
@@ -188,7 +188,7 @@ async def find_released(edition: Edition, key: str, day: int, behind: SortKey) -
 
 
 def _record(fact_id: int | str) -> str:
-    """The part of a fact's id that only it has."""
+    """The unique part of the id of a fact."""
     return str(fact_id).split(":")[1]
 
 
@@ -208,7 +208,7 @@ async def tender_facts(
 async def measure_facts(
     edition: Edition, country: str, measure: str, day: int, most: int, *, dated: bool, start: Start = ()
 ) -> Selection:
-    """One measure of a country, the newest period first; only what is dated where a day was asked about."""
+    """One measure of a country, newest period first; `dated` leaves out values without a day."""
     keys = await _measure_keys(edition, country, measure, dated=dated)
     if not keys:
         return NO_FACTS
@@ -216,7 +216,7 @@ async def measure_facts(
     if len(keys) == 1 and skip >= 0:
         only = await edition.select(MACRO_FACTS, keys[0], day=day, limit=most, skip=skip, passed=passed)
         return only or NO_FACTS
-    # Hardly ever is the code of an indicator the key of a series too: both are read from their beginning.
+    # Rarely an indicator and a series share a code: both are read from their beginning.
     both = [await edition.select(MACRO_FACTS, key, day=day, limit=passed + most) or NO_FACTS for key in keys]
     rows = _merged(both)
     more = any(one.truncated for one in both) or len(rows) > passed + most
@@ -228,7 +228,7 @@ async def measure_facts(
 async def find_measure(
     edition: Edition, country: str, measure: str, day: int, behind: SortKey, *, dated: bool
 ) -> tuple[int, int]:
-    """Where `measure_facts` go on behind a sort key."""
+    """Where `measure_facts` continues after a sort key."""
     keys = await _measure_keys(edition, country, measure, dated=dated)
     is_behind = MACRO_ORDER.behind(behind)
     if len(keys) == 1:
@@ -244,7 +244,7 @@ async def _measure_keys(edition: Edition, country: str, measure: str, *, dated: 
 
 
 def _merged(both: Sequence[Selection]) -> list[msgspec.Raw]:
-    """The facts of an indicator and of a series, the newest period first."""
+    """The facts of an indicator and of a series, newest period first."""
     each = (_raws(b"[%b]" % one.rows) for one in both)
     return list(merge(*each, key=lambda row: _ended(row).period_end, reverse=True))
 
@@ -252,7 +252,7 @@ def _merged(both: Sequence[Selection]) -> list[msgspec.Raw]:
 async def find_macro(
     edition: Edition, country: str, day: int, behind: SortKey, *, dated: bool
 ) -> tuple[int, int]:
-    """Where `macro_facts` go on behind a sort key."""
+    """Where `macro_facts` continues after a sort key."""
     key = order_key(country, dated=dated)
     is_behind = MACRO_ORDER.behind(behind)
 
@@ -261,7 +261,7 @@ async def find_macro(
         return is_behind(row)
 
     async def is_past(number: int) -> bool:
-        """Whether the first fact of a block is behind. The block before the first is the index of days."""
+        """Whether the first fact of a block comes after the key. Block 0 is the index of days."""
         blocks = await edition.blocks(FACT_ORDER, key, 1 + number, 1)
         return not blocks or await is_behind_at([first_range(blocks[0][1])])
 
@@ -279,12 +279,12 @@ async def find_macro(
 async def macro_facts(
     edition: Edition, country: str, day: int, most: int, *, dated: bool, start: Start = ()
 ) -> Selection:
-    """Everything of a country, the newest period first, then by measure."""
+    """All facts of a country, newest period first, then by measure."""
     key = order_key(country, dated=dated)
     first_days = await edition.raw(FACT_ORDER, key)
     if first_days is None:
         return NO_FACTS
-    # The first block is that index itself. Nothing is known before its period ends.
+    # Block 0 is the index of days. Nothing is known before its period ends.
     number = 1 + (blocks_within(first_days, until=day)[0] if dated else 0)
     passed = 0
     if start:
@@ -311,6 +311,6 @@ async def macro_facts(
 
 
 def _block_and_row(start: Start) -> tuple[int, int]:
-    """The block that rows go on in, and how many matching rows of it were served; its beginning for none."""
+    """The block where rows continue, and how many of its matching rows were served."""
     block, passed = start or (0, 0)
     return int(block), int(passed)

@@ -26,8 +26,8 @@ from sankofa.edition.format.screen_index import (
     LAST_DAY,
     SCREEN,
     SCREEN_RANGES,
-    STANDING,
     STATES,
+    VALID_ON,
 )
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
@@ -306,7 +306,7 @@ def _read_screen(
     # What stands after the last year stands on its last day; before the first, by the counts, nothing does.
     marked, of_them = divmod(min(max(day - date(year, 1, 1).toordinal(), 0), LAST_DAY), DAYS_PER_MARK)
     marks += marked * size
-    own, standing = page[marks : marks + size], STANDING[of_them]
+    own, standing = page[marks : marks + size], VALID_ON[of_them]
     listed: Iterator[ByteRange]
     if smallest_first:
         numbers = (n for n in page[order : order + 4 * size].cast("I") if standing[own[n]])

@@ -34,7 +34,7 @@ _BLOCKS_PER_YIELD = 32
 
 
 class SeriesStart(NamedTuple):
-    """Where a list of columns goes on: on which page, in which column, at which day or before it."""
+    """Where a list of columns continues: the page, the column, and the latest day."""
 
     page: int
     key: str
@@ -50,10 +50,7 @@ async def read_series(
     admits: Callable[[str], bool] = lambda key: True,
     start: SeriesStart | None = None,
 ) -> Selection:
-    """The first rows of the columns on a list, those of one before those of the next.
-
-    `following` of a selection is the page of its last row.
-    """
+    """The first rows of the columns on a list, column by column; `following` is the page of the last row."""
     taken = _Taken(edition, kind, span, limit)
     page = start.page if start else 0
     yield_points = YieldPoints(_PAGES_PER_YIELD)
@@ -77,12 +74,12 @@ async def read_series(
 
 
 def column_order(key: str) -> list[str]:
-    """What the columns of a list are sorted by."""
+    """The sort key of a column on a list."""
     return key.split("|")
 
 
 async def page_of(edition: Edition, kind: str, listed: str, key: str) -> int:
-    """The page of a list that has a column, or would have it."""
+    """The page of a list where a column is, or would be."""
     place = column_order(key)
 
     async def is_past(number: int) -> bool:
@@ -101,9 +98,9 @@ async def read_one_series(
     newest: int = FOREVER,
     passed: int = 0,
 ) -> Selection | None:
-    """The first rows of one column that no list is needed to find; None where there is no such column.
+    """The first rows of one column; None if there is no such column.
 
-    `newest` is a day after which there can be no row. `passed` rows are left out.
+    No row is newer than `newest`. The first `passed` rows are left out.
     """
     taken = _Taken(edition, kind, span, limit)
     matched = await taken.take(key, newest, span.until, passed)
@@ -113,7 +110,7 @@ async def read_one_series(
 
 
 class _Taken:
-    """Rows on their way into an answer."""
+    """Collects the rows of an answer."""
 
     def __init__(self, edition: Edition, kind: str, span: DayRange, limit: int) -> None:
         self._edition = edition
@@ -124,16 +121,16 @@ class _Taken:
         self._count = 0
 
     async def take(self, key: str, newest: int, until: int, passed: int = 0) -> int:
-        """How many rows there are now, one too many where more matched; -1 where there is no such column.
+        """Add the rows of a column up to a day, without the first `passed`.
 
-        Begins at a day, and leaves out so many rows.
+        Returns the number of rows so far, limit + 1 if more matched, -1 without such a column.
         """
         span, limit = self._span._replace(until=until), self._limit
         cut = span.until < newest or span.since > 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD)
         skip, last = await self._within(key, span) if cut else (0, FOREVER)
         while skip < last:
-            # An answer that begins within a block most often ends in the next.
+            # An answer that begins inside a block usually ends in the next.
             begun = cut or passed > 0
             most = min(last - skip, 1 + begun + (limit - self._count) // ROWS_IN_A_BLOCK)
             blocks = await self._edition.blocks(self._kind, key, skip, most)
@@ -152,14 +149,14 @@ class _Taken:
         return self._count
 
     async def _within(self, key: str, span: DayRange) -> tuple[int, int]:
-        """The blocks that may have rows within the days asked about."""
+        """The blocks that may have rows within the days of the question."""
         first_days = await self._edition.raw(f"{self._kind}-days", key)
         if first_days is None:
             return 0, FOREVER
         return blocks_within(first_days, span.since, span.until)
 
     def selection(self, page: int | None = None) -> Selection:
-        """What was taken; with the page of the column that has more, if any has."""
+        """The rows, and the page of the column that has more, if any."""
         following = None if page is None else (page,)
         return Selection(self._runs, self._count, following is not None, following=following)
 
@@ -168,18 +165,18 @@ _ROWS_PER_YIELD = 64
 _LONGEST_RUN = 16 * ENTRIES_PER_BLOCK
 
 Span = tuple[int, int]
-"""Some entries of the catalogue that follow one another, by their numbers [first, end)."""
+"""Consecutive entries of the catalogue, by number [first, end)."""
 
 
 CATALOGUE_ORDER: Final = RowOrder(
     "series", "vintages", "frequency", "country", ranks={"vintages": lambda vintages: vintages == 0}
 )
-"""The indicators of a name, which have no vintages, come behind its series."""
+"""Indicators, which have no vintages, come after the series of the same name."""
 RELEASE_ORDER: Final = RowOrder("-release_date", "frequency", "country")
 
 
 class CataloguePage(NamedTuple):
-    """Rows, how many they are, and the number of the entry that the next page begins with."""
+    """Rows, their number, and the number of the first entry of the next page."""
 
     runs: list[Run]
     row_count: int
@@ -196,7 +193,7 @@ async def country_entries(edition: Edition, country: str) -> memoryview:
 
 
 def entry_of(own: Sequence[int], first: int, end: int) -> int | None:
-    """The first of a country's entries within [first, end); None where it has none."""
+    """The first entry of a country within [first, end); None if it has none."""
     at = bisect_left(own, first)
     return own[at] if at < len(own) and own[at] < end else None
 
@@ -204,7 +201,7 @@ def entry_of(own: Sequence[int], first: int, end: int) -> int | None:
 async def catalogue_page(
     edition: Edition, spans: Sequence[Span], country: str | None, first: int, most: int
 ) -> CataloguePage:
-    """The entries within spans, from a number on, of a country where one is given."""
+    """The entries within spans from a number on, optionally of one country."""
     own = None if country is None else await country_entries(edition, country)
     runs: list[Run] = []
     count = 0
@@ -222,7 +219,7 @@ async def catalogue_page(
 
 
 async def entry_behind(edition: Edition, key: SortKey) -> int:
-    """The number of the first entry of the catalogue behind a sort key."""
+    """The number of the first catalogue entry after a sort key."""
     is_behind, count = CATALOGUE_ORDER.behind(key), entry_count(edition)
 
     async def is_past(number: int) -> bool:
@@ -235,7 +232,7 @@ async def entry_behind(edition: Edition, key: SortKey) -> int:
 
 
 def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) -> Iterator[Span]:
-    """The entries to be read, neighbours together."""
+    """The entries to read, neighbours together."""
     for start, end in spans:
         start = max(start, first)
         if own is None:
@@ -253,7 +250,7 @@ def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) ->
 async def release_rows(
     edition: Edition, series: str, first: int, most: int
 ) -> tuple[list[bytes], bool] | None:
-    """Rows of the releases of a series by number, and whether more follow; None where it has none."""
+    """Rows of the releases of a series from a number on, and whether more follow; None if it has none."""
     if not await edition.holds(SERIES_RELEASES, series):
         return None
     rows: list[bytes] = []
@@ -265,7 +262,7 @@ async def release_rows(
 
 
 async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
-    """The number of the first release of a series behind a sort key."""
+    """The number of the first release of a series after a sort key."""
     is_behind = RELEASE_ORDER.behind(key)
     number = 0
     async for row in _releases(edition, series, 0):
@@ -286,7 +283,7 @@ async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[
 
 
 _EVERY_ROW = 1_000_000
-"""More than there are days."""
+"""More than the number of days."""
 
 
 _Day = date  # where a row has a field of that name
@@ -301,7 +298,7 @@ class RatePair(NamedTuple):
 
 
 class InputPair(NamedTuple):
-    """What was published of one day: of the base currency, and of the quote currency."""
+    """The published rates of one day: of the base currency, and of the quote currency."""
 
     day: date
     base: CrossRateInput
@@ -324,7 +321,7 @@ _observations = msgspec.json.Decoder(list[_Observation]).decode
 
 
 async def rate_pairs(edition: Edition, base: str, quote: str) -> list[RatePair]:
-    """The ways from one currency to another, by the code of the third."""
+    """The third currencies that lead from one currency to another, with both rates."""
     quoted = {rate.via: rate for rate in await _rate_inputs(edition, quote)}
     based = await _rate_inputs(edition, base)
     return [RatePair(rate.via, rate, other) for rate in based if (other := quoted.get(rate.via)) is not None]

@@ -39,11 +39,11 @@ _ROUNDED: Final = 0.0001  # what a score may gain by being rounded
 _POSTINGS_READ: Final = 4_000
 _RARE: Final = 400
 _BISECTED: Final = 8
-"""How many times as many a list must be before each of some numbers is looked for in it by halves."""
+"""Ratio of lengths from which numbers are looked up in a list by binary search."""
 
 
 class Scoring:
-    """What each word of a query is worth, and the scores of records by the words that they have."""
+    """The worth of each word of a query, and the scores of records."""
 
     def __init__(self, asked: Mapping[str, Meanings], records: int, unasked_weight: float) -> None:
         self.asked = asked
@@ -51,28 +51,28 @@ class Scoring:
         self.whole = sum(self.worth.values())
         self._unasked = unasked_weight * (self.whole / len(self.worth))
         self._candidates = -1
-        """How many `candidates` found; before it did, none that there could be."""
+        """Number of candidates; -1 before they are collected."""
         self._looked_up: dict[Meaning, tuple[int, dict[int, ClosestMeaning]]] = {}
-        """Those of so many candidates that were found in a long list."""
+        """For a long list, the number of candidates when they were looked up, and those found."""
 
     @cached_property
     def closenesses(self) -> dict[str, dict[str, float]]:
-        """Of each word of the query the words it may mean, each with how close it is."""
+        """For each word of the query, the words it may mean and how close each is."""
         return {word: {one.word: one.closeness for one in meant.words} for word, meant in self.asked.items()}
 
     def score(self, agreed: float, unasked: int) -> float:
-        """Of a name that agrees with so much of the query and has so many words that were not asked for."""
+        """The score of a name that matches `agreed` of the query and has `unasked` other words."""
         return agreed / (self.whole + self._unasked * unasked)
 
     def scores(self, numbers: list[int]) -> dict[int, float]:
-        """The scores of those records whose word counts are kept, without reading a record."""
+        """The scores of records whose word counts are indexed, without reading a record."""
         if not all(meant.counted for meant in self.asked.values()):
             return {}
         closest_meanings = [self._closest(meant) for meant in self.asked.values()]
         scores: dict[int, float] = {}
         known: dict[tuple[ClosestMeaning | None, ...], float] = {}
         for number in numbers:
-            # Most candidates agree with a query in one of a few ways, each of which is scored once.
+            # Most candidates match a query in one of a few ways, and each way is scored once.
             agreement = tuple([closest(number) for closest in closest_meanings])
             if (score := known.get(agreement)) is None:
                 if not any(agreement):
@@ -85,7 +85,7 @@ class Scoring:
         """The score of a name that has these meanings of the words of the query."""
         agreed = 0.0
         words = 0
-        matched: set[str] = set()  # two words of the query may mean the same, which is then matched once
+        matched: set[str] = set()  # two words of the query may mean the same word
         for worth, meaning in zip(self.worth.values(), agreement, strict=True):
             if meaning is not None:
                 other, closeness, words = meaning
@@ -94,7 +94,7 @@ class Scoring:
         return rounded(self.score(agreed, words - len(matched)))
 
     async def candidates(self) -> tuple[dict[int, float], bool]:
-        """The records that the words lead to, each with the worth of those it has; and whether some were left
+        """The records that the words lead to, with the worth of the words each has; and whether some are left
         out."""
         weights: dict[int, float] = {}
         passed_over = False
@@ -103,21 +103,21 @@ class Scoring:
         for word in sorted(worth, key=lambda w: (-worth[w], w)) if len(worth) > 1 else worth:
             only_adds = bool(weights)
             for meaning in self.asked[word].words:
-                # A word that is but begun narrows what the others lead to; alone it leads itself.
+                # An incomplete word narrows the candidates of the others; alone it leads to its own.
                 gain = worth[word] * meaning.closeness
                 if not self._add(weights, meaning, gain, only_adds and meaning.closeness < 1.0):
                     passed_over = True
                 left -= max(len(meaning.postings.numbers), len(weights))
-                if left <= 0:  # others have a turn
+                if left <= 0:
                     left = _POSTINGS_READ
                     await asyncio.sleep(0)
         self._candidates = len(weights)
         return weights, passed_over
 
     def _add(self, weights: dict[int, float], meaning: Meaning, gain: float, only_adds: bool) -> bool:
-        """The rarest words make the candidates; a common one only adds to those there are.
+        """Rare words add candidates; common words only add to the weight of candidates.
 
-        False where there were too many of them to read.
+        Returns False if there were too many records to read.
         """
         held = meaning.postings.numbers
         if not weights:
@@ -138,16 +138,16 @@ class Scoring:
         return True
 
     def _closest(self, meant: Meanings) -> Callable[[int], ClosestMeaning | None]:
-        """`Meanings.closest`, of a single long list without looking for the candidates in it again."""
+        """`Meanings.closest`, without a second lookup in a single long list."""
         if len(meant.words) == 1:
             among, closest = self._looked_up.get(meant.words[0], (0, {}))
-            if among == self._candidates:  # none was added since
+            if among == self._candidates:  # no candidate was added since
                 return closest.get
         return meant.closest
 
     def best_first(self, weights: dict[int, float]) -> list[int]:
-        """The candidates that may be hits, those with most of the query first, then by number."""
-        # What was found of a name is the most it can score: behind the first that falls short, all do.
+        """The candidates that may be hits, best match first, then by number."""
+        # The weight of a name is the most it can score.
         least = (LEAST_SCORE - _ROUNDED) * self.whole
         best = sorted([number for number, weight in weights.items() if weight >= least])
         best.sort(key=weights.__getitem__, reverse=True)
@@ -163,29 +163,29 @@ _WEIGHED_PER_YIELD = 128
 _SCORED_PER_YIELD = 512
 _MOST_WORDS: Final = limit("words of a search", 12, "different words", "the first ones are looked for")
 _UNASKED: Final = {ORGANISATIONS: 0.35, MACRO_ITEMS: 0.04}
-"""What a word of the name that was not asked for weighs, of an average one that was: indicators are wordy."""
+"""Weight of a name word that was not asked for, relative to an average query word: indicators are wordy."""
 _COMPARED: Final = 200
-"""How many codes a mistaken one is compared with."""
+"""Number of codes that a misspelt code is compared with."""
 ORGANISATION: Final = "organisation"
 _NAMES_KEPT: Final = 16_384
-"""Of those found last: some are found again and again, whatever is asked. About 5 MB."""
+"""Names of recent hits, about 5 MB."""
 _decode = msgspec.json.Decoder(SearchRecord).decode
 
 
 class Hit(NamedTuple):
-    """What was found: why, by which of its names, and how well (1 is perfect)."""
+    """A hit: why it matched, on which name, and how well (1 is perfect)."""
 
     score: float
     id: str
     matched_on: str
     matched_value: str
     number: int = -1
-    """Its number in the index, where it is a series or an indicator."""
+    """Its number in the index, for a series or an indicator."""
     type: str = ORGANISATION
 
 
 class NameQuery:
-    """The words of a query against one index, in a country where one is given."""
+    """The words of a query in one index, optionally of one country."""
 
     def __init__(
         self, edition: Edition, index: SearchIndex, query_words: Iterable[str], country: str | None
@@ -195,14 +195,11 @@ class NameQuery:
         self._words = list(islice(dict.fromkeys(query_words), _MOST_WORDS))
         self._scope = f"{country}|" if country else ""
         self.records = int(edition.manifest.get("indexes", {}).get(index.records, 1))
-        """How many are in the index."""
+        """Number of records in the index."""
         self._known: dict[str, Meanings] | None = None
 
     async def meanings(self, *, forgiving: bool) -> dict[str, Meanings]:
-        """What each word may mean; none where no word is known and slips of the pen are not to be forgiven.
-
-        They are looked for where another word of the query is known in any case.
-        """
+        """What each word may mean. Misspellings count if `forgiving`, or if another word is known."""
         edition, index, scope = self._edition, self._index, self._scope
         if not self.records:
             return {}
@@ -228,9 +225,9 @@ class NameQuery:
         *,
         forgiving: bool = True,
     ) -> tuple[list[Hit], bool]:
-        """The best hits, best first, ties by id; and whether there are others.
+        """The best hits, best first, ties by id, and whether there are more.
 
-        `admits` tells by its number whether a record may be found at all; `type` keeps those of one type.
+        `admits` says by its number whether a record may be a hit; `type` selects one type.
         """
         asked = await self.meanings(forgiving=forgiving)
         if not asked:
@@ -269,7 +266,7 @@ class NameQuery:
         return await self._complete(hits[:most]), passed_over or len(hits) > most
 
     async def _complete(self, hits: list[tuple[float, int, Hit | None]]) -> list[Hit]:
-        """The hits, with id and name of the record where it was not read to tell the score."""
+        """The hits, with id and name also for records that were scored unread."""
         cache: BoundedCache[int, tuple[str, str]] = self._edition.cache(self._index.records, _NAMES_KEPT)
         complete = []
         yield_points = YieldPoints(_WEIGHED_PER_YIELD)
@@ -302,12 +299,12 @@ async def search_code(edition: Edition, code: str) -> list[Hit]:
 
 
 async def macro_spans(edition: Edition) -> memoryview:
-    """Of each series or indicator, by number, the [first, end) of its entries in the catalogue."""
+    """For each series or indicator by number, the [first, end) of its catalogue entries."""
     return await edition.numbers(MACRO_SPANS, "", keep=True)
 
 
 async def series_named(edition: Edition, query_words: list[str]) -> list[tuple[int, int]]:
-    """The entries of the catalogue that have every word, or one that begins with it: [first, end) of each."""
+    """The catalogue entries [first, end) that have every word, or a word that begins with it."""
     named: set[int] | None = None
     for word in query_words[:_MOST_WORDS]:
         own = set((await postings_of(edition, MACRO_ITEMS, word)).numbers)
@@ -319,7 +316,7 @@ async def series_named(edition: Edition, query_words: list[str]) -> list[tuple[i
 
 
 async def codes_sharing_words(edition: Edition, query_words: Iterable[str]) -> list[str]:
-    """Some codes of series and indicators that share a word with a query, or a word a slip away."""
+    """Some codes of series and indicators that share a word with a query, or nearly so."""
     numbers: dict[int, None] = {}
     for word in islice(dict.fromkeys(query_words), _MOST_WORDS):
         meant = await known_meanings(edition, MACRO_ITEMS, word, "", last=True)
@@ -331,7 +328,7 @@ async def codes_sharing_words(edition: Edition, query_words: Iterable[str]) -> l
 
 
 async def search_symbol(edition: Edition, symbol: str) -> list[Hit]:
-    """Every listing of a bare ticker symbol, whatever the exchange."""
+    """Every listing of a bare ticker symbol, on any exchange."""
     symbol = symbol.strip().upper()
     hits = []
     for number in (await postings_of(edition, ORGANISATIONS, code_key(symbol))).numbers[:_WEIGHED]:
@@ -342,7 +339,7 @@ async def search_symbol(edition: Edition, symbol: str) -> list[Hit]:
 
 
 def _weigh(named: SearchRecord, number: int, scoring: Scoring) -> Hit:
-    """How well the best of a record's names agrees with the query, either way round."""
+    """The hit for the name of a record that matches the query best."""
     best = Hit(0.0, named.id, "name", "")
     for position, own in enumerate(named.words):
         agreed = 0.0
@@ -369,5 +366,5 @@ def _by_id(one: tuple[float, int, Hit | None]) -> tuple[float, str]:
 
 
 async def _record(edition: Edition, index: SearchIndex, number: int) -> SearchRecord:
-    # Not by `raw`, which would keep where it stands, in the place of a word that many ask for.
+    # Not by `raw`, whose cache is for words.
     return _decode((await edition.blocks(index.records, str(number), 0, 1))[0][1])

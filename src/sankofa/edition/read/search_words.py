@@ -1,4 +1,4 @@
-"""The words of a search index: which of them a word of a query may mean, and the records that have each."""
+"""The words of a search index: which of them a query word may mean, and the records that have each."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
@@ -13,18 +13,17 @@ from sankofa.model.text import near_words, neighbourhood, tolerated
 _WORDS_PER_YIELD: Final = 256
 _EVERY: Final = 2**31 - 1
 _BEGUN: Final = 8
-"""How many words a word that is only begun may mean."""
+"""Number of words that an incomplete word may mean."""
 _MISSPELT: Final = 8
-"""How many words a word that is not known may mean."""
+"""Number of words that an unknown word may mean."""
 _FEW_RECORDS: Final = 64
-"""In all lists of a word together: so few are kept in a table."""
+"""Up to this many records in all lists of a word, a table is faster."""
 _BYTES_A_RECORD: Final = 100
-"""What a record takes in a table, about."""
+"""Approximate size of a record in a table."""
 _CACHE: Final = "meanings of words"
 _WORDS_KEPT: Final = 8_192
 _LARGEST_KEPT: Final = 8 * 1024
-"""Bytes in memory for one word, so at most 64 MB; most take one. Lists of common words that are no views of a
-file are read again."""
+"""Bytes in memory for one word, so at most 64 MB. Longer lists, unless mapped, are read again."""
 
 
 class Postings:
@@ -36,21 +35,18 @@ class Postings:
         self.numbers = numbers
         """In order."""
         self.word_counts = word_counts
-        """Of each record how many words its name has, as a byte; see `search_records`.
-
-        Empty where they are not kept.
-        """
+        """Number of words of the name of each record, as a byte; may be empty (see `search_records`)."""
         self.in_memory = 0 if mapped else numbers.nbytes + len(word_counts)
-        """Bytes that it takes besides the file it is a view of."""
+        """Bytes it takes besides the mapped file."""
 
     def word_count(self, number: int) -> int:
-        """The word count of a record; 0 where it does not have the word."""
+        """The word count of a record; 0 if it does not have the word."""
         numbers = self.numbers
         at = bisect_left(numbers, number)
         return self.word_counts[at] if at < len(numbers) and numbers[at] == number else 0
 
     def counts_among(self, numbers: Iterable[int]) -> dict[int, int]:
-        """The word counts of those of some records that have the word."""
+        """The word counts of the given records that have the word."""
         held, size, word_counts = self.numbers, len(self.numbers), self.word_counts
         counts = {}
         for number in numbers:
@@ -64,7 +60,7 @@ NO_RECORDS: Final = Postings(memoryview(b"").cast("I"), b"", mapped=True)
 
 
 class Meaning(NamedTuple):
-    """A word of the index that a word of the query may mean, how close it is, and who has it."""
+    """A word of the index that a query word may mean, how close it is, and the records that have it."""
 
     word: str
     closeness: float
@@ -72,11 +68,11 @@ class Meaning(NamedTuple):
 
 
 ClosestMeaning = tuple[str, float, int]
-"""Of a record: the closest of some words that it has, how close that is, and how many words its name has."""
+"""The closest word that a record has, how close it is, and the number of words of its name."""
 
 
 class Meanings:
-    """The words of the index that a word of the query may mean."""
+    """The words of the index that a query word may mean."""
 
     __slots__ = ("_closest_first", "closest", "counted", "fewest", "in_memory", "words")
 
@@ -87,21 +83,21 @@ class Meanings:
         sizes = [len(one.postings.numbers) for one in words]
         exact = [size for one, size in zip(words, sizes, strict=True) if one.closeness == 1.0]
         self.fewest = min(exact or sizes, default=1)
-        """How many records have it: the word itself where it is known, else the rarest that it may mean."""
+        """Number of records with the word itself, or else with the rarest word it may mean."""
         self.counted = all(one.postings.word_counts for one in words)
-        """Whether word counts are kept with every list."""
+        """Whether every list has word counts."""
         few = self.counted and sum(sizes) <= _FEW_RECORDS
         self.closest: Callable[[int], ClosestMeaning | None] = (
             self._table().get if few else self._look_up_closest
         )
-        """The meaning of a record by its number; None where it has none, or its word count is not kept."""
+        """The closest meaning of a record by number; None without one, or without its word count."""
         self.in_memory = sum(one.postings.in_memory for one in words)
-        """Bytes that it takes, about, besides the file that lists are views of."""
+        """Approximate bytes it takes besides the mapped file."""
         if few:
             self.in_memory += _BYTES_A_RECORD * sum(sizes)
 
     def _table(self) -> dict[int, ClosestMeaning]:
-        """What `_look_up_closest` gives for each record. The meanings are few, and records share them."""
+        """The result of `_look_up_closest` for each record; records share the few meanings."""
         table: dict[int, ClosestMeaning] = {}
         shared: dict[ClosestMeaning, ClosestMeaning] = {}
         for word, closeness, postings in reversed(self._closest_first):
@@ -119,9 +115,9 @@ class Meanings:
 
 
 _Name = tuple[str, str, str, bool]
-"""The index, the country, the word, and whether it is the last of a query."""
+"""The index, the country, the word, and whether it is the last word of a query."""
 _MeaningsCache = BoundedCache[_Name, Meanings]
-"""People ask for the same words again."""
+"""Meanings by name: the same words are asked for again."""
 
 
 def _keep(cache: _MeaningsCache, name: _Name, words: list[Meaning]) -> Meanings:
@@ -132,7 +128,7 @@ def _keep(cache: _MeaningsCache, name: _Name, words: list[Meaning]) -> Meanings:
 
 
 async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Postings:
-    """The records that have a word, a code, or a word in a country."""
+    """The records with a word, a code, or a word in a country."""
     block = await edition.index_block(index.words, key)
     if block is None:
         return NO_RECORDS
@@ -143,7 +139,7 @@ async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Posting
 def kept_meanings(
     edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
 ) -> Meanings | None:
-    """What `known_meanings` gives, where it was looked up before."""
+    """The result of `known_meanings`, if it is cached."""
     cache: _MeaningsCache = edition.cache(_CACHE, _WORDS_KEPT)
     return cache.get((index.words, scope, word, last))
 
@@ -151,7 +147,7 @@ def kept_meanings(
 async def known_meanings(
     edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
 ) -> Meanings:
-    """The word itself where it is known, and the words it begins, where it is not or is the last one."""
+    """The word itself, and the words it begins if it is unknown or the last word of the query."""
     if (kept := kept_meanings(edition, index, word, scope, last=last)) is not None:
         return kept
     words = await _known_meanings(edition, index, word, scope, last=last)
@@ -172,7 +168,7 @@ async def _known_meanings(
 
 
 async def misspelt_meanings(edition: Edition, index: SearchIndex, word: str, scope: str) -> Meanings:
-    """The known words that are a slip of the pen away, the closest first."""
+    """The known words that may have been misspelt, closest first."""
     cache: _MeaningsCache = edition.cache(_CACHE, _WORDS_KEPT)
     name = (index.near, scope, word, False)
     if (meanings := cache.get(name)) is not None:
@@ -191,7 +187,7 @@ async def _misspelt_meanings(edition: Edition, index: SearchIndex, word: str, sc
         await yield_points.step(8)
         others.update(bytes(await edition.raw(index.near, str(number)) or b"").decode().split())
     await yield_points.step(len(others))
-    # A bucket holds strangers too, which share no form.
+    # A bucket also holds words that share no form.
     near = [pair for pair in near_words(word, others) if pair[0] <= allowed]
     meant: list[Meaning] = []
     for distance, other in sorted(near):
@@ -204,7 +200,7 @@ async def _misspelt_meanings(edition: Edition, index: SearchIndex, word: str, sc
 
 
 async def words_begun(edition: Edition, index: SearchIndex, word: str, most: int = _EVERY) -> list[str]:
-    """The first known words that begin with a word and go on, those that most records have first."""
+    """The first known words that begin with a word, most frequent first."""
     if len(word) < LETTERS:
         return []
     listed = b" %b " % bytes(await edition.raw(index.beginnings, word[:LETTERS]) or b"")

@@ -1,6 +1,6 @@
-"""Where a list goes on behind a sort key, in any edition: by halving, so that few blocks are read.
+"""Finds where a list continues after a sort key, in any edition, by binary search over blocks.
 
-`is_behind` tells the rows behind the key from those before it and the one that has it.
+`is_behind` is true for the rows after the key.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,9 +17,9 @@ IsBehind = Callable[[Run], bool]
 
 
 async def last_before(is_past: Callable[[int], Awaitable[bool]]) -> int:
-    """The last number before those that are past a place; 0 where all are.
+    """The last number that is not past a position; 0 if all are.
 
-    Doubling, then halving: nobody needs to know how many numbers there are, as long as the end is past.
+    It doubles, then halves, so the number of items need not be known.
     """
     low, step = 0, 1
     while not await is_past(low + step):
@@ -46,7 +46,7 @@ async def find(
     tag: int = ANY_TAG,
     where: Callable[[bytes], bool] | None = None,
 ) -> tuple[int, int]:
-    """`skip` and `passed` of `Edition.select`, with which it begins at the first row behind."""
+    """`skip` and `passed` with which `Edition.select` begins at the first row after the key."""
 
     async def is_past(number: int) -> bool:
         blocks = await edition.blocks(kind, key, number, 1)
@@ -63,7 +63,7 @@ async def find(
 
 
 async def find_in_list(edition: Edition, kind: str, is_behind: IsBehind, *, day: int) -> tuple[str, int, int]:
-    """`start` of `Edition.select_list`, with which it begins at the first row behind."""
+    """`start` with which `Edition.select_list` begins at the first row after the key."""
     segments = edition.segments(kind)
 
     async def is_past(number: int) -> bool:
