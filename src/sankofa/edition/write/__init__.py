@@ -1,1 +1,1 @@
-"""From the ledger to an edition."""
+"""Builds an edition from the ledger."""

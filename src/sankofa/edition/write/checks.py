@@ -26,7 +26,7 @@ _FILE: Final = re.compile(rb'"source_ref":"([^":]*):[^"]*?@([0-9a-f]{8})#')
 
 
 class RowCheck(Generic[R]):
-    """Reads the rows of a kind back."""
+    """Reads encoded rows of a kind back."""
 
     def __init__(self, kind: str, row: type[R]) -> None:
         self._kind = kind
@@ -53,15 +53,15 @@ def check_failed(kind: str, key: str, reason: str) -> CheckFailed:
 
 
 class WithdrawnRows:
-    """Refuses rows that a withdrawn file gave, wherever in the build they came from.
+    """Refuses rows of a withdrawn file.
 
-    A row tells which file gave it by `observed_at`, and by the mark of the file in `source_ref`.
+    `observed_at`, and the mark of the file in `source_ref`, identify the file of a row.
 
     See contract: ING-9.
     """
 
     def __init__(self, withdrawals: Sequence[Withdrawal], captures: Mapping[int, CaptureInfo]) -> None:
-        """`captures` are those that are read, by number: a file that was ingested again is among them."""
+        """`captures` has the captures of the build by number, with files that were ingested again."""
         withdrawn = {(w.source_id, file.capture_id) for w in withdrawals for file in w.files}
         read_before = {
             (w.source_id, file.file_name, file.content_sha256, file.observed_at)
@@ -95,7 +95,7 @@ class WithdrawnRows:
         return bool(self._instants or self._marks)
 
     def refuse(self, kind: str, key: str, rows: bytes) -> None:
-        """Raises CheckFailed where one of these rows, as they are served, is of a withdrawn file."""
+        """Raises CheckFailed if one of these encoded rows is of a withdrawn file."""
         for instant in _INSTANT.findall(rows):
             if instant in self._instants:
                 raise check_failed(kind, key, self._instants[instant])
@@ -104,7 +104,7 @@ class WithdrawnRows:
                 raise check_failed(kind, key, self._marks[mark])
 
     def refuse_columns(self, table: str, columns: "pyarrow.Table") -> None:
-        """The same for the rows of a file."""
+        """The same for a table of a Parquet file."""
         if not self:
             return
         from pyarrow import compute
@@ -125,7 +125,7 @@ def _withdrawn(withdrawal: Withdrawal, file: WithdrawnFile) -> str:
 
 _NAMED: Final = 5
 _LOOKED_AT: Final = 1_000
-"""Rows of a list in which captures are looked for."""
+"""Number of list items in which captures are looked for."""
 
 
 def refuse_rows_of(
@@ -151,7 +151,7 @@ def refuse_rows_of(
 
 
 def refuse_issuer(failure: Exception, issuer: Issuer, derive: Callable[[Issuer], object]) -> BuildFailed:
-    """The error to raise where an issuer cannot be derived: the first capture that fails alone, else all."""
+    """The error for an issuer that cannot be derived: names the first capture that fails alone, or all."""
     facts = [(subject, issuer.facts(subject)) for subject in issuer.entity.subjects]
     numbers = sorted({number for _, some in facts for number in some.capture_id})
     for number in numbers:
@@ -177,7 +177,7 @@ class _OneCapture:
 
 
 def captures_at(failure: BaseException) -> set[int]:
-    """The captures of the rows that the innermost function with any had at hand when it failed."""
+    """The captures of the rows in the local variables of the innermost function that had any."""
     at_hand: set[int] = set()
     for frame in _frames(failure.__traceback__):
         at_hand = {number for name, value in frame.items() for number in _captures(name, value)} or at_hand
@@ -191,7 +191,7 @@ def _frames(trace: TracebackType | None) -> Iterator[dict[str, Any]]:
 
 
 def _captures(name: str, value: Any) -> Iterator[int]:
-    """Those of a row, of the rows in a list, and of a row inside an object."""
+    """The captures of a row, of the rows in a list, or of a row inside an object."""
     if name == "capture_id" and isinstance(value, int):
         yield value
     for one in islice(value, _LOOKED_AT) if isinstance(value, list) else (value,):

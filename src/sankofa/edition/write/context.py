@@ -1,4 +1,4 @@
-"""What a dataset is built from, and how one is declared."""
+"""The ledger as a build reads it, and what is computed from it once for all datasets."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -48,10 +48,8 @@ from sankofa.sources.registry import Source
 class BuildContext:
     """Everything known at build time, read once.
 
-    `issuer_cache` is the folder of `write.issuer_cache`; None where nothing is to be kept. `processes` derive
-    issuers beside this one.
-    Only what may be redistributed today is read: sources that are registered (in `sources`) and say so.
-    Without a registry that is everything.
+    `issuer_cache` is the folder of cached results; None for none. `processes` derive issuers in parallel.
+    Only registered sources that may be redistributed today are read; without a registry, all.
     """
 
     def __init__(
@@ -65,9 +63,9 @@ class BuildContext:
     ) -> None:
         self._sources = sources or {}
         self.left_out = [] if sources is None else left_out_of(ledger, sources)
-        """The sources of the ledger that may not be redistributed today."""
+        """Sources of the ledger that may not be redistributed today."""
         self.withdrawals = ledger.withdrawals()
-        """What is passed over though its source may be redistributed."""
+        """Withdrawn files, left out although their source may be redistributed."""
         self._whole = ledger
         self._is_partial = bool(self.left_out or self.withdrawals)
         refused = [one.source for one in self.left_out]
@@ -78,18 +76,18 @@ class BuildContext:
 
     @property
     def sources(self) -> Mapping[str, Source]:
-        """The registry that it is built with."""
+        """The registry of sources."""
         return self._sources
 
     @cached_property
     def seals(self) -> list[tuple[int, str]]:
-        """Of every capture of the whole ledger, what it is sealed with: by table a digest of its rows."""
+        """The seal of every capture of the whole ledger: digests of its rows by table."""
         rows = self._whole.rows("SELECT capture_id, content FROM seal ORDER BY position")
         return [(capture_id, content) for capture_id, content in rows]
 
     @property
     def manifest_extras(self) -> dict[str, object]:
-        """What readers of the edition are to know of how it was built."""
+        """What the manifest says about the build."""
         extras: dict[str, object] = {}
         if self.left_out:
             extras["left_out"] = [one._asdict() for one in self.left_out]
@@ -101,7 +99,7 @@ class BuildContext:
 
     @cached_property
     def impossible_dates(self) -> list[dict[str, object]]:
-        """The captures of older versions with figures that are left out for their dates."""
+        """Captures with figures that are left out because of impossible dates."""
         if not self.captures:
             return []
         latest = {number: latest_day(one.observed_at[:10]) for number, one in self.captures.items()}
@@ -128,9 +126,9 @@ class BuildContext:
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
-        """Those that are read. What was captured is held under the class that its source has today.
+        """The captures of the build, with the licence class that their source has today.
 
-        A class that nobody holds is left as it is, for the check of rows to refuse.
+        An unknown class stays, and the check of rows refuses it.
         """
         held = self.ledger.captures()
         for number, capture in held.items():
@@ -146,7 +144,7 @@ class BuildContext:
 
     @cached_property
     def withdrawn_rows(self) -> WithdrawnRows:
-        """What no row of the edition may be."""
+        """Refuses rows of withdrawn files."""
         return WithdrawnRows(self.withdrawals, self.captures)
 
     @cached_property
@@ -155,7 +153,7 @@ class BuildContext:
 
     @property
     def last_capture(self) -> int:
-        """Of the whole ledger, or its last withdrawal: an edition that leaves something out is no older."""
+        """The last capture or withdrawal of the whole ledger, also if it is left out."""
         return max([*self._every_capture, *(withdrawal.number for withdrawal in self.withdrawals)])
 
     @property
@@ -185,7 +183,7 @@ class BuildContext:
 
     @cached_property
     def quality(self) -> Measurement:
-        """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
+        """Raises CheckFailed if a source misses a hard floor, unless that is overridden."""
         day = self.clock[:10]
         measured = measure(
             self.ledger,
@@ -201,7 +199,7 @@ class BuildContext:
         return measured
 
     def _recalled(self, dataset: str, count: Callable[[], DatasetCounts]) -> DatasetCounts:
-        """What was counted of a dataset when it was last what it is now."""
+        """The counts of a dataset, reused if its inputs did not change."""
         reads = {TENDER_COUNTS: (Input.TENDERS, Input.NAMES), MACRO_COUNTS: (Input.MACRO,)}[dataset]
         return self.memory.recall(
             f"quality-{dataset}", self.inputs.digest(dataset, reads), DatasetCounts, count
@@ -249,22 +247,22 @@ class BuildContext:
 
     @cached_property
     def counts(self) -> list[PartitionCounts]:
-        """What is counted of all organisations, by part."""
+        """Counts of all organisations, by partition."""
         return list(self.summaries.counts())
 
     @cached_property
     def summaries(self) -> PartitionSummaries:
-        """What is counted and listed of all organisations, by part."""
+        """Counts and screen data of all organisations, by partition."""
         path = self._issuer_cache and self._issuer_cache / "partitions"
         return PartitionSummaries(self.partitions, self.issuers, self.captures, path)
 
     @cached_property
     def held_sources(self) -> list[str]:
-        """The ids of the sources that anything is read of."""
+        """The ids of the sources of the build."""
         return sorted({capture.source_id for capture in self.captures.values()})
 
     def source(self, source_id: str) -> Source | None:
-        """Its entry in the registry; None where none was given."""
+        """Its entry in the registry; None without one."""
         return self._sources.get(source_id)
 
     def first_capture(self, sku: str) -> CaptureInfo | None:
@@ -273,12 +271,12 @@ class BuildContext:
         return next((c for _, c in sorted(self.captures.items()) if c.source_id in own), None)
 
     def owed(self, source_ids: Iterable[str]) -> list[str]:
-        """To whom data of these sources is owed, as their licences ask."""
+        """The attributions that the licences of these sources ask for."""
         named = (self._sources[name] for name in sorted(source_ids) if name in self._sources)
         return list(dict.fromkeys(source.owed for source in named))
 
     def notices(self) -> dict[str, str]:
-        """What `_license` says of each dataset: by sku, of organisations, and of everything."""
+        """The `_license` texts: by sku, of organisations, and of everything."""
         by_sku = {name: self._sources[name].sku for name in self.held_sources if name in self._sources}
         says_who = {
             name
@@ -295,48 +293,45 @@ class BuildContext:
         return notices
 
     def _named_by(self) -> set[str]:
-        """The sources that say anything of an organisation."""
+        """Sources of organisations."""
         return {source_id for some in self.counts for source_id, _, _ in some.statements}
 
     @cached_property
     def issuers(self) -> Issuers:
-        """What is made of each issuer by itself."""
+        """The derived parts of each issuer."""
         path = self._issuer_cache and self._issuer_cache / "issuers"
         return Issuers(self.ledger, self.captures, self.entities, path, processes=self._processes)
 
     @cached_property
     def entities(self) -> list[Entity]:
-        """Every organisation by service_id, those known from tenders alone among them."""
+        """Every organisation by service_id, including those known only from tenders."""
         return with_parties(self.resolution.entities, self.parties, self.captures, self.parties.persons)
 
     @cached_property
     def partitions(self) -> list[Partition]:
-        """Every organisation in the part that it is kept in."""
+        """All organisations, in partitions."""
         return list(partitions(self.entities, self.issuers, self.captures, self.inputs.digest("", ())))
 
     @cached_property
     def part_scale(self) -> int:
-        """How many times larger than in a small edition parts are, so that there are not too many."""
+        """How many times larger parts are than in a small edition."""
         return part_scale(self.entities, self.issuers)
 
     @cached_property
     def clock(self) -> str:
-        """The instant of the last capture: an edition is as old as its ledger, whoever builds it when.
-
-        Where every capture is withdrawn, that of the last withdrawal.
-        """
+        """The instant of the last capture that is read, or of the last withdrawal if none is."""
         withdrawn = self.withdrawals[-1].observed_at if self.withdrawals else ""
         return max((capture.observed_at for capture in self.captures.values()), default=withdrawn)
 
     @property
     def first_observed(self) -> str:
-        """The instant of the first capture that is read."""
+        """The instant of the first capture of the build."""
         first = min(self.captures, default=None)
         return self.clock if first is None else self.captures[first].observed_at
 
 
 def described(withdrawal: Withdrawal) -> dict[str, object]:
-    """A withdrawal as the manifest tells it."""
+    """A withdrawal as the manifest lists it."""
     return {
         "source": withdrawal.source_id,
         "capture": withdrawal.capture or None,
@@ -351,7 +346,7 @@ def described(withdrawal: Withdrawal) -> dict[str, object]:
 
 
 class LeftOut(NamedTuple):
-    """A source of the ledger that an edition has nothing of."""
+    """A source of the ledger that is left out of an edition."""
 
     source: str
     why: str
@@ -360,7 +355,7 @@ class LeftOut(NamedTuple):
 
 
 def left_out_of(ledger: LedgerReader, sources: Mapping[str, Source]) -> list[LeftOut]:
-    """The sources of a ledger that may not be redistributed as they are registered today."""
+    """Sources of a ledger that today's registry does not allow to redistribute."""
     left = []
     for source_id, held in ledger.holdings().items():
         source = sources.get(source_id)

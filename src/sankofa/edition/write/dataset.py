@@ -29,13 +29,13 @@ from sankofa.model.rows import Row
 
 
 class RowRanges:
-    """The byte range of each row of a dataset, by its number."""
+    """The byte range of each row of a dataset, by number, for an index that leads to them."""
 
     def __init__(self) -> None:
         self._blocks, self._starts, self._ends = array("I"), array("I"), array("I")
 
     def add(self, block: int, ends: Sequence[int]) -> None:
-        """The rows of a block, by where each ends."""
+        """Add the rows of a block, given the end of each."""
         self._blocks.extend([block] * len(ends))
         self._starts.extend([0, *(end + 1 for end in ends[:-1])])
         self._ends.extend(ends)
@@ -45,22 +45,22 @@ class RowRanges:
 
 
 NEVER: Final = 0
-"""In the place of a day: there is none."""
+"""In place of a day: there is none."""
 
 
 class TallyKey(NamedTuple):
-    """What is counted together."""
+    """The key of a count."""
 
     sku: str
     country: str
-    """Alpha-2; empty where of none."""
+    """Alpha-2 code; empty for none."""
     source_id: str
     unit: str
     """One of `UNITS_OF_COUNT`."""
 
 
 class Counted:
-    """What was counted: things, the rows they have, their first and last day, and when any was published."""
+    """A count of things, their rows, their first and last day, and the newest publication."""
 
     __slots__ = ("count", "first", "last", "published", "rows")
 
@@ -70,7 +70,7 @@ class Counted:
         self.first = FOREVER
         self.last = NEVER
         self.published = NEVER
-        """The newest evidenced day of publication."""
+        """Newest evidenced day of publication."""
 
     def add(self, count: int, rows: int, first: int, last: int, published: int) -> None:
         self.count += count
@@ -136,16 +136,16 @@ def provenance(capture: CaptureInfo, location: str, document: str = "") -> dict[
 
 
 class PreparedRows(msgspec.Struct, frozen=True, array_like=True):
-    """The rows of one key."""
+    """The rows of one key, read back, cut into blocks, and as columns."""
 
     count: int
     blocks: list[tuple[bytes, bytes]]
     columns: list[bytes]
-    """Of all rows, some at a time, with the days on which each is seen; see `format.columns`."""
+    """Columns of all rows in batches, with the days on which each is visible (`format.columns`)."""
 
     @property
-    def kept_columns(self) -> list[bytes]:
-        """The columns that an edition keeps beside the rows."""
+    def stored_columns(self) -> list[bytes]:
+        """The columns that an edition stores beside the rows."""
         return self.columns if self.count >= COLUMNS_FROM else []
 
 
@@ -159,7 +159,7 @@ def prepare(
     entries: Sequence[Entry],
     also: Mapping[str, Callable[[R], str]] | None = None,
 ) -> PreparedRows:
-    """Rows in served order, made ready; as columns too where more is said in columns (`also`)."""
+    """Prepare rows in served order; with `also` as columns, too, plus these additional columns."""
     check = RowCheck(kind, shape)
     rows = [check(key, entry) for entry in entries]
     columns = [] if also is None else list(encode_columns(shape, rows, entries, also))
@@ -193,7 +193,7 @@ class KeyRows(NamedTuple):
 
 
 class PreparedKeyRows(NamedTuple):
-    """The same, where the rows were prepared before."""
+    """The same for prepared rows."""
 
     key: str
     rows: PreparedRows
@@ -201,31 +201,31 @@ class PreparedKeyRows(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a builder returns once every row of it is written."""
+    """What a builder returns after its last row."""
 
     result: Any = None
-    """For the datasets that need this one."""
+    """Given to the datasets that need this one."""
     manifest_extras: Mapping[str, object] = MappingProxyType({})
     sources: Set[str] | None = None
-    """The sources of its rows, where `source_ref` names only one of several."""
+    """The sources of its rows, if `source_ref` names only one of several."""
     tally: CoverageTally | None = None
-    """How much there is of each source, for coverage."""
+    """Counts by source, for coverage."""
 
 
 Building = Generator[KeyRows, None, Outcome]
-"""A builder at work that has something to return."""
+"""A builder that returns an outcome."""
 
 
 class Built(NamedTuple, Generic[T]):
-    """A dataset that was built, as those that need it see it."""
+    """A built dataset, as given to those that need it."""
 
     result: T
     ranges: RowRanges
-    """Where its rows stand, in the order they came; empty unless the dataset is declared as `ranged`."""
+    """The byte ranges of its rows in order; empty unless the dataset is `ranged`."""
 
 
 Build = Callable[..., Iterator[KeyRows] | Iterator[PreparedKeyRows]]
-"""Takes the build context, and of each kind that is needed what was built."""
+"""Takes the build context, and the built datasets that it needs."""
 B = TypeVar("B", bound=Build)
 Pack = Callable[[Iterable[Entry]], Iterator[tuple[bytes, bytes]]]
 
@@ -235,27 +235,26 @@ class Dataset(NamedTuple):
 
     kind: str
     row: type[Row] | None
-    """None where the entries are not rows but an index of ours."""
+    """None if the entries are an index and not rows."""
     build: Build
     pack: Pack = pack
-    """How the rows of a key are cut into blocks, which whoever reads them must know."""
+    """Cuts the rows of a key into blocks; its reader must know how."""
     needs: tuple[str, ...] = ()
-    """The kinds that are built before it."""
+    """Kinds that are built before it."""
     tallies: tuple[str, ...] = ()
-    """The kinds whose tally it is given, after what it needs."""
+    """Kinds whose tally it is given, after what it needs."""
     reads: tuple[Input, ...] | None = None
-    """All that it is made of (`write.inputs`), besides what it needs; None where that cannot be told, and it
-    is built anew each time."""
+    """Its inputs, besides what it needs; None if it is built each time."""
     ranged: bool = False
-    """Whether a dataset that needs it leads to its rows."""
+    """Whether a dataset that needs it stores the byte ranges of its rows."""
     partitioned: bool = False
-    """Whether its keys come in their order, and it is cut into several parts between them."""
+    """Whether its keys come in order, and it is cut into parts between them."""
     of_organisations: bool = False
-    """Of one that is: whether it is an index of organisations. Some of it changes with any of them, so its
-    parts are small, and grow with what there is of all organisations (`write.part_writer`)."""
+    """Whether it is a partitioned index of organisations. Any change touches it, so its parts are small and
+    grow with the edition (`write.parts`)."""
     by_organisation: bool = False
-    """Whether its keys are service ids, and it is built of some organisations at a time: the builder takes
-    the context and these. What all such datasets have of an organisation is kept together."""
+    """Whether its keys are service ids, and the builder takes the context and some organisations. All such
+    datasets of a partition are one part."""
 
 
 _DATASETS: dict[str, Dataset] = {}
@@ -299,22 +298,22 @@ def dataset(
 
 @cache
 def load_declarations() -> None:
-    """Import every module of the datasets package: each declares its own datasets and tables."""
+    """Import every module of the datasets package; each declares its datasets and tables."""
     for module in pkgutil.iter_modules(sankofa.edition.write.datasets.__path__):
         importlib.import_module(f"{sankofa.edition.write.datasets.__name__}.{module.name}")
 
 
 @cache
 def datasets() -> tuple[Dataset, ...]:
-    """Every dataset, in the order in which they are built."""
+    """Every dataset, in the order of the build."""
     load_declarations()
     return in_order(_DATASETS.values())
 
 
 def in_order(declared: Iterable[Dataset]) -> tuple[Dataset, ...]:
-    """As they were declared, but each after those that it needs.
+    """In the order of declaration, but each after those that it needs.
 
-    Raises TypeError where one needs what nobody declares, or where some need each other.
+    Raises TypeError if one needs a kind that nobody declares, or if some need each other.
     """
     by_kind = {one.kind: one for one in declared}
     ordered: dict[str, Dataset] = {}

@@ -1,12 +1,12 @@
-"""What was made of each issuer when the last edition was built, to be taken again where nothing changed.
+"""A file of cached records: the derived parts of each issuer, or the summary of each partition.
 
-A record is taken only under the same key: a digest of everything that it is made of, and of the code that
-makes it (`write.issuer_parts`). It is therefore what making it afresh would give, byte for byte. A file that
-is not there, is cut short or altered, or cannot be put in its place, costs time and nothing else.
+A record is only reused under the same key, a digest of all its inputs and of the code (`write.issuer_parts`).
+So it is what making it again would give, byte for byte. A missing, truncated or altered file costs time and
+nothing else.
 
-Layout: magic; the records, each behind a head of its own and of several parts that are packed by themselves;
-the index: of each name its key, the places of its parts and their checksum; where the index begins, its
-digest, magic. Of a build that was killed the heads lead to what it had made: the next goes on from there.
+Layout: magic; the records, each after a head, with parts that are compressed one by one; the index with the
+key, the positions of the parts and the checksum of each name; the start of the index, its digest, magic.
+After a build that was killed, the heads lead to the records it had made, and the next build reuses them.
 """
 
 import os
@@ -30,11 +30,11 @@ _MAGIC = b"SANKEPT3"
 _DIGEST = 16
 _TRAILER = struct.Struct(f"<Q{_DIGEST}s8s")
 _HEAD = struct.Struct("<III")
-"""Before each record: the bytes of its head, their checksum, the bytes of the record."""
+"""Before each record: size of its head, checksum of the head, size of the record."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
-    """Where a part is, from the start of its record on, and how many bytes it has unpacked."""
+    """Position of a part within its record, and its size uncompressed."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class _Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True):
-    """Where a record is, and its parts, one after another."""
+    """Position of a record and of its parts."""
 
     key: bytes
     start: int
@@ -52,7 +52,7 @@ class _Record(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PackedRecord(NamedTuple):
-    """The parts of a record, packed, one after another."""
+    """The compressed parts of a record."""
 
     parts: dict[str, _Part]
     content: bytes
@@ -64,7 +64,7 @@ _read_head = msgspec.msgpack.Decoder(tuple[str, bytes, dict[str, _Part], int]).d
 
 
 class _FileBytes:
-    """The bytes of a file, read when they are asked for: a map would in the end be memory of its size."""
+    """The bytes of a file, read on demand: a memory map would grow to the size of the file."""
 
     def __init__(self, file: IO[bytes] | None = None) -> None:
         self._size = 0
@@ -77,13 +77,13 @@ class _FileBytes:
         return self._size
 
     def read(self, start: int, end: int) -> bytes:
-        """Fewer where the file ends before: a damaged index may say anything. Raises OSError."""
+        """Fewer bytes if the file ends before: a damaged index may say anything. Raises OSError."""
         start, end = max(start, 0), min(end, self._size)
         return os.pread(self._descriptor, end - start, start) if start < end else b""
 
 
 class IssuerCache:
-    """Records by name. Those carried over and put make a new file, which is read once it is finished."""
+    """Records by name. `carry` and `put` write a new file, which is read once it is finished."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -96,7 +96,7 @@ class IssuerCache:
         self.carried = 0
 
     def carry(self, name: str, key: bytes) -> bool:
-        """Keep the record of this name as it was; whether there is one, whole, and under this very key."""
+        """Copy the record of this name to the new file, if it is whole and has this key; whether it was."""
         for whole, index in ((self._bytes, self._index), (self._begun_bytes, self._begun)):
             record = index.get(name)
             if record is not None and record.key == key:
@@ -108,18 +108,18 @@ class IssuerCache:
         return False
 
     def has(self, name: str, key: bytes) -> bool:
-        """Whether there is a record of this name under this very key; it is not read."""
+        """Whether there is a record of this name with this key; it is not read."""
         return any(
             (record := index.get(name)) is not None and record.key == key
             for index in (self._index, self._begun)
         )
 
     def put(self, name: str, key: bytes, record: PackedRecord) -> None:
-        """Keep a record that was made anew."""
+        """Add a new record."""
         self._write(name, key, record.parts, record.content)
 
     def finish(self) -> None:
-        """Put what was carried and put in the place of what was there, and read that from now on."""
+        """Replace the old file by the new one, and read from it."""
         index = msgspec.msgpack.encode(self._next)
         self._file.write(index + _TRAILER.pack(self._end, _digest(index), _MAGIC))
         self._file.flush()
@@ -133,7 +133,7 @@ class IssuerCache:
         self.close()
 
     def read(self, name: str, part: str) -> bytes:
-        """A part of a record; empty where there is no such record or part."""
+        """A part of a record; empty if there is none."""
         record = self._index.get(name)
         position = None if record is None else record.parts.get(part)
         if record is None or position is None:
@@ -142,17 +142,17 @@ class IssuerCache:
         return bytes(_codec().decompress(packed, position.size, asbytes=True))
 
     def key(self, name: str) -> bytes:
-        """The key that a record was made under; empty where there is none."""
+        """The key of a record; empty if there is none."""
         record = self._index.get(name)
         return b"" if record is None else record.key
 
     def size(self, name: str) -> int:
-        """How many bytes the parts of a record have, unpacked."""
+        """Size of the parts of a record, uncompressed."""
         record = self._index.get(name)
         return 0 if record is None else sum(part.size for part in record.parts.values())
 
     def close(self) -> None:
-        """Leave the file as it was, unless it is finished."""
+        """Drop the new file, unless it is finished."""
         with suppress(OSError):
             self._file.close()
         if self._name is not None:
@@ -160,7 +160,7 @@ class IssuerCache:
             self._name = None
 
     def interrupt(self) -> None:
-        """Leave what was made beside the file, as a build that is killed does: the next goes on there."""
+        """Leave the unfinished file for the next build, as a killed build does."""
         self._name = None
         self.close()
 
@@ -186,10 +186,10 @@ def pack_record(parts: Mapping[str, bytes]) -> PackedRecord:
 
 
 def _create(path: Path | None) -> tuple[IO[bytes], Path | None]:
-    """A file to be put in the place of this one; or, where that cannot be, one without a name."""
+    """A new file beside this one; or an unnamed one if that is not possible."""
     if path is not None:
         with suppress(OSError):
-            for left in path.parent.glob(f".{path.name}-*"):  # of a build that was killed
+            for left in path.parent.glob(f".{path.name}-*"):  # left by a build that was killed
                 left.unlink(missing_ok=True)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
@@ -198,7 +198,7 @@ def _create(path: Path | None) -> tuple[IO[bytes], Path | None]:
 
 
 def _open(path: Path | None) -> tuple[_FileBytes, _Index]:
-    """The file and its index; nothing where it is not whole."""
+    """The file and its index; nothing if it is not whole."""
     nothing: tuple[_FileBytes, _Index] = _FileBytes(), {}
     if path is None:
         return nothing
@@ -216,7 +216,7 @@ def _open(path: Path | None) -> tuple[_FileBytes, _Index]:
 
 
 def _recover(path: Path | None) -> tuple[_FileBytes, _Index]:
-    """What a build had made that was killed; as far as it reached the disk."""
+    """The records of a killed build, as far as they reached the disk."""
     index: _Index = {}
     for left in [] if path is None else sorted(path.parent.glob(f".{path.name}-*")):
         try:
@@ -242,14 +242,14 @@ def _recover(path: Path | None) -> tuple[_FileBytes, _Index]:
 
 @cache
 def _codec() -> "pyarrow.Codec":
-    """Unpacks four times as fast as zstd, to half as much again; imported here, where only a build comes."""
+    """Decompresses four times as fast as zstd, and stores half as much again."""
     import pyarrow
 
     return pyarrow.Codec("lz4_raw")
 
 
 def _read(whole: _FileBytes, start: int, end: int) -> bytes:
-    """Nothing where it cannot be read, which no checksum is of."""
+    """Empty if it cannot be read; no checksum matches that."""
     try:
         return whole.read(start, end)
     except OSError:

@@ -27,16 +27,16 @@ from sankofa.model.provenance import KEYED_CLASSES
 _ROWS_IN_A_BATCH: Final = 8_192
 _ROWS_IN_A_GROUP: Final = 16 * _ROWS_IN_A_BATCH
 _ENOUGH_ROWS: Final = _ROWS_IN_A_GROUP // 2
-"""With so many a row group ends where a segment does: then a row more moves no row of the groups behind."""
+"""With this many rows a row group ends with a partition, so an added row does not move later groups."""
 _BYTES_IN_A_GROUP: Final = 64 * 1024 * 1024
-"""Of tables with long texts."""
+"""For tables with long texts."""
 
 Owed = Callable[[Set[str]], str]
-"""To whom rows are owed that name these sources."""
+"""The attribution of rows that name these sources."""
 
 
 class TableWriter:
-    """One table on its way to one file, or to several where it is large."""
+    """Writes one table to one file, or to several if it is large."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class TableWriter:
         owed: Owed,
         check: Callable[[str, pa.Table], None] = lambda table, group: None,
     ) -> None:
-        """`check` raises CheckFailed for a row group that the table may not have."""
+        """`check` raises CheckFailed for a row group that may not be published."""
         self.table = table
         self._owed = owed
         self._check = check
@@ -69,7 +69,7 @@ class TableWriter:
             self._settle()
 
     def add_columns(self, flat: pa.Table) -> None:
-        """Some rows as flat columns, in the place of rows."""
+        """Add rows as flat columns."""
         if flat.num_rows:
             self._wait(self._columns.of_flat(flat))
 
@@ -90,7 +90,7 @@ class TableWriter:
             file.abandon()
 
     def finish(self) -> list[dict[str, Any]]:
-        """Close every file; what the manifest says of each."""
+        """Close every file; returns their manifest entries."""
         described = []
         for number, file in enumerate(self._files, 1):
             self._close(file)
@@ -99,7 +99,7 @@ class TableWriter:
         return described
 
     def _settle(self) -> None:
-        """Turn the rows that wait into columns, which take a tenth of the memory."""
+        """Turn waiting rows into columns, which take a tenth of the memory."""
         if self._pending:
             self._wait(self._columns.table(self._pending))
             self._pending = []
@@ -108,7 +108,7 @@ class TableWriter:
         self._take(self._without_keyed(batch) if self.table.open else batch)
 
     def _take(self, batch: pa.Table) -> None:
-        """Let some columns wait until a row group is full."""
+        """Add columns, and encode full row groups."""
         if not batch.num_rows:
             return
         self._batches.append(batch)
@@ -121,21 +121,21 @@ class TableWriter:
                 self._encode(self._waiting)
 
     def _without_keyed(self, batch: pa.Table) -> pa.Table:
-        """The rows that an open file may have."""
+        """The rows that an open file may contain."""
         keyed = compute.is_in(batch.column("license_class"), value_set=pa.array(sorted(KEYED_CLASSES)))
         unkeyed = batch.filter(compute.invert(keyed))
         self._left_out += batch.num_rows - unkeyed.num_rows
         return unkeyed
 
     def _encode(self, rows: int) -> None:
-        """Hand the first rows that wait to the encoder, as a row group; the one before it is then done."""
+        """Give the first waiting rows to the encoder as a row group, after the previous one is done."""
         self._done()
         if self._files[-1].rows >= self._rows_in_a_file:
             if not self.table.derived:
                 self._close(self._files[-1])
             self._files.append(self._file(len(self._files) + 1))
         waiting = pa.concat_tables(self._batches)
-        # In one piece: where pages end must not hang on how the rows came.
+        # In one chunk: the ends of pages must not depend on batches.
         file, group = self._files[-1], waiting.slice(0, rows).combine_chunks()
         self._check(self.table.name, group)
         file.add(group)
@@ -199,12 +199,12 @@ class ParquetFiles:
         return kind in self._taking
 
     def offer(self, kind: str, key: str, row: object) -> None:
-        """A row of a dataset or of a table, to every table that takes from it."""
+        """Give a row of a dataset or table to every table that takes from it."""
         for writer in self._taking[kind]:
             self._add(writer, key, self._rows[writer.table.name].take(key, row))
 
     def offer_columns(self, kind: str, columns: Iterable[bytes], rows: int) -> None:
-        """The columns of a key's rows (`format.columns`), to every table that takes from them."""
+        """Give the columns of a key's rows (`format.columns`) to every table that takes from them."""
         waiting = self._columns[kind]
         waiting.columns += columns
         waiting.rows += rows
@@ -228,11 +228,11 @@ class ParquetFiles:
             writer.end_partition()
 
     def name_sources(self, kind: str, sources: Set[str]) -> None:
-        """The sources that the rows of a dataset are derived from, where each row names but one."""
+        """Set the sources of a derived dataset, where each row names only one."""
         self._derived_from[kind] = sources
 
     def make(self, name: str) -> None:
-        """The rows that a table makes itself."""
+        """Write the rows that a table makes itself."""
         if (writer := self._open.get(name)) is not None:
             self._add(writer, "", self._rows[name].make())
 
@@ -245,7 +245,7 @@ class ParquetFiles:
                 self.offer(name, key, row)
 
     def finish(self) -> dict[str, list[dict[str, Any]]]:
-        """Write what waits and close every file; by table, what the manifest says of each."""
+        """Write waiting rows and close every file; returns the manifest entries by table."""
         for kind in list(self._columns):
             self._offer_waiting(kind)
         for writer in self._open.values():
@@ -259,7 +259,7 @@ class ParquetFiles:
         }
 
     def _owed(self, table: Table, named: Set[str]) -> str:
-        """Whom the rows of a file are owed to: every source they are from, and no other."""
+        """The attribution of a file: every source of its rows, and no other."""
         derived = self._derived_from.get(table.takes_from)
         if derived is not None and not table.derived:
             raise CheckFailed(f"{table.name}: made of {table.takes_from}, and not declared as derived")
@@ -267,14 +267,14 @@ class ParquetFiles:
         return "; ".join(self._context.owed(named if derived is None else derived))
 
     def abandon(self) -> None:
-        """What was written goes with the folder."""
+        """Stop writing; the folder is removed with its files."""
         self._encoder.shutdown(cancel_futures=True)
         for writer in self._open.values():
             writer.abandon()
 
 
 class _Waiting:
-    """Columns of a few rows each: handled together, they cost a tenth."""
+    """Columns of a few rows each, handled together at a tenth of the cost."""
 
     def __init__(self) -> None:
         self.columns: list[bytes] = []

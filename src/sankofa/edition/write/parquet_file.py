@@ -40,7 +40,7 @@ Make = Callable[[Sequence[Any]], pa.Array]
 
 
 class ParquetColumn(NamedTuple):
-    """One column, and how it is made of the values of its field."""
+    """One column, and the function that makes it from the values of its field."""
 
     field: str
     arrow: pa.Field
@@ -53,7 +53,7 @@ class ParquetColumns:
     """The columns of a type of rows."""
 
     def __init__(self, row: type[Row]) -> None:
-        # What says where a row is from comes last, as it does on a page.
+        # Provenance comes last, as on a page.
         provenance = set(Row.__struct_fields__)
         fields = sorted(field_types(row), key=lambda field: field.name in provenance)
         self._columns = [column for field in fields for column in _columns(field)]
@@ -71,7 +71,7 @@ class ParquetColumns:
         return list(self.schema.names)
 
     def table(self, rows: Sequence[object]) -> pa.Table:
-        """Some rows as columns; all of one type, which may have more fields, in any order."""
+        """Rows of one type as columns; the type may have more fields, in any order."""
         structs = cast("Sequence[msgspec.Struct]", rows)
         fields = type(structs[0]).__struct_fields__
         tuples = map(msgspec.structs.astuple, structs)
@@ -93,7 +93,7 @@ class ParquetColumns:
 
 @cache
 def parquet_columns(row: type[Row]) -> ParquetColumns:
-    """The columns of a type of rows, worked out once."""
+    """The columns of a type of rows."""
     return ParquetColumns(row)
 
 
@@ -110,7 +110,7 @@ def _columns(field: FieldType) -> list[ParquetColumn]:
 
 
 def _arrow(field: FieldType) -> tuple[pa.DataType, Make]:
-    """The type of a column that is not of figures, and how it is made."""
+    """The type and the maker of a column that holds no figures."""
     if field.type is Decimal:
         return pa.float64(), _nearest
     if field.is_instant:
@@ -134,14 +134,14 @@ def _nested(arrow: pa.DataType) -> Make:
 
 
 def _days(values: Sequence[date | str | None]) -> pa.Array:
-    """Days as such or as text, all of them alike."""
+    """Days as dates or all as text."""
     if isinstance(next((value for value in values if value is not None), None), str):
         return pa.array(values, pa.string()).cast(pa.date32())
     return pa.array(values, pa.date32())
 
 
 def _instants(values: Sequence[str | None]) -> pa.Array:
-    """To the microsecond: what is finer is cut off."""
+    """Instants, truncated to the microsecond."""
     try:
         return pa.array(values, pa.string()).cast(_UTC)
     except pa.ArrowInvalid:
@@ -183,23 +183,22 @@ def _nearest(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:
 
 
 _PAGES: Final = {"min_chunk_size": 32 << 10, "max_chunk_size": 128 << 10}
-"""Pages end where the values say so: a row more changes one page of a column, not every page behind it, and a
-node that follows pulls little (docs/decisions/following-editions.md). Files are larger by 2%."""
+"""Pages end at content-defined boundaries: an added row changes one page of a column, so a node that follows
+pulls little (docs/decisions/following-editions.md). Files are larger by 2%."""
 _NO_DICTIONARY: Final = ("record_ref", "superseding_record_ref", "fact_id", "provenance_id", "release")
-"""Columns whose values hardly ever come twice. Figures do now and then, yet a dictionary of them is soon full
-and takes twice as long."""
+"""Columns whose values rarely repeat. Figures repeat a little, yet a dictionary of them doubles the time."""
 LONG_TEXT: Final = ("release",)
-"""What more effort makes smaller by a twentieth; other columns get no smaller, and take a third longer."""
+"""Columns that more compression makes smaller by a twentieth; others gain nothing."""
 _NO_STATISTICS: Final = ("release",)
 
 
 class TableFile:
-    """One file, under a name for the time being. Where its pages are is in memory until it is closed."""
+    """One file, under a temporary name. The positions of its pages stay in memory until it is closed."""
 
     def __init__(self, path: Path, table: Table, columns: ParquetColumns) -> None:
         self.rows = 0
         self.sources: set[str] = set()
-        """The sources that the rows name."""
+        """The sources of its rows."""
         self.closed = False
         self._path = path
         self._table = table
@@ -227,13 +226,13 @@ class TableFile:
         )
 
     def add(self, group: pa.Table) -> None:
-        """Take down what a row group has that is to be written."""
+        """Count the rows of a row group, and note their sources and licence classes."""
         self.rows += group.num_rows
         self._note_sources(group.column("source_ref"))
         self._classes.update(group.column("license_class").unique().to_pylist())
 
     def _note_sources(self, refs: pa.ChunkedArray) -> None:
-        """Take down which sources the rows name: one look at all of them for each source."""
+        """Note the sources of the rows: one pass for each source."""
         if not self.sources:
             self._first_ref = refs[0].as_py()
         while len(refs):
@@ -249,7 +248,7 @@ class TableFile:
         self._file.flush()
 
     def close(self, attribution: str) -> None:
-        """Write its end, with what there is to say of all its rows."""
+        """Write the footer with its metadata."""
         self._parquet.add_key_value_metadata(self._metadata(attribution))
         self._parquet.close()
         self._file.close()
@@ -262,7 +261,7 @@ class TableFile:
             self._file.close()
 
     def name(self, stem: str, left_out: int) -> dict[str, Any]:
-        """Give the closed file its name; what the manifest says of it. `left_out` counts the whole table."""
+        """Name the closed file; returns its manifest entry. `left_out` counts the whole table."""
         name = f"{stem}.parquet"
         self._path.rename(self._path.with_name(name))
         table = self._table
@@ -301,7 +300,7 @@ class TableFile:
 
 
 class _Summed:
-    """A file that is only written, and summed up as it is."""
+    """A write-only file with a running digest."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb")
@@ -328,7 +327,7 @@ class _Summed:
 
 
 def _leaves(field: pa.Field, path: str = "") -> list[str]:
-    """The columns as Parquet has them: of a list or struct, what is in it."""
+    """The leaf columns of Parquet: those inside a list or struct."""
     path = f"{path}.{field.name}" if path else field.name
     if pa.types.is_list(field.type):
         return _leaves(field.type.value_field.with_name("element"), f"{path}.list")

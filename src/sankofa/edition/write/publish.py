@@ -45,10 +45,9 @@ def publish(
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
-    `issuer_cache` is a folder for what is made of issuers, taken again where nothing it depends on changed;
-    `processes` make it, where there are more than one.
-    One publishes at a time: `waiting` is called where another does, and the ledger is read after it.
-    Raises EditionError where the pointer would move back, or was moved by a rollback meanwhile.
+    `issuer_cache` is a folder for results that the next build may reuse; `processes` derive issuers.
+    One publication runs at a time: `waiting` is called while another does, and the ledger is read after it.
+    Raises EditionError if the pointer would move back, or a rollback moved it meanwhile.
     """
     with store.exclusive("publish", waiting), without_cycle_collection():
         before = store.list_editions().current
@@ -61,8 +60,10 @@ def publish(
                 processes=processes,
             )
             manifest = _build(store, context, progress)
-            del context  # or all of it would be looked through once more where cycles are collected again
-        store.open(manifest["edition"], check_all=True).close()  # refuses what did not reach the disk whole
+            del context  # before cycle collection resumes, which would look through all of it
+        store.open(
+            manifest["edition"], check_all=True
+        ).close()  # refuses an edition that did not reach the disk whole
         with store.exclusive("switch"):
             current = store.list_editions().current
             try:
@@ -78,12 +79,12 @@ def publish(
 
 
 def count_parts() -> int:
-    """How often `publish` calls its `progress`."""
+    """Number of times that `publish` calls `progress`."""
     return len(datasets()) + len(tables())
 
 
 def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any]) -> list[str]:
-    """The kept editions that may not be served in the place of this one, should it be lost."""
+    """The stored editions that may not be served instead of this one."""
     refused = [omission["source"] for omission in manifest.get("left_out", ())]
     withdrawals = manifest.get("withdrawals", ())
     withdrawn = []
@@ -101,7 +102,7 @@ def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _refuse_to_move_back(edition: str, before: str | None, current: str | None) -> None:
-    """`before` is what was current when the build began. Only `rollback` may decide otherwise."""
+    """`before` was current when the build began. Only `rollback` may move back."""
     advice = f"{edition} is kept and not served; `sankofa editions rollback {edition}` serves it"
     if current != before:
         raise EditionError(f"the current edition was changed to {current} while this one was built: {advice}")
@@ -114,7 +115,7 @@ def _refuse_to_move_back(edition: str, before: str | None, current: str | None) 
 
 @contextmanager
 def without_cycle_collection() -> Iterator[None]:
-    """Millions of small records are made, none of which refers to itself: not looking saves a fifth."""
+    """A build makes millions of records without cycles: not collecting saves a fifth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -125,7 +126,7 @@ def without_cycle_collection() -> Iterator[None]:
 
 
 def _build(store: Datastore, context: BuildContext, progress: Callable[[str], None]) -> dict[str, Any]:
-    # Where everything was withdrawn an edition without rows replaces the one that holds it.
+    # If everything was withdrawn, an edition without rows replaces the last one.
     if not context.captures and not context.withdrawals:
         left_out = [f"{one.source} ({one.why})" for one in context.left_out]
         raise CheckFailed(
@@ -133,7 +134,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             if left_out
             else "nothing to publish: the ledger is empty"
         )
-    # Costs 0.2 s and 60 MB, which no server should pay.
+    # Imported here because pyarrow costs 0.2 s and 60 MB.
     from sankofa.edition.write.parquet import ParquetFiles
 
     writer = store.build()
@@ -169,8 +170,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
 
 
 def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the edition is. Its name follows from that; the parts enter by what is in them, which is the same
-    on every engine."""
+    """The manifest. The name of the edition follows from its content."""
     said = {
         "format": LAYOUT,
         "rows": dict(sorted(written.rows.items())),
@@ -198,9 +198,9 @@ def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[st
 
 
 def switch(store: Datastore, edition: str, keep: int) -> None:
-    """Point at an edition, keeping the newest few and the one that was served until now.
+    """Make an edition current; keep the newest few and the last current one.
 
-    To be called while holding the turn to switch (`Datastore.exclusive`).
+    Call it while holding the lock `switch` (`Datastore.exclusive`).
     """
     listed = store.list_editions()
     newest = [edition, *(name for name in listed.editions if name != edition)][: keep + 1]

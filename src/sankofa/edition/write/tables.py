@@ -1,8 +1,7 @@
-"""What is published in bulk: tables, each a Parquet file (several where large), and how one is declared.
+"""Tables published in bulk, each a Parquet file (several if large), and how one is declared.
 
-A table takes the very rows that a dataset serves as these are built, or makes rows of its own of the ledger
-where they are in the files only (contract: EXP-4); or both. The modules of `write.datasets` declare their
-tables beside the datasets.
+A table takes the rows of a dataset as they are built, makes rows from the ledger that only the files have
+(contract: EXP-4), or both. The modules of `write.datasets` declare their tables beside the datasets.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,23 +20,23 @@ MIN_TIER: Final = "starter"
 
 
 class TableRows:
-    """Where the rows of a table come from; one for each build. As it stands: the very rows of its dataset."""
+    """The rows of a table in one build. This class takes the rows of its dataset as they are."""
 
     def __init__(self, context: BuildContext) -> None:
         self.context = context
         self.input_sources: set[str] = set()
-        """The sources that no `source_ref` of a row names, of further inputs; all before the first row."""
+        """Further sources, which no `source_ref` names; complete before the first row."""
 
     def take(self, key: str, row: Any) -> Iterable[object]:
-        """What the table has of one row of the dataset, or of another table's row."""
+        """The rows of the table for one row of its dataset or table."""
         return (row,)
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
-        """The same of many rows, where a dataset has their columns ready: without a row being made."""
+        """The same for many rows as columns."""
         return columns
 
     def make(self) -> Iterable[object]:
-        """Rows made after every dataset is built."""
+        """Rows that are made after every dataset."""
         return ()
 
 
@@ -53,15 +52,15 @@ class Table:
     """A kind of dataset, or the name of a table."""
     rows: Callable[[BuildContext], TableRows] = TableRows
     sorted_by: tuple[str, ...] = ()
-    """Columns, the first first; descending where there is a minus before the name."""
+    """Sort columns; a minus before the name means descending."""
     signal_key: str | None = None
     open: bool = False
-    """Whether its file needs no key: then it has no row of a class that does (`KEYED_CLASSES`)."""
+    """Whether its file needs no key; it then has no row of `KEYED_CLASSES`."""
     methodology: str = ""
     derived: bool = False
-    """Whether its dataset names what the rows are derived from, at its end (`Outcome.sources`)."""
+    """Whether its dataset returns the sources of its rows (`Outcome.sources`)."""
     reads: tuple[Input, ...] | None = None
-    """What its rows are made of where it takes from nothing; see `write.dataset.Dataset`."""
+    """Its inputs, if it takes from nothing (see `write.dataset.Dataset`)."""
 
 
 _TABLES: dict[str, Table] = {}

@@ -263,8 +263,8 @@ class DatasetWriter:
                 if rows.columns:
                     self._files.offer_columns(dataset.kind, rows.columns, rows.count)
                 part.write_key(dataset.kind, keys, rows.blocks)
-                if rows.kept_columns:
-                    part.write_columns(dataset.kind, keys, rows.kept_columns)
+                if rows.stored_columns:
+                    part.write_columns(dataset.kind, keys, rows.stored_columns)
             else:
                 part.write_key(dataset.kind, keys, dataset.pack(check.passed(one.entries, one.key)))
         return key_rows.returned or Outcome()

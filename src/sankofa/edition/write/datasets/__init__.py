@@ -1,1 +1,1 @@
-"""One file per dataset of an edition: what it holds under which key, in which order."""
+"""The datasets of an edition: their keys, their rows and the order of the rows."""
