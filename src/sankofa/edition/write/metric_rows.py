@@ -1,7 +1,7 @@
-"""What an edition holds of one issuer's metrics: the rows on the wire; their days and sizes, and the reasons.
+"""The metrics of one issuer: rows on the wire, their days and sizes, and the reasons for missing values.
 
-A row is the bytes that `MetricsRow` is encoded to. They are put together from parts: an input is the same in
-each of the four or five metrics that use it, and the issuer in all of them.
+A row is the bytes that `MetricsRow` is encoded to. They are assembled from text: several
+metrics share an input, and all share the issuer.
 """
 
 from array import array
@@ -25,7 +25,7 @@ from sankofa.model.provenance import strictest
 from sankofa.model.rows import State, wire
 
 METRICS: Final = "metrics"
-"""The part of an issuer, and the dataset, that holds these rows."""
+"""The kind of these rows."""
 _MODES = Entry(b"").modes
 _NUMBERS = {slug: number for number, slug in enumerate(slugs())}
 _SOURCE = UNDATED.decode() + '"source_ref":'
@@ -34,23 +34,23 @@ _PLACES = Decimal("0.0001")
 
 
 class Standings(msgspec.Struct, frozen=True, array_like=True):
-    """What screens list of one issuer: when its values stand, and their sizes, in the order of its rows."""
+    """The screen data of one issuer: the days of its values and their sizes, in the order of its rows."""
 
     firsts: bytes
     untils: bytes
     sizes: bytes
-    """Of 32-bit numbers; the sizes are floats: ten digits are exact in one, so it orders them as they are."""
+    """Days as 32-bit numbers. Sizes as floats, which hold ten digits exactly."""
     metrics: bytes
-    """The number of each value's metric."""
+    """The metric of each value, by number."""
     shown: bytes
-    """What the days show of each metric: its number, the first day and the state, by metric and day."""
+    """The states of each metric: its number, the first day and the state, by metric and day."""
     identity_conflicts: int = 0
-    """How many routes were passed over because a figure of their filing contradicts them."""
+    """Number of routes that a figure of the same filing contradicts."""
     changes: list[tuple[int, int, bytes]] = []
-    """Where a later filing is why there is no value: metric, first day, and what it changed, as JSON."""
+    """Values missing because of a later filing: metric, first day, and the changes as JSON."""
 
     def stretches(self) -> Iterator["Shown"]:
-        """What the days show, each stretch until the next of its metric."""
+        """The states with their days, each until the next of its metric."""
         words = _numbers("i", self.shown).tolist()
         numbers, firsts, states = words[::3], words[1::3], words[2::3]
         following = zip([*numbers[1:], -1], [*firsts[1:], FOREVER], strict=True)
@@ -68,7 +68,7 @@ class Shown(NamedTuple):
 
 
 def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
-    """The values of one issuer as they are written."""
+    """The values of one issuer as entries."""
     write = _Writer(entity)
     return [
         Entry(write.row(value), value.first, value.until, _MODES, _NUMBERS[value.metric.slug])
@@ -77,7 +77,7 @@ def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
 
 
 def standings(derived: Derived) -> Standings:
-    """Everything derived of one issuer, as screens list it."""
+    """The screen data of one issuer."""
     values = derived.values
     return Standings(
         firsts=array("i", [value.first for value in values]).tobytes(),
@@ -112,17 +112,17 @@ def _changed(change: LaterChange) -> dict[str, str | None]:
 
 
 class CoverageSteps(msgspec.Struct, frozen=True, array_like=True):
-    """Of some issuers, how many have a full year published and what was found of it, as that changes."""
+    """How many of some issuers have published a full year, and which inputs were present, by day."""
 
     published: list[tuple[int, int]]
-    """Day, and how many more issuers have published from then on."""
+    """Day, and the change in the number of issuers that have published."""
     found: list[tuple[int, int, int]]
-    """Number of a metric; of those issuers, how many more have its inputs from a day on."""
+    """Metric, day, and the change in the number of those issuers that have its inputs."""
     identity_conflicts: int
 
 
 def coverage_steps(issuers: Iterable[Standings]) -> CoverageSteps:
-    """A denominator of zero or less, and a year that was revised or completed later, have their inputs."""
+    """Values with a denominator of zero or less, or revised later, count as having their inputs."""
     conflicts = 0
     published: Counter[int] = Counter()
     counts: Counter[tuple[int, int]] = Counter()
@@ -148,7 +148,7 @@ def coverage_steps(issuers: Iterable[Standings]) -> CoverageSteps:
 
 
 def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The days [first, until) that any of these has."""
+    """The union of stretches of days [first, until)."""
     merged: list[tuple[int, int]] = []
     for first, until in sorted(stretches):
         if merged and first <= merged[-1][1]:
@@ -159,10 +159,8 @@ def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def coverage(issuers: Iterable[CoverageSteps], asked: int) -> dict[str, Decimal]:
-    """Per metric the share of the issuers with a full year published by a day whose inputs were found.
-
-    With it, how many routes contradict an identity.
-    """
+    """Per metric, the share of the issuers with a published full year whose inputs are present on a day; and
+    the number of routes that contradict an identity."""
     published, conflicts = 0, 0
     totals = [0] * len(slugs())
     for some in issuers:
@@ -184,7 +182,7 @@ def _numbers(kind: str, packed: bytes) -> "array[int]":
 
 
 _Input = tuple[int, str, frozenset[int], str, tuple[Report, ...]]
-"""When it became public, where (as JSON), by which captures, and all of it as JSON."""
+"""The day it became public, its source_ref as JSON, its captures, the input as JSON, and its reports."""
 _public = itemgetter(0)
 _available = attrgetter("available")
 
@@ -216,7 +214,7 @@ class _Writer:
         ).encode()
 
     def _input(self, name: str, figure: Figure) -> _Input:
-        """All the parts of a figure, each under the line item that it is for."""
+        """All parts of a figure, each under its line item."""
         item, end = name.removeprefix(PRIOR), iso_day(figure.end)
         written = ",".join([self._part(item, end, part) for part in figure.parts])
         reports = tuple([part.report for part in figure.parts])

@@ -31,27 +31,27 @@ from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.vintages import vintages
 
 NOWHERE: Final = "?"
-"""The country of an issuer without one: in no country's pages."""
+"""The country of an issuer without one."""
 _write_changes = msgspec.msgpack.Encoder().encode
 
 
 class MetricValues(msgspec.Struct, frozen=True, array_like=True):
-    """The values of one metric, in the order of their issuers; of each a number in every column."""
+    """The values of one metric by column, in the order of their issuers."""
 
     sizes: "array[float]"
-    """Ten digits are exact in a float, so it orders them as they are."""
+    """Floats, which hold ten digits exactly."""
     firsts: "array[int]"
     untils: "array[int]"
     countries: "array[int]"
     issuers: "array[int]"
     blocks: "array[int]"
-    """Counted from the first of the issuer."""
+    """Counted from the first block of the issuer."""
     begins: "array[int]"
     ends: "array[int]"
 
 
 _TYPES: Final = "iiIIIII"
-"""Of the columns of `MetricValues` behind the first."""
+"""Types of the columns of `MetricValues` after the first."""
 
 
 def no_values() -> MetricValues:
@@ -60,20 +60,20 @@ def no_values() -> MetricValues:
 
 
 class ScreenSegment(msgspec.Struct, frozen=True, array_like=True):
-    """What screens list of some organisations that follow each other, as it is written down."""
+    """The screen data of the organisations of a partition, as it is cached."""
 
     issuers: list[str]
     countries: list[str]
     columns: list[list[bytes]]
-    """Of each metric its `MetricValues`."""
+    """The `MetricValues` of each metric."""
     changes: list[bytes]
-    """Of each metric a list, read only where its pages are made: number of a country, day, state, step."""
+    """For each metric an encoded list: number of a country, day, state, change in the number of issuers."""
     years: list[int]
-    """Those in which anything changes."""
+    """Years in which anything changes."""
 
 
 class SegmentBuilder:
-    """Collects a segment, issuer by issuer in the order of their service_id."""
+    """Collects a segment, issuer by issuer, in order of service_id."""
 
     def __init__(self) -> None:
         self._issuers: list[str] = []
@@ -84,7 +84,7 @@ class SegmentBuilder:
     def add(
         self, service_id: str, country: str | None, own: Standings, row_ends: Sequence[Sequence[int]]
     ) -> None:
-        """`row_ends`: of each block of the issuer's rows where each row ends."""
+        """`row_ends` has the ends of the rows of each block of the issuer."""
         issuer = len(self._issuers)
         self._issuers.append(service_id)
         number = self._countries.setdefault(country or NOWHERE, len(self._countries))
@@ -121,7 +121,7 @@ class SegmentBuilder:
         )
 
     def _years(self) -> list[int]:
-        """Where a value follows another the same day no state changes, only which value stands."""
+        """Also years in which one value follows another without a change of state."""
         days = {day for own in self._changes for _, day, _ in own if 0 < day < FOREVER}
         return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
 
@@ -131,16 +131,16 @@ HOLDINGS: Final = "holdings"
 
 
 class SourceFacts(msgspec.Struct, array_like=True):
-    """The facts that one source has of an issuer."""
+    """Counts of the facts of an issuer from one source."""
 
     facts: int = 0
     dated: int = 0
-    """Those whose day of publication is evidenced."""
+    """Facts with an evidenced day of publication."""
     first: int = FOREVER
     last: int = 0
-    """The earliest and the latest period_end that had come when it was captured; 0 where none had."""
+    """Earliest and latest period_end before the capture; 0 for none."""
     published: int = 0
-    """The newest evidenced day of publication; 0 where there is none."""
+    """Newest evidenced day of publication; 0 for none."""
 
 
 _read_counts_of_issuer = msgspec.msgpack.Decoder(dict[str, SourceFacts]).decode
@@ -169,7 +169,7 @@ def _counted(issuer: Issuer) -> bytes:
 
 
 def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, SourceFacts]:
-    """The facts of one issuer by source."""
+    """Counts of the facts of one issuer by source."""
     part = issuers.part(FACT_COUNTS, entity.service_id)
     return _read_counts_of_issuer(part) if part else {}
 
@@ -183,7 +183,7 @@ def _held(issuer: Issuer) -> bytes:
 
 
 def issuer_holdings(issuers: Issuers, entity: Entity) -> HeldFacts:
-    """What the ledger has of the facts of one issuer."""
+    """Counts of the facts of one issuer in the ledger."""
     part = issuers.part(HOLDINGS, entity.service_id)
     return _read_holdings(part) if part else HeldFacts()
 
@@ -193,7 +193,7 @@ _SCREEN: Final = "screen"
 
 
 class FactTotals(msgspec.Struct, array_like=True):
-    """The facts of one source that are served of the issuers of one country."""
+    """Counts of the served facts of one source and country."""
 
     issuers: int = 0
     facts: int = 0
@@ -204,22 +204,22 @@ class FactTotals(msgspec.Struct, array_like=True):
 
 
 class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
-    """What is counted of the organisations of a part."""
+    """Counts of the organisations of a partition."""
 
     facts: list[tuple[str, str, FactTotals]]
-    """By source and country (empty where it is not known)."""
+    """By source and country (empty if unknown)."""
     held: HeldFacts
-    """Of their facts in the ledger, served or not."""
+    """Their facts in the ledger, served or not."""
     coverage: CoverageSteps
     issuers: int
     issuers_with_lei: int
     issuer_countries: list[str]
     statements: list[tuple[str, str, int]]
-    """How many records and identifiers a source has of organisations of a country."""
+    """Number of records and identifiers by source and country."""
     names: bytes
-    """A digest of what they are called and known by; those of all parts add up (`sum_of_digests`)."""
+    """Digest of their names and identifiers; those of all partitions add up (`sum_of_digests`)."""
     claims: bytes
-    """The same of where each identifier is from."""
+    """The same for the source of each identifier."""
 
 
 _read_counts = msgspec.msgpack.Decoder(PartitionCounts).decode
@@ -229,7 +229,7 @@ _write = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class PartitionSummaries:
-    """Those of every part, in their order; `path` is the file that they are kept in, None for none."""
+    """The summaries of all partitions, in order; `path` is the file that caches them."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
 
 @dataset(ALIASES, None, reads=(Input.NAMES,))
 def aliases(context: BuildContext) -> Iterator[KeyRows]:
-    """The other ids of organisations that were merged: each leads to the one that survives."""
+    """Ids of merged organisations, each leading to the one that remains."""
     merged = sorted((alias, entity.service_id) for entity in context.entities for alias in entity.aliases)
     for alias, service_id in merged:
         yield KeyRows(alias, [Entry(service_id.encode())])
@@ -62,14 +62,14 @@ def aliases(context: BuildContext) -> Iterator[KeyRows]:
 
 @dataset("successor", None, reads=(Input.NAMES,))
 def successors(context: BuildContext) -> Iterator[KeyRows]:
-    """By service_id, the one that took over where its register names one that is held."""
+    """By service_id, the successor that a register names, if it is held."""
     for entity, successor in _succeeded(context):
         yield KeyRows(entity.service_id, [Entry(successor.service_id.encode())], entity.aliases)
 
 
 @dataset(PREDECESSORS, None, reads=(Input.NAMES,))
 def predecessors(context: BuildContext) -> Iterator[KeyRows]:
-    """By service_id, those that it took over from: their own records and figures stay theirs."""
+    """By service_id, its predecessors, which keep their own records and figures."""
     succeeded = defaultdict[str, list[Predecessor]](list)
     successors = {}
     for entity, successor in _succeeded(context):
@@ -80,7 +80,7 @@ def predecessors(context: BuildContext) -> Iterator[KeyRows]:
 
 
 def _succeeded(context: BuildContext) -> Iterator[tuple[Entity, Entity]]:
-    """Each organisation that a source names a successor of, and that successor where it is held."""
+    """Each organisation with a named successor, and that successor, if it is held."""
     holder: dict[str, Entity] = {}
     for entity in context.entities:
         holder.update((claim.identifier, entity) for claim in entity.claims)
@@ -117,7 +117,7 @@ def _entity_row(context: BuildContext, entity: Entity) -> EntityRow:
 
 
 def _location(entity: Entity, subject: str) -> str:
-    """Where an organisation stands in a document: under its LEI or ticker, else under its service_id."""
+    """Location of an organisation in a document: its LEI or ticker, or its service_id."""
     location = free_location(subject)
     return location if location == subject else f"{location} {entity.service_id}"
 

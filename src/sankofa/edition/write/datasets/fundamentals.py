@@ -113,7 +113,7 @@ def fact_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item:
 
 
 def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:
-    """The row as each stretch of days shows it: its successor is told only from the day it was known."""
+    """The row for each stretch of days: it names its successor only from the day that was known."""
     for sight in visibilities(vintage):
         shown = row
         if sight.tells_successor and vintage.successor is not None:
@@ -126,12 +126,12 @@ def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, ta
 
 
 def _provenance_id(row: FundamentalsRow) -> str:
-    """Of a row as its fact has it."""
+    """The provenance_id of the fact of a row."""
     return provenance_id(source_of(row))
 
 
 def _record_ref(identity: Identity, report: Report) -> str:
-    """The same in every edition and on every machine, whatever becomes of the organisation."""
+    """The same in every edition and on every machine."""
     return record_ref(report.subject, *identity, report.evidenced, report.document, report.value or "")
 
 
@@ -146,7 +146,7 @@ def _money(unit: str) -> str | None:
 
 
 class _ReportedFacts(TableRows):
-    """Reported figures, by column, as `model.facts.fact` tells them one by one."""
+    """Reported figures as facts by column, like `model.facts.fact` row by row."""
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
         import pyarrow

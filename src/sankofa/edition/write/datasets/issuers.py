@@ -1,7 +1,7 @@
-"""Issuers: who had figures public on a day, and how many, since when and until when.
+"""Issuers with public figures on a day: their number of figures, the first and the last day.
 
-Order: by country (unknown last), then service_id. An issuer is in from the day on which the first of its
-figures was known, and never leaves.
+Order: by country (unknown last), then service_id. An issuer is listed from the day on which its first
+figure was known.
 """
 
 from array import array
@@ -39,7 +39,7 @@ _LATEST: Final = int(Mode.LATEST)
 
 
 class IssuerSteps(msgspec.Struct, frozen=True, array_like=True):
-    """How an issuer's figures stood from each day on, and where the first of them stands."""
+    """The figures of an issuer from each day on, and the provenance of the first."""
 
     steps: list[Step]
     source_ref: str
@@ -78,7 +78,7 @@ def _steps(known: dict[int, list[Vintage[Report]]], changes: dict[int, int]) -> 
             earliest = min(earliest, vintage.report.available)
             latest = max(latest, vintage.report.available)
             own = vintage.report.capture.license_class
-            if own in LICENSE_CLASSES:  # one that is not, the check of the fact's own row refuses
+            if own in LICENSE_CLASSES:  # the check of the fact's own row refuses another
                 license_class = strictest((license_class, own))
         now = (earliest, latest, count, LICENSE_CLASSES.index(license_class))
         if now != before:
@@ -87,7 +87,7 @@ def _steps(known: dict[int, list[Vintage[Report]]], changes: dict[int, int]) -> 
 
 
 class _Listed(NamedTuple):
-    """An issuer in its place in the order."""
+    """An issuer in the order of the list."""
 
     country: str
     service_id: str
@@ -95,7 +95,7 @@ class _Listed(NamedTuple):
 
 
 def _pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """Pages come with their index before them."""
+    """A page has its index before it."""
     for entry in entries:
         yield _read_page(entry.row)
 
@@ -105,7 +105,7 @@ _read_page = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
 
 @dataset(ISSUERS, None, pack=_pack)
 def issuers(context: BuildContext) -> Building:
-    """Returns the issuers in their order, and of each page the first day on which anybody is known."""
+    """Returns the issuers in order, and for each page the first day on which one is known."""
     ordered = sorted(context.entities, key=lambda one: (one.country or "~", one.service_id))
     listed: list[_Listed] = []
     first_days = array("i")
@@ -148,13 +148,13 @@ def issuer_lists(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows
 
 @dataset(f"{ISSUERS}-days", None, pack=pack_pages, needs=(ISSUERS,))
 def issuer_days(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
-    """Of each page the first day on which anybody on it is known; and how many issuers there are, first."""
+    """The number of issuers, then for each page the first day on which one is known."""
     listed, first_days = issuers.result
     yield KeyRows("", [Entry((array("i", (len(listed),)) + first_days).tobytes())])
 
 
 def _page(page: list[tuple[bytes, list[Step]]], first_days: "array[int]") -> Entry:
-    """A page, each of its last rows read back as what it claims to be."""
+    """A page; the last row of each issuer is read back."""
     block = encode_page(page)
     check = RowCheck(ISSUERS, IssuerRow)
     runs = rows_on(block, FOREVER, range(len(page)), len(page)).runs
@@ -170,7 +170,7 @@ def _listings(entity: Entity) -> list[Listing]:
 
 
 def _beginning(entity: Entity, own: IssuerSteps, listings: list[Listing]) -> bytes:
-    """The row up to what changes with the day."""
+    """The constant beginning of a row."""
     identifiers = (stored_identifier(claim.identifier) for claim in entity.claims)
     fixed = wire.encode(
         {

@@ -76,10 +76,10 @@ ANNUAL_TABLE: Final = "af-macro-annual"
 
 
 class AnnualIndex(NamedTuple):
-    """What other datasets are told of the annual indicators."""
+    """What other datasets need to know about the annual indicators."""
 
     summaries: list[SeriesSummary]
-    """Of every indicator in a country, in their order."""
+    """Summaries of all indicators by country, in order."""
     catalogue: list[CatalogueEntry]
     tally: CoverageTally
 
@@ -195,7 +195,7 @@ def _pack_catalogue(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     SERIES_ENTRIES, SeriesCatalogueRow, pack=_pack_catalogue, needs=(MACRO_SERIES, MACRO_ANNUAL), reads=()
 )
 def catalogue(context: BuildContext, series: Built[SeriesIndex], annual: Built[AnnualIndex]) -> Building:
-    """Returns its entries, in their order."""
+    """Returns its entries, in order."""
     entries = sorted([*series.result.catalogue, *annual.result.catalogue])
     yield KeyRows("", (Entry(wire.encode(_catalogue_row(entry))) for entry in entries))
     return Outcome(entries)
@@ -214,7 +214,7 @@ def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueE
 
 @dataset(SERIES_RELEASES, None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
 def releases(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
-    """By series key. Every row is made here once, and read back as what it claims to be."""
+    """By series key. Every row is made once and read back."""
     text = ProvenanceText(context.captures)
     check = RowCheck(SERIES_RELEASES, SeriesReleaseRow)
     for key, of_key in series.result.releases.items():
@@ -264,7 +264,7 @@ CROSS_RATES_TABLE: Final = "af-macro-cross-rates"
 
 
 def rate_inputs(keys: Iterable[str]) -> dict[str, list[RateInput]]:
-    """By currency, the series that say what it is worth in another; one for each other, by its code."""
+    """By currency, its rates against others, one for each, by code."""
     rates: defaultdict[str, dict[str, RateInput]] = defaultdict(dict)
     for key in sorted(keys, key=lambda key: key.split("|")):
         series, family, frequency, _ = key.split("|")
@@ -287,7 +287,7 @@ def rate_input_lists(context: BuildContext, series: Built[SeriesIndex]) -> Itera
 
 
 class CrossRateVintageRow(CrossRateRow, frozen=True, kw_only=True):
-    """A cross rate while both of its inputs stood."""
+    """A cross rate while both of its inputs were valid."""
 
     superseded_at: Annotated[
         date | None, doc("Day on which another vintage of an input became public; null for the latest.")
@@ -295,7 +295,7 @@ class CrossRateVintageRow(CrossRateRow, frozen=True, kw_only=True):
 
 
 class _Standing(NamedTuple):
-    """A vintage of an input, and the days [first, until) on which it stands."""
+    """A vintage of an input, and the days [first, until) on which it is valid."""
 
     first: int
     until: int
@@ -304,11 +304,11 @@ class _Standing(NamedTuple):
 
 
 _RateValues = tuple[bool, dict[str, list[_Standing]]]
-"""Whether it is inverted, and by day what stood."""
+"""Whether it is inverted, and the valid vintages by day."""
 
 
 class _EveryPair(TableRows):
-    """The pairs with an African currency, each once: the one that comes first by its code is the base."""
+    """All pairs with an African currency, once each; the first by code is the base."""
 
     def make(self) -> Iterator[CrossRateVintageRow]:
         reported = {

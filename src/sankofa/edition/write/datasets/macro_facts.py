@@ -1,8 +1,8 @@
-"""Macro values as facts of their country, once more than `/v1/macro` has them: by measure, and in one order.
+"""Macro values as facts of their country: by measure, and all in one order.
 
 - `fact_macro`: country, measure and mode (`ZA|FX.EUR.ZAR|series`) lead to its facts, the newest period first;
-- `fact_order`: a country leads to the places of all its facts (`ZA`), or of the dated ones (`ZA|dated`), the
-  newest period first, then by measure. The first block has the day on which each of the others begins.
+- `fact_order`: a country leads to the byte ranges of all its facts (`ZA`), or of the dated ones (`ZA|dated`),
+  the newest period first, then by measure. The first block has the first day of each other block.
 """
 
 from array import array
@@ -70,7 +70,7 @@ _observation = msgspec.json.Decoder(_Observation).decode
 
 
 class _MeasureFacts(NamedTuple):
-    """Which facts stand under a key of `fact_macro`, in their order."""
+    """The facts under a key of `fact_macro`, in order."""
 
     measure: str
     mode: str
@@ -86,7 +86,7 @@ _EndedFact = tuple[int, Entry]
 
 @dataset(MACRO_FACTS, FactRow, reads=(Input.MACRO,), ranged=True)
 def macro_facts(context: BuildContext) -> Building:
-    """Returns by country which facts stand where, for the order of all of them."""
+    """Returns the facts of each measure by country, for the order of all facts."""
     rows = 0
     measures: defaultdict[str, list[_MeasureFacts]] = defaultdict(list)
     for country, measure, mode, facts in chain(_of_tables(context), _of_series(context)):
@@ -101,7 +101,7 @@ def macro_facts(context: BuildContext) -> Building:
 
 
 def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
-    """What the dataset of annual values serves, told again as facts: its rows are not made twice."""
+    """Annual values as facts."""
     for (country, indicator, _, unit, _), years in annual_vintages(context.ledger):
         listed = sorted((year for year, known in years.items() if known.listed), reverse=True)
         if not listed:
@@ -129,9 +129,9 @@ def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
 
 
 def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
-    """The series of one key that are of one country, whatever their type and frequency, together.
+    """The series with one key of one country together, of any type and frequency.
 
-    Those that annual tables amount to are facts already, as indicators.
+    Series made from annual tables are facts already, as indicators.
     """
     for measure, columns in groupby(published_series(context), key=lambda rows: rows.identity.series):
         by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
@@ -193,7 +193,7 @@ def fact_order(
 
 
 _OrderedFact = tuple[int, int, int, int, int]
-"""The day a fact is of, counted down, the place of its measure; its row, first and until."""
+"""The negative day of a fact, the position of its measure, its row, first and until."""
 
 
 def _ordered(measures: list[_MeasureFacts], *, dated: bool) -> list[_OrderedFact]:
@@ -215,7 +215,7 @@ def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[En
 
 class _AnnualFacts(TableRows):
     def take(self, key: str, row: AnnualVintageRow) -> Iterable[object]:
-        value: object = row.value  # its digits as they are written, not a number yet
+        value: object = row.value  # its digits, not yet a number
         digits = value if isinstance(value, msgspec.Raw) else _NULL
         annual = _Annual(
             row.source_ref,

@@ -54,19 +54,19 @@ from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
 
 
 class ProvenanceText:
-    """The beginning of every row: where it was captured from, and when."""
+    """The provenance at the beginning of every row, as text: millions of rows differ in few members."""
 
     def __init__(self, captures: Mapping[int, CaptureInfo]) -> None:
         self._captures = captures
         self._around: dict[tuple[int, str], tuple[str, str]] = {}
 
     def of(self, capture_id: int, document: str, location: str) -> str:
-        """With a location that can stand in JSON as it is."""
+        """`location` needs no JSON escapes."""
         before, behind = self.around(capture_id, document)
         return f"{before}{location}{behind}"
 
     def around(self, capture_id: int, document: str) -> tuple[str, str]:
-        """What stands before the location, and behind it."""
+        """The text before the location, and after it."""
         around = self._around.get((capture_id, document))
         if around is None:
             capture = self._captures[capture_id]
@@ -79,17 +79,17 @@ class ProvenanceText:
 
 @lru_cache(maxsize=4096)
 def json_text(text: str) -> str:
-    """As JSON; what is not given is null."""
+    """JSON text; null for an empty string."""
     return msgspec.json.encode(text).decode() if text else "null"
 
 
 def figure(text: str) -> Any:
-    """A value in the digits it is served with."""
+    """A value with its served digits."""
     return msgspec.Raw(text.encode()) if text else None
 
 
 class CatalogueEntry(NamedTuple):
-    """A series, or an indicator in a country; in the order of these fields."""
+    """A series, or an indicator in a country; sorted by these fields."""
 
     series: str
     is_indicator: bool
@@ -109,7 +109,7 @@ class CatalogueEntry(NamedTuple):
 
 
 class SeriesRelease(NamedTuple):
-    """What one day of release brought to a series, and where its newest value stands."""
+    """The values that a day of release added or changed, and the location of the newest."""
 
     day: int
     added: int
@@ -120,7 +120,7 @@ class SeriesRelease(NamedTuple):
 
 
 class SeriesStats:
-    """Of one series, from its vintages as they come: newest date first, oldest vintage first."""
+    """Statistics of one series, from its vintages: newest date first, oldest vintage first."""
 
     def __init__(self) -> None:
         self.by_capture: dict[int, Counted] = {}
@@ -177,14 +177,14 @@ _LATEST: Final = int(Mode.LATEST)
 
 
 class SeriesRows(NamedTuple):
-    """The rows of one series, and what they amount to."""
+    """The rows of one series, and their statistics."""
 
     identity: Series
     name: str
     entries: list[Entry]
     stats: SeriesStats
     is_published: bool = True
-    """False of what an annual table amounts to."""
+    """False for a series made from an annual table."""
     is_only: bool = True
     """Whether no other series has its key."""
 
@@ -194,21 +194,21 @@ class SeriesRows(NamedTuple):
 
 
 class SeriesIndex(NamedTuple):
-    """What other datasets are told of the series."""
+    """What other datasets need to know about the series."""
 
     summaries: list[SeriesSummary]
-    """Of every series, in their order."""
+    """Summaries of all series, in order."""
     days: list[KeyRows]
-    """Of each long series, the day on which each of its blocks begins."""
+    """For each long series, the first day of each block."""
     catalogue: list[CatalogueEntry]
     releases: dict[str, list[tuple[Series, list[SeriesRelease]]]]
-    """By key, of each series under it, the days of release, newest first."""
+    """By key, the days of release of each series under it, newest first."""
     tally: CoverageTally
 
     def noted(self, rows: SeriesRows, context: BuildContext) -> KeyRows:
-        """The rows of a series, now known here."""
+        """Add a series; returns its rows."""
         key, identity, stats = rows.key, rows.identity, rows.stats
-        # Almost every key is one series: it then leads to its rows without a list.
+        # Most keys have one series and lead to its rows without a list.
         aliases = (key_list(identity.series),) if rows.is_only else ()
         self.summaries.append(summary_of(key, rows.entries))
         if days := block_days(rows.entries):
@@ -222,7 +222,7 @@ class SeriesIndex(NamedTuple):
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(Input.MACRO,))
 def series(context: BuildContext) -> Building:
-    """Series as they are published, and those that annual tables amount to."""
+    """Published series, and those made from annual tables."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
     for rows in chain(published_series(context), _tabled_series(context)):
         yield index.noted(rows, context)
@@ -256,7 +256,7 @@ def _tabled_series(context: BuildContext) -> Iterator[SeriesRows]:
 
 @dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
 def series_days(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
-    """Where in a long series a day is, so that what is newer need not be read."""
+    """The first day of each block of a long series."""
     yield from series.result.days
 
 
@@ -264,7 +264,7 @@ def series_days(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[K
 def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         key, family, frequency, country = summary.key.split("|")
-        # A series of no country is not on the list of any: the set makes that one list, not two.
+        # The set removes duplicates: a series without a country is on one list, not two.
         combinations = {series_list(*some) for some in product(("", country), ("", family), ("", frequency))}
         return key_list(key), *combinations
 

@@ -50,21 +50,21 @@ from sankofa.model.rows import REASONS, MetricsRow, State
 _write_index = msgspec.msgpack.Encoder().encode
 _read_changes = msgspec.msgpack.Decoder(list[tuple[int, int, int, int]]).decode
 _Changes = dict[tuple[int, int], int]
-"""By day and state, by how many issuers more are in it from then on."""
+"""By day and state, the change in the number of issuers."""
 
 
 class ScreenIndex:
-    """All segments, in the order of their organisations."""
+    """Orders the metrics of every issuer by size: builds the pages of the screen index from all segments."""
 
     def __init__(self) -> None:
         self._columns = [no_values() for _ in slugs()]
         self._changes: list[list[tuple[list[str], bytes]]] = [[] for _ in slugs()]
-        """Of each metric what every segment has, and its countries."""
+        """For each metric, the countries and changes of every segment."""
         self._countries: dict[str, int] = {}
         self._years: set[int] = set()
 
     def add(self, segment: ScreenSegment, first_blocks: Mapping[str, int]) -> None:
-        """`first_blocks`: by service_id the address of the first block of its rows."""
+        """`first_blocks` has the address of the first block of each service_id."""
         for country in segment.countries:
             self._countries.setdefault(country, len(self._countries))
         countries = [self._countries[country] for country in segment.countries]
@@ -85,7 +85,7 @@ class ScreenIndex:
 
     @cached_property
     def years(self) -> list[int]:
-        """The calendar years in which anything changes, oldest first: few, however far off a mistyped one."""
+        """The calendar years in which anything changes, oldest first."""
         return sorted(self._years)
 
     @cached_property
@@ -93,14 +93,14 @@ class ScreenIndex:
         return [date(year, 1, 1).toordinal() for year in self.years]
 
     def metrics(self) -> Iterator[tuple[int, list[str]]]:
-        """Every metric by its number, with its keys; all in the order of the keys."""
+        """Every metric by number with its keys, in the order of the keys."""
         countries = [EVERYWHERE, *(name for name in self._countries if name != NOWHERE)]
         for number in sorted(range(len(slugs())), key=lambda number: f"{slugs()[number]}|"):
             slug = slugs()[number]
             yield number, sorted(f"{slug}|{name}|{year}" for name in countries for year in self.years)
 
     def pages(self, metric: int, *, ranges: bool) -> dict[str, bytes]:
-        """By key, the pages of a metric, or the byte ranges of the rows on each."""
+        """The pages of a metric by key, or the byte ranges of their rows."""
         column, slug = self._columns[metric], slugs()[metric]
         encoded: dict[str, bytes] = {}
         changes = {} if ranges else self._changes_by_country(metric)
@@ -115,7 +115,7 @@ class ScreenIndex:
         return encoded
 
     def _values(self, column: MetricValues) -> "dict[str, list[array[int]]]":
-        """By country, of each year the values that stand in it, largest first."""
+        """By country and year, the values that are valid in it, largest first."""
         names, starts = list(self._countries), self._starts
         by_country = {name: [array("I") for _ in starts] for name in (EVERYWHERE, *names) if name != NOWHERE}
         everywhere = [values.append for values in by_country[EVERYWHERE]]
@@ -153,7 +153,7 @@ def _ranges(column: MetricValues, values: "array[int]") -> bytes:
 
 
 def _listed(column: MetricValues, values: "array[int]", start: int) -> bytes:
-    """The values of the year that begins on a day."""
+    """The values of the year that begins on a day, as a page has them."""
     sizes = list(map(column.sizes.__getitem__, values))
     order = array("I", sorted(range(len(sizes)), key=sizes.__getitem__))
     after, end = LAST_DAY + 1, start + LAST_DAY + 1
@@ -172,13 +172,13 @@ def _listed(column: MetricValues, values: "array[int]", start: int) -> bytes:
 
 @lru_cache(maxsize=1 << 16)
 def _marks(first: int, until: int) -> bytes:
-    """The marks of a value that stands on the days [first, until) of a year."""
+    """The marks of a value that is valid on the days [first, until) of a year."""
     starts = range(0, LAST_DAY + 1, DAYS_PER_MARK)
     return bytes([MARK_OF.get((max(first - at, 0), min(until - at, DAYS_PER_MARK)), 0) for at in starts])
 
 
 def _tallies(changes: _Changes, starts: Sequence[int]) -> list[bytes]:
-    """Of each year: the days on which a count changes, its first day included, and the counts from then."""
+    """For each year, the days on which a count changes, with its first day, and the counts from then on."""
     by_day: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for (day, state), step in changes.items():
         if step:
@@ -245,7 +245,7 @@ def omitted(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
 
 @dataset(SCREEN, None, needs=(METRICS,), partitioned=True, of_organisations=True)
 def screen(context: BuildContext, metrics: Built[Mapping[str, int]]) -> Building:
-    """Of every issuer; `metrics` has the address of the first block of each. Returns the index."""
+    """`metrics` has the address of the first block of each issuer. Returns the index."""
     index = ScreenIndex()
     for segment in context.summaries.screens():
         index.add(segment, metrics.result)

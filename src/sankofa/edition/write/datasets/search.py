@@ -1,8 +1,6 @@
-"""The indexes that organisations, series and indicators are searched by: inverted indexes in the same blocks
-as everything else (`format.search_records` says what each kind holds).
+"""The search indexes of organisations, series and indicators: inverted indexes (`format.search_records`).
 
-A word of an organisation's name is kept under `CC|word` for its country besides. The same bytes serve on
-every engine, so a search finds the same on each.
+A word of the name of an organisation is also stored under `CC|word` for its country.
 """
 
 from array import array
@@ -51,7 +49,7 @@ def _declare(
 
     @dataset(index.words, None, _pack_words, needs=needs, reads=reads, partitioned=True)
     def word_index(context: BuildContext, *built: _Catalogue) -> Building:
-        """Returns of each word how many records have it."""
+        """Returns the number of records of each word."""
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
         word_counts: defaultdict[str, bytearray] = defaultdict(bytearray)
         vocabulary: set[str] = set()
@@ -92,12 +90,12 @@ def _declare(
 
 
 def _pack_words(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """The records of a word come with their word counts before them."""
+    """The word counts of a word come before its records."""
     return (_read_block(entry.row) for entry in entries)
 
 
 def _word_count(record: SearchRecord) -> int:
-    """How many words the only name of a record has; 0 where that does not say it all."""
+    """Number of words of the only name of a record; 0 for several names or a repeated word."""
     if len(record.words) != 1:
         return 0
     (own,) = record.words
@@ -122,9 +120,9 @@ def _organisation(entity: Entity) -> SearchRecord:
 
 
 def _items(entries: Iterable[CatalogueEntry]) -> Iterator[tuple[int, list[CatalogueEntry]]]:
-    """The entries of one series key, or of one indicator, and the number of the first in the catalogue.
+    """The entries of one series key or indicator, and the number of the first in the catalogue.
 
-    The series that tables amount to are found as their indicator: each is one of a country's.
+    Series made from annual tables are left out: a search finds their indicator.
     """
     first = 0
     for _, group in groupby(entries, key=lambda entry: entry[:2]):
@@ -135,7 +133,7 @@ def _items(entries: Iterable[CatalogueEntry]) -> Iterator[tuple[int, list[Catalo
 
 
 def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[SearchRecord]:
-    """Series and indicators. Whether one is of a country, the catalogue says."""
+    """Series and indicators; the catalogue has their countries."""
     for _, own in _items(catalogue.result):
         code = own[0].series
         names = tuple(dict.fromkeys(filter(None, (entry.name for entry in own)))) or (code,)

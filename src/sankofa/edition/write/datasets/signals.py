@@ -1,8 +1,8 @@
-"""The panels of signals-v1, each a dataset and a table of its own: this file knows none of them.
+"""The panels of signals-v1, each a dataset and a table.
 
-A panel without filters is one list of rows. One of issuers is kept with the organisations, part by part.
-One with filters has a column for each question that they allow, newest first, so that an answer is a stretch
-of a column (see `format.macro`).
+A panel without filters is one list of rows. A panel of issuers is stored with the organisations, by
+partition. A panel with filters has a column for each question, newest first, so an answer is a slice of a
+column (`format.macro`).
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ _write = msgspec.msgpack.Encoder().encode
 
 
 _READS: Final = (Input.MACRO, Input.ISSUERS)
-"""Of panels that are not of issuers, besides tenders and organisations."""
+"""Inputs of panels that are not of issuers, besides tenders and organisations."""
 
 
 def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
@@ -41,8 +41,7 @@ def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Buildin
 
 
 def _issuer_rows(panel: Panel, context: BuildContext, some: Sequence[Entity]) -> Building:
-    """The rows of some organisations under the id of the first: kept with them, not in one place with those
-    of all, where any change would write all of them again."""
+    """The rows of a partition under the id of its first organisation; a change writes only that partition."""
     kind = panel_kind(panel.key)
     sources: set[str] = set()
     entries: list[Entry] = []
@@ -64,7 +63,7 @@ def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
 
 
 def _observed(panel: Panel, context: BuildContext, sources: set[str]) -> Iterator[Observation]:
-    """The rows of a panel; the sources of those that its file has are noted on the way."""
+    """The rows of a panel; adds the sources of the rows in its file."""
     for observation in panel.observe(context):
         if panel.access != "open" or observation.row.license_class not in KEYED_CLASSES:
             sources |= observation.sources
@@ -84,7 +83,7 @@ def _filtered_rows(panel: Panel, context: BuildContext, releases: Built[None]) -
 
 
 class _EachRowOnce(TableRows):
-    """A row is kept under every question it answers: here it is taken from the widest."""
+    """A row is stored under every question it answers; this takes it from the widest."""
 
     def __init__(self, panel: Panel, context: BuildContext) -> None:
         super().__init__(context)

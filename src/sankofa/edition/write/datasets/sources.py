@@ -44,7 +44,7 @@ _RELEASES: Final = """
     )
     GROUP BY capture_id, country
 """
-"""The last correction of each release; releases are served by country."""
+"""Counts the last correction of each release, by country."""
 
 
 @dataset(COVERAGE, CoverageRow, tallies=(MACRO_SERIES, MACRO_ANNUAL))
@@ -82,7 +82,7 @@ def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[K
     of_datasets = frozenset(counted)
     for some in context.counts:
         for source_id, country, number in some.statements:
-            if source_id not in of_datasets:  # else it names the issuers of its own figures
+            if source_id not in of_datasets:  # a source of figures is counted by them
                 counted[source_id].rows += number
                 countries[source_id].update(filter(None, (country,)))
     rejected = _rejected(context)
@@ -168,7 +168,7 @@ def _day(day: int) -> date | None:
 
 
 def _age(counted: Counted, clock: str) -> int | None:
-    """The days since anything was published, by evidence; not less than none for a release dated ahead."""
+    """Days since the newest evidenced publication; at least 0, for releases with a future date."""
     if counted.published == NEVER:
         return None
     return max(ordinal(clock[:10]) - counted.published, 0)
@@ -184,7 +184,7 @@ def quality(context: BuildContext) -> Building:
 
 
 def _quality_row(context: BuildContext, one: Quality) -> QualityRow:
-    """Of what is measured the first capture is named; of a dataset without any, the ledger."""
+    """A measure names the first capture of its dataset, or the ledger."""
     first = context.first_capture(one.sku)
     location = f"{one.sku} {one.measure}"
     return QualityRow(
@@ -197,6 +197,6 @@ def _quality_row(context: BuildContext, one: Quality) -> QualityRow:
 
 
 def _line(one: Quality) -> str:
-    """As `sankofa publish` prints it."""
+    """The line that `sankofa publish` prints."""
     value, floor = ("-" if figure is None else f"{figure:f}" for figure in (one.value, one.floor))
     return f"{one.sku:<10}  {one.measure:<34}  {value:>14}  floor {floor:>10}  {one.status or ''}".rstrip()

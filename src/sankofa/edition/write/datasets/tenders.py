@@ -61,7 +61,7 @@ _READS: Final = (Input.TENDERS, Input.NAMES)
 
 @dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK), reads=_READS)
 def releases(context: BuildContext) -> Iterator[KeyRows]:
-    """The one reading of the ledger: all else made of tenders needs it (`derive.tenders`)."""
+    """Reads the ledger once; all other datasets of tenders need it (`derive.tenders`)."""
     for country in context.tenders.countries:
         rows = (Entry(wire.encode(_tender_row(context, t))) for t in context.tenders.of(country, bodies=True))
         yield KeyRows(country, rows)
@@ -133,7 +133,7 @@ def _buyer(tender: Tender) -> str | None:
 
 
 class AwardRow(Row, frozen=True, kw_only=True):
-    """One winner of one award as one release has it; an award of which none is named is one row without."""
+    """One winner of one award in one release; an award without a named winner is one row without one."""
 
     country: Annotated[str, doc("Country code, ISO 3166-1 alpha-2.")]
     ocid: Annotated[str, doc("Open Contracting process identifier.")]
@@ -225,7 +225,7 @@ table(
 
 
 class _Sightings:
-    """In how many releases a party was seen in a role, and the newest of them."""
+    """The number of releases with a party in a role, and the newest of them."""
 
     __slots__ = ("capture_id", "count", "first", "last", "location")
 
@@ -286,7 +286,7 @@ def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sighti
 
 
 class _EachPartyOnce(TableRows):
-    """A party is kept under every question it answers: here it is taken from the one about all."""
+    """A party is stored under every question it answers; this takes it from the question about all."""
 
     def take(self, key: str, row: Any) -> Iterable[object]:
         return (row,) if key == party_key() else ()
@@ -310,7 +310,7 @@ _LATEST: Final = int(Mode.LATEST)
 
 @dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK), needs=(TENDERS,), reads=())
 def facts(context: BuildContext, releases: Built[None]) -> Building:
-    """Returns of each country that has facts their days."""
+    """Returns the days of the facts of each country."""
     days: list[KeyRows] = []
     for alpha2 in context.tenders.countries:
         yield KeyRows(alpha3_of()[alpha2], _tender_values(context, alpha2, days))
@@ -378,7 +378,7 @@ def _source(context: BuildContext, row: ReleaseRow) -> FactSource:
 
 class _Facts(TableRows):
     def take(self, key: str, row: FactRow) -> Iterable[object]:
-        """An organisation that was merged has its facts under its older ids, too: they are taken once."""
+        """Takes the facts of a merged organisation once, although its older ids lead to them, too."""
         return (row,) if key == row.entity_id else ()
 
 
