@@ -19,7 +19,7 @@ from pyarrow import compute
 from sankofa.edition.format.columns import in_force
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.parquet_file import LONG_TEXT, TableFile, parquet_columns
-from sankofa.edition.write.reuse import Made
+from sankofa.edition.write.reuse import BuildRecord
 from sankofa.edition.write.tables import Table, tables
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import KEYED_CLASSES
@@ -169,7 +169,7 @@ class ParquetFiles:
         folder: Path,
         context: BuildContext,
         rows_in_a_file: int = ROWS_IN_A_FILE,
-        reused: Mapping[str, Made] = MappingProxyType({}),
+        reused: Mapping[str, BuildRecord] = MappingProxyType({}),
     ) -> None:
         """`reused` has the tables whose files an earlier edition wrote."""
         self._context = context

@@ -22,7 +22,7 @@ from sankofa.edition.write.checks import captures_at, refuse_rows_of
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
 from sankofa.edition.write.issuer_parts import IssuerProcesses
-from sankofa.edition.write.reuse import Made
+from sankofa.edition.write.reuse import BuildRecord
 from sankofa.edition.write.tables import tables
 from sankofa.edition.write.writer import DatasetWriter, Reuse
 from sankofa.engines.datastore import Datastore
@@ -141,7 +141,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
     files: ParquetFiles | None = None
     try:
         reuse = Reuse(context, writer)
-        files = ParquetFiles(writer.files, context, reused=reuse.made)
+        files = ParquetFiles(writer.files, context, reused=reuse.records)
         dataset_writer = DatasetWriter(writer, files, reuse, context.withdrawn_rows)
         for dataset in datasets():
             progress(dataset.kind)
@@ -153,7 +153,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
         manifest = _manifest(context, dataset_writer, [one for own in of_tables.values() for one in own])
         writer.finish(manifest["edition"], manifest)
         for name, own in of_tables.items():
-            reuse.remember(reuse.inputs.get(name, ""), Made(files=own))
+            reuse.remember(reuse.inputs.get(name, ""), BuildRecord(files=own))
         context.remember(reuse.memo)
     except BaseException as failure:
         writer.abandon()

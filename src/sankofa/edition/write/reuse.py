@@ -51,7 +51,7 @@ class PartEntry(msgspec.Struct, frozen=True):
     """Digest of its keys and blocks."""
 
 
-class Made(msgspec.Struct, frozen=True):
+class BuildRecord(msgspec.Struct, frozen=True):
     """What a build made of some inputs: a dataset, a partition of organisations, or a table."""
 
     parts: list[PartEntry] = []
@@ -72,7 +72,7 @@ class Made(msgspec.Struct, frozen=True):
 class Memo(msgspec.Struct):
     """What the last build made, by the digest of its inputs, and results it computed on the way."""
 
-    made: dict[str, Made] = {}
+    records: dict[str, BuildRecord] = {}
     results: dict[str, tuple[str, bytes]] = {}
     """By name, the inputs and the result."""
 

@@ -20,7 +20,7 @@ from sankofa.edition.write.dataset import (
     datasets,
 )
 from sankofa.edition.write.parts import Partition, PartWriter, average_size
-from sankofa.edition.write.reuse import Made, Memo, PartEntry
+from sankofa.edition.write.reuse import BuildRecord, Memo, PartEntry
 from sankofa.edition.write.tables import Table, tables
 from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
 
@@ -46,36 +46,41 @@ class Reuse:
             if (reads := self._all_reads(name)) is not None:
                 self.inputs[name] = context.inputs.digest(name, reads)
         known = {name: self.known(inputs) for name, inputs in self.inputs.items()}
-        self.made = {name: made for name, made in known.items() if made is not None}
+        self.records = {name: record for name, record in known.items() if record is not None}
         """What is reused, by dataset or table."""
         while dropped := self._needed_by_others():
             for name in dropped:
-                del self.made[name]
+                del self.records[name]
         self.memo = Memo(results=context.memory.results)
         """For the next build."""
 
-    def known(self, inputs: str) -> Made | None:
+    def known(self, inputs: str) -> BuildRecord | None:
         """What the last build made of these inputs, if stored editions still hold all of it."""
-        made = self._before.made.get(inputs)
-        if made is None or not all(self._writer.take_over(part.content) for part in made.parts):
+        record = self._before.records.get(inputs)
+        if record is None or not all(self._writer.take_over(part.content) for part in record.parts):
             return None
-        held = all(self._writer.take_over_file(file["name"], file["sha256"]) for file in made.files)
-        return made if held else None
+        held = all(self._writer.take_over_file(file["name"], file["sha256"]) for file in record.files)
+        return record if held else None
 
-    def remember(self, inputs: str, made: Made) -> None:
+    def remember(self, inputs: str, record: BuildRecord) -> None:
         if inputs:
-            self.memo.made[inputs] = made
+            self.memo.records[inputs] = record
 
     def _needed_by_others(self) -> set[str]:
         """Reused datasets whose result or rows something else needs, and tables whose dataset is built."""
-        built = [dataset for kind, dataset in self._datasets.items() if kind not in self.made]
+        built = [dataset for kind, dataset in self._datasets.items() if kind not in self.records]
         dropped = {
-            need for one in built for need in one.needs if need in self.made and self.made[need].returned
+            need
+            for one in built
+            for need in one.needs
+            if need in self.records and self.records[need].returned
         }
         for name, table in self._tables.items():
             if root := self._root(table):
-                dropped.update({root} if name not in self.made else {name} if root not in self.made else ())
-        return dropped & self.made.keys()
+                dropped.update(
+                    {root} if name not in self.records else {name} if root not in self.records else ()
+                )
+        return dropped & self.records.keys()
 
     def _root(self, table: Table) -> str:
         """The dataset that a table takes its rows from, directly or through other tables; empty for none."""
@@ -126,24 +131,24 @@ class DatasetWriter:
             if dataset.kind not in self._built:
                 self._write_organisations(context)
             return
-        made = self._reuse.made.get(dataset.kind)
-        if made is None:
-            made = self._build(dataset, context)
+        record = self._reuse.records.get(dataset.kind)
+        if record is None:
+            record = self._build(dataset, context)
         else:
             self._built[dataset.kind] = Built(None, RowRanges())
-        self._add(made, (dataset,))
-        self.manifest_extras |= made.manifest_extras
-        if made.tally is not None:
-            self._tallies[dataset.kind] = CoverageTally.from_rows(made.tally)
-        for kind, named in made.sources.items():
+        self._add(record, (dataset,))
+        self.manifest_extras |= record.manifest_extras
+        if record.tally is not None:
+            self._tallies[dataset.kind] = CoverageTally.from_rows(record.tally)
+        for kind, named in record.sources.items():
             self._files.name_sources(kind, set(named))
-        self._reuse.remember(self._reuse.inputs.get(dataset.kind, ""), made)
+        self._reuse.remember(self._reuse.inputs.get(dataset.kind, ""), record)
 
-    def _add(self, made: Made, own: Iterable[Dataset]) -> None:
-        self.parts += made.parts
+    def _add(self, record: BuildRecord, own: Iterable[Dataset]) -> None:
+        self.parts += record.parts
         for dataset in own:
             counts = self.indexes if dataset.row is None else self.rows
-            counts[dataset.kind] = counts.get(dataset.kind, 0) + made.rows.get(dataset.kind, 0)
+            counts[dataset.kind] = counts.get(dataset.kind, 0) + record.rows.get(dataset.kind, 0)
 
     def _write_organisations(self, context: BuildContext) -> None:
         """All datasets that are stored by organisation, one partition after another."""
@@ -152,26 +157,28 @@ class DatasetWriter:
         addresses: dict[str, int] = {}
         number = 0  # counts the parts that have addressed rows: readers know no others
         for partition in context.partitions:
-            made = self._reuse.known(partition.inputs)
-            if made is None:
-                made = self._build_partition(own, context, partition)
+            record = self._reuse.known(partition.inputs)
+            if record is None:
+                record = self._build_partition(own, context, partition)
             else:
                 self._offer(own, context, partition)
             for dataset in own:
                 self._files.end_partition(dataset.kind)
-            self._reuse.remember(partition.inputs, made)
-            self._add(made, own)
-            for kind, named in made.sources.items():
+            self._reuse.remember(partition.inputs, record)
+            self._add(record, own)
+            for kind, named in record.sources.items():
                 sources[kind].update(named)
-            for service_id, first in made.first_blocks.items():
+            for service_id, first in record.first_blocks.items():
                 addresses[service_id] = (number << BLOCK_BITS) + first
-            number += bool(made.first_blocks)
+            number += bool(record.first_blocks)
         for dataset in own:
             self._built[dataset.kind] = Built(addresses if dataset.ranged else None, RowRanges())
         for kind, named_by_all in sources.items():
             self._files.name_sources(kind, named_by_all)
 
-    def _build_partition(self, own: Iterable[Dataset], context: BuildContext, partition: Partition) -> Made:
+    def _build_partition(
+        self, own: Iterable[Dataset], context: BuildContext, partition: Partition
+    ) -> BuildRecord:
         sources: dict[str, list[str]] = {}
         first_blocks: dict[str, int] = {}
         rows = {}
@@ -183,7 +190,7 @@ class DatasetWriter:
                 sources[dataset.kind] = sorted(outcome.sources)
             rows[dataset.kind] = check.rows
         part = self._part.end(partition.first)
-        return Made([part], rows=rows, sources=sources, first_blocks=first_blocks)
+        return BuildRecord([part], rows=rows, sources=sources, first_blocks=first_blocks)
 
     def _offer(self, own: Iterable[Dataset], context: BuildContext, partition: Partition) -> None:
         """Give the rows of a reused partition to the Parquet files."""
@@ -197,7 +204,7 @@ class DatasetWriter:
                 elif one.rows.columns:
                     self._files.offer_columns(dataset.kind, one.rows.columns, one.rows.count)
 
-    def _build(self, dataset: Dataset, context: BuildContext) -> Made:
+    def _build(self, dataset: Dataset, context: BuildContext) -> BuildRecord:
         check = _Check(dataset, self._files, self._withdrawn)
         ranges = RowRanges()
         self._part.ranges = ranges if dataset.ranged else None
@@ -213,7 +220,7 @@ class DatasetWriter:
         self._end_part(parts)
         self._part.ranges = None
         self._built[dataset.kind] = Built(outcome.result, ranges)
-        return Made(
+        return BuildRecord(
             parts,
             rows={dataset.kind: check.rows},
             sources={} if outcome.sources is None else {dataset.kind: sorted(outcome.sources)},
