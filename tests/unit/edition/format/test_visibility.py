@@ -9,7 +9,7 @@ from sankofa.edition.format.columns import RowFilter, columns_of, encode_columns
 from sankofa.edition.format.macro import DayRange, encode_ranges, pack_series, visible_ranges
 from sankofa.edition.format.macro import select as select_series
 from sankofa.edition.format.row_blocks import Entry, pack, select, select_where, shows_any
-from sankofa.edition.format.screen_index import DAYS_PER_MARK, LAST_DAY, STANDING
+from sankofa.edition.format.screen_index import DAYS_PER_MARK, LAST_DAY, VALID_ON
 from sankofa.edition.format.visibility import (
     ANY_TAG,
     DayRows,
@@ -98,7 +98,7 @@ def test_the_order_of_facts(listed: list[Entry], day: int) -> None:
 @given(st.integers(0, LAST_DAY), st.integers(0, LAST_DAY + 1))
 def test_the_marks_of_a_screen(first: int, until: int) -> None:
     marks = _marks(first, until)
-    standing = [bool(STANDING[day % DAYS_PER_MARK][marks[day // DAYS_PER_MARK]]) for day in range(LAST_DAY)]
+    standing = [bool(VALID_ON[day % DAYS_PER_MARK][marks[day // DAYS_PER_MARK]]) for day in range(LAST_DAY)]
     assert standing == [visible(first, until, day) for day in range(LAST_DAY)]
 
 
