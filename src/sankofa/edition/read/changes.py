@@ -1,8 +1,8 @@
-"""What one edition has that another had not: walked key by key, in one order, so that a page costs its rows.
+"""Changes between two editions, key by key in one order, so a page costs only its own rows.
 
-Both editions are read in the order of their keys, and a key with the same digest in both is passed over. Of
-any other the rows are compared, each by the fields that tell it apart from its neighbours. Rows are those in
-force from now on: every vintage of a reported fact, the latest of a macro value, current mappings.
+Both editions are read in the order of their keys. Keys with the same digest in both are skipped. For other
+keys the rows are compared by the fields that identify them. Rows are those in force now: every vintage of a
+reported fact, the latest of a macro value, current mappings.
 """
 
 import asyncio
@@ -41,49 +41,49 @@ RELEASE_ORDER: Final = RowOrder(
 
 
 class ChangePlace(NamedTuple):
-    """A place among the changes: in which dataset, under which key, in which part of it, behind which row."""
+    """A position among the changes: dataset, key, part of the key, and the last row."""
 
     dataset: str
     key: str = ""
     part: int = _KEY_DONE
-    """Of tenders the day; `_KEY_DONE` for the place behind the key."""
+    """The day, for tenders; `_KEY_DONE` after the key."""
     behind: "tuple[int | str, ...]" = ()
-    """Whether rows are removed ones (1) or not (0), and the sort key of the last; empty before the first."""
+    """Whether rows are removed ones (1) or not (0), and the sort key of the last row; empty at first."""
 
 
 class Change(NamedTuple):
-    """One row that is not as it was."""
+    """One changed row."""
 
     dataset: str
     change: str
     key: tuple[str, ...]
     row: msgspec.Raw | None
-    """None where it is there no longer: what was withheld is not told once more."""
+    """None if it was removed: withheld content is not repeated."""
     before: msgspec.Raw | None
 
 
 Runs = Sequence[Run]
-"""Rows in runs, each of one block, to be joined by commas."""
+"""Row slices, each of one block, to be joined by commas."""
 Load = Callable[[Edition, str, int], Awaitable[Runs]]
 Window = Callable[[ChangePlace], tuple[tuple[int | str, ...], int]]
-"""Of the changes of a part, behind which they are wanted, and how many."""
+"""For a part, the row after which changes are wanted, and their number."""
 
 
 class Feed(NamedTuple):
-    """A dataset that can be followed."""
+    """A dataset whose changes can be followed."""
 
     dataset: str
     kind: str
     identity: tuple[str, ...] | None
-    """The fields that tell the rows of a key apart, in every edition alike; None where nothing else does."""
+    """The fields that identify the rows of a key in every edition; None if only the whole row does."""
     load: Load
     """The rows of a part of a key."""
     order: RowOrder = RowOrder()
-    """The order of the rows of a part, where its changes are given in pages."""
+    """The order of the rows of a part, for pages of changes."""
     by_organisation: bool = False
-    """Keyed by service_id: the ids of merged organisations lead to the same rows, and are passed over."""
+    """Keyed by service_id. Ids of merged organisations lead to the same rows, and are skipped."""
     aliases: str = ""
-    """How keys begin that lead to rows of another."""
+    """Prefix of keys that lead to the rows of another key."""
 
 
 async def _tenders(edition: Edition, key: str, part: int) -> Runs:
@@ -110,7 +110,7 @@ def _column(kind: str) -> Load:
 
 
 async def stored(edition: Edition, kind: str, key: str) -> Runs:
-    """All rows of a key as they are kept, whoever can read their index, those no longer in force included."""
+    """All stored rows of a key, including those no longer in force."""
     return [rows for _, rows in await edition.blocks(kind, key, 0, FOREVER)]
 
 
@@ -143,7 +143,7 @@ FEEDS: Final = (
     ),
     Feed("tenders", "tender", ("ocid", "release_id", "release_date"), _tenders, RELEASE_ORDER),
 )
-"""In their order on the pages."""
+"""In the order of the pages."""
 
 
 async def page(
@@ -155,11 +155,10 @@ async def page(
     dataset: str | None,
     effort: int,
 ) -> tuple[list[Change], ChangePlace | None]:
-    """The next changes, and where to go on; None where there are no more.
+    """The next changes, and the position after them; None if there are no more.
 
-    A page that finds little ends early, after so much `effort`, at the next change there is: a page
-    may be short, but what follows it is not empty. Only where the next is further off than `_LOOK_AHEAD`
-    times the effort is that left open.
+    A page with few changes ends after `effort`, just before the next change, so the next page is not empty.
+    It stops looking for that change after `_LOOK_AHEAD` times the effort.
     """
     listed: list[Change] = []
     spent = 0
@@ -183,7 +182,7 @@ async def page(
 
 
 def _behind(feed: Feed, change: Change) -> tuple[int | str, ...]:
-    """What a part goes on behind, after a change."""
+    """The row after which a part continues."""
     if change.row is None:
         return 1, *feed.order.key_of(change.before or b"")
     return 0, *feed.order.key_of(change.row)
@@ -192,10 +191,9 @@ def _behind(feed: Feed, change: Change) -> tuple[int | str, ...]:
 def _window(
     begin: ChangePlace, listed: list[Change], most: int, place: ChangePlace
 ) -> tuple[tuple[int | str, ...], int]:
-    """What a page still needs of a part: behind what the pages before had, one more than there is room for.
+    """The changes of a part that a page still needs: after the previous pages, one more than fits.
 
-    Of an issuer with far more changes than a page takes, only these are made and, later, freed: to free all
-    of them would hold the loop for as long as everything else that the page costs.
+    An issuer may have far more changes than a page. Making all of them would block the event loop.
     """
     return begin.behind if place[:3] == begin[:3] else (), most - len(listed) + 1
 
@@ -207,7 +205,7 @@ def _all_changes(_: ChangePlace) -> tuple[tuple[int | str, ...], int]:
 async def walk(
     feed: Feed, before: Edition | None, after: Edition, start: ChangePlace, window: Window = _all_changes
 ) -> AsyncIterator[tuple[ChangePlace, list[Change], int]]:
-    """Every part of every key from a place on: its changes in the window, and what it cost to see them."""
+    """Every part of every key from a position on: its changes in the window, and the cost of reading it."""
     if start.part != _KEY_DONE:
         async for step in _of_key(feed, before, after, start.key, start.part, window):
             yield step
@@ -236,7 +234,7 @@ async def _of_key(
 
 
 async def _parts(feed: Feed, before: Edition | None, after: Edition, key: str) -> list[int]:
-    """Of tenders the days that have any, newest first: a country has too many to compare them at once."""
+    """The days with tenders, newest first: a country has too many to compare at once."""
     if feed.kind != "tender":
         return [0]
     days: set[int] = set()
@@ -249,14 +247,14 @@ async def _parts(feed: Feed, before: Edition | None, after: Edition, key: str) -
 async def _keys(
     kind: str, before: Edition | None, after: Edition, behind: str
 ) -> AsyncIterator[tuple[str, bool, int]]:
-    """Every key of either edition in order, and whether both have the very same blocks under it.
+    """Every key of either edition in order, and whether both have the same blocks under it.
 
-    Where that is so of many in a row, the last of them with their number.
+    Many equal keys in a row are one result: the last of them and their number.
     """
     while True:
         old = {} if before is None else dict(await before.digests(kind, behind, _KEYS_AT_ONCE))
         new = dict(await after.digests(kind, behind, _KEYS_AT_ONCE))
-        # Beyond the end of either list a key of the other may be in both.
+        # Past the end of one list, a key of the other may be in both editions.
         ends = [next(reversed(keys)) for keys in (old, new) if len(keys) == _KEYS_AT_ONCE]
         if new and old == new and all(new.values()):
             yield next(reversed(new)), True, len(new)
@@ -269,7 +267,7 @@ async def _keys(
         if not ends:
             return
         behind = min(ends)
-        await asyncio.sleep(0)  # others are waiting too
+        await asyncio.sleep(0)  # other requests wait
 
 
 def _compared(
@@ -280,8 +278,7 @@ def _compared(
     behind: tuple[int | str, ...] = (),
     most: int = FOREVER,
 ) -> list[Change]:
-    """The first changes of a part behind a place: added and changed rows in the order they are served in,
-    then those that are no longer there."""
+    """The first changes of a part after a position: added and changed rows in order, then removed ones."""
     if _same(before, after):
         return []
     service_id = key if feed.by_organisation else None
@@ -294,7 +291,7 @@ def _compared(
 def _starts(
     order: RowOrder, old: "RowsByName", new: "RowsByName", behind: tuple[int | str, ...]
 ) -> tuple[int, int]:
-    """Of the old and the new rows, the numbers of the first ones behind a place."""
+    """The numbers of the first old and the first new row after a position."""
     if not behind:
         return 0, 0
     is_removed, *sort_key = behind
@@ -304,7 +301,7 @@ def _starts(
 
 
 def _same(before: Runs, after: Runs) -> bool:
-    """Views are compared by a copy: item by item, as Python does it, takes some fifty times as long."""
+    """Views are copied first: Python compares them item by item, fifty times slower."""
     return [*map(len, before)] == [*map(len, after)] and all(
         bytes(one) == bytes(other) for one, other in zip(before, after, strict=True)
     )
@@ -325,19 +322,19 @@ def _differences(
 
 
 RowsByName = dict[tuple[str, ...], msgspec.Raw]
-"""Rows by what tells them apart: views of the runs they came in."""
+"""Rows by the values of their identifying fields."""
 
 
 def identified(runs: Runs, identity: tuple[str, ...] | None, service_id: str | None) -> RowsByName:
-    """Rows by what tells them apart, in their order; none where they are another organisation's.
+    """Rows by the values of their identifying fields, in order; none if they are another organisation's.
 
-    They are read a run at a time: a thread that reads megabytes at once would hold the interpreter.
+    Slices are decoded one at a time, because one call on megabytes would hold the interpreter.
     """
     lists = [b"".join((b"[", run, b"]")) for run in runs]
     if identity is None:
         try:
             return {(bytes(row).decode(),): row for one in lists for row in _each_row.decode(one)}
-        except msgspec.DecodeError:  # not rows one after another: told as one
+        except msgspec.DecodeError:  # not a list of rows: compared as one
             return {(): msgspec.Raw(b",".join(runs))}
     names = _names_of(identity)
     rows = (
@@ -351,7 +348,7 @@ def identified(runs: Runs, identity: tuple[str, ...] | None, service_id: str | N
             return {}
         name = tuple("" if (value := getattr(fields, f)) is None else str(value) for f in identity)
         again = 1
-        while name in rows_by_name:  # two rows that nothing tells apart: by their number, too
+        while name in rows_by_name:  # two rows with the same identity: numbered
             again += 1
             name = (*name[: len(identity)], str(again))
         rows_by_name[name] = row

@@ -1,4 +1,4 @@
-"""What changed between two editions, counted per dataset: for the person at the command line."""
+"""Counts the changes between two editions per dataset, for the command line."""
 
 from collections import Counter
 from typing import Any, Final
@@ -25,11 +25,11 @@ from sankofa.model.rows import is_widest, panel_key
 RESTATED: Final = "restated"
 COUNTED: Final = (ADDED, CHANGED, "removed", RESTATED)
 _INDEXES: Final = ("identifier",)
-"""Kinds that hold the rows of another once more, by another key."""
+"""Kinds that hold the rows of another kind by another key."""
 _FIRST_KEY: Final = {"tender_party": party_key()}
-"""Kinds of which one key has all rows, and others hold some of them once more."""
+"""Kinds where one key has all rows, and other keys repeat some."""
 _PANELS: Final = panel_kind("")
-"""How kinds begin that hold each row under its widest key, and again under narrower ones."""
+"""Prefix of kinds that hold each row under its widest key, and again under narrower ones."""
 
 
 class _Vintage(msgspec.Struct):
@@ -40,20 +40,20 @@ _vintage = msgspec.json.Decoder(_Vintage)
 
 
 class Difference(msgspec.Struct):
-    """What became of the rows of one dataset."""
+    """The changes of one dataset."""
 
     added: int = 0
     changed: int = 0
     removed: int = 0
-    """Withheld now, or no longer served."""
+    """Rows that are withheld now, or no longer served."""
     restated: int = 0
-    """Of those added or changed, the figures that a later vintage replaced."""
+    """Added or changed figures that are a later vintage."""
     examples: list[dict[str, Any]] = []
-    """Their keys: (change, key)."""
+    """Keys of some changes: (change, key)."""
 
 
 async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Difference]:
-    """By dataset, those that differ, with some of their keys; a row without a key of its own is counted."""
+    """The datasets that differ, with some keys; rows without an identity are only counted."""
     differences: dict[str, Difference] = {}
     for feed in _feeds(before, after):
         counts: Counter[str] = Counter()
@@ -80,7 +80,7 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
 
 
 def _feeds(before: Edition, after: Edition) -> list[Feed]:
-    """Those that can be followed, and every other kind of rows; these by their whole content."""
+    """The feeds, and every other kind of rows, compared by their whole content."""
     known = {feed.kind: feed for feed in (*FEEDS, *_DERIVED)}
     kinds = sorted({*before.manifest["rows"], *after.manifest["rows"]}.difference(_INDEXES))
     return [
@@ -91,12 +91,12 @@ def _feeds(before: Edition, after: Edition) -> list[Feed]:
 
 
 def _is_list(kind: str, *editions: Edition) -> bool:
-    """Whether it is one list that is kept with the organisations."""
+    """Whether it is one list that is stored with the organisations."""
     return kind.startswith(_PANELS) and any(any(edition.segments(kind)) for edition in editions)
 
 
 def _listed(kind: str) -> Load:
-    """All of a list at once: which organisations its keys name says nothing of its rows."""
+    """A whole list at once: its keys say nothing about its rows."""
 
     async def load(edition: Edition, key: str, part: int) -> Runs:
         return [run for one in edition.segments(kind) for run in await stored(edition, kind, one)]
@@ -118,7 +118,7 @@ _DERIVED: Final = (
 
 
 def _restated(change: Change) -> bool:
-    """Whether a figure that was there has a later vintage now."""
+    """Whether a later vintage replaced a figure."""
     if change.row is None:
         return False
     try:

@@ -38,7 +38,7 @@ from sankofa.model.rows import REASONS, State
 _PAGES_PER_YIELD = 8
 _PAGES_AT_ONCE = 16
 _PAGES_KEPT_WHOLE = 8
-"""The first, with which every walk begins: some 400 KB each in memory, with the histories of 64 issuers."""
+"""The first pages, read most often: about 400 KB each in memory."""
 _OFTEN = 32
 _COUNTRY = b'"country":'
 _SERVICE_ID = b'"service_id":"'
@@ -47,7 +47,7 @@ _SERVICE_ID = b'"service_id":"'
 async def issuers_on(
     edition: Edition, day: int, country: str | None, exchange: str | None, first: int, most: int
 ) -> Selection:
-    """Those known on a day, from the one of a number on; `following` is the number of the next."""
+    """Issuers known on a day, from a number on; `following` is the number of the next."""
     counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
     if not len(counted):
         return Selection((), 0, truncated=False)
@@ -59,7 +59,7 @@ async def issuers_on(
     runs: list[Run] = []
     yield_points = YieldPoints(_PAGES_PER_YIELD)
     pages = ((page, wanted) for page, wanted in by_page if counted[1 + page] <= day)
-    # As many pages as it takes where every issuer is known, the one after the last of them included.
+    # Enough pages if every issuer is known, and one more.
     at_once = min(1 + (first % ISSUERS_ON_A_PAGE + most) // ISSUERS_ON_A_PAGE, _PAGES_AT_ONCE)
     while together := list(islice(pages, at_once)):
         read = await _read_pages(edition, [page for page, _ in together], at_once)
@@ -74,7 +74,7 @@ async def issuers_on(
 
 
 async def issuer_behind(edition: Edition, key: SortKey) -> int:
-    """The number of the first issuer behind a sort key."""
+    """The number of the first issuer after a sort key."""
     counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
     if not len(counted):
         return 0
@@ -90,7 +90,7 @@ async def issuer_behind(edition: Edition, key: SortKey) -> int:
 
 
 def issuer_key(row: bytes) -> SortKey:
-    """The sort key of a row, of which the end may be missing: its country, those of none last, and its id."""
+    """The sort key of the beginning of a row: its country (none sorts last) and its id."""
     start = row.index(_COUNTRY) + len(_COUNTRY)
     country = row[start : row.index(b",", start)].strip(b'"').decode()
     start = row.index(_SERVICE_ID) + len(_SERVICE_ID)
@@ -98,21 +98,21 @@ def issuer_key(row: bytes) -> SortKey:
 
 
 class _KeptPage:
-    """A page that was read, and how often."""
+    """A cached page, and how often it was read."""
 
     __slots__ = ("index", "pieces", "times", "without_text")
 
     def __init__(self, block: Block) -> None:
         self.pieces: PagePieces = pieces_of(block)
         self.index = PageIndex(block[0]) if isinstance(block[0], memoryview) else None
-        """Of a mapped file, which takes no memory, and of a page that is kept whole."""
+        """The decoded index of a mapped page, or of a page that is cached whole."""
         self.times = 0
         self.without_text: Block | None = None
-        """The page where its text is not needed any more, as it is kept in pieces."""
+        """The page without its text, once all of it is cached."""
 
 
 async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[tuple[Block, _KeptPage]]:
-    """Some pages in their order, none of them read that is kept whole."""
+    """Pages in order; those cached whole are not read."""
     kept: list[tuple[Block, _KeptPage]] = []
     for page in pages:
         known: _KeptPage | None = edition.kept_parts.get((ISSUERS, "", page))
@@ -122,7 +122,7 @@ async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[
     if len(kept) == len(pages):
         return kept
     start, end = pages[0], pages[-1] + 1
-    if end - start <= 2 * at_once:  # close to each other: in one read
+    if end - start <= 2 * at_once:  # close together: one read
         together = await edition.blocks(ISSUERS, "", start, end - start)
         blocks = [together[page - start] for page in pages]
     else:
@@ -131,7 +131,7 @@ async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[
 
 
 def _kept_page(edition: Edition, page: int, block: Block) -> _KeptPage:
-    """The pieces of a page. The ends of its rows are many: those of the few pages read most are kept."""
+    """The cached parts of a page. The ends of rows are many, and cached for the first pages only."""
     kept: _KeptPage | None = edition.kept_parts.get((ISSUERS, "", page))
     if kept is None:
         kept = _KeptPage(block)
@@ -145,7 +145,7 @@ def _kept_page(edition: Edition, page: int, block: Block) -> _KeptPage:
 
 
 def _selection(runs: list[Run], following: tuple[int] | None) -> Selection:
-    """Rows of pages, of which the first has no comma before it."""
+    """Rows of pages, without the comma before the first."""
     if runs:
         runs[0] = runs[0][1:]
     count = len(runs) // RUNS_IN_A_ROW
@@ -155,7 +155,7 @@ def _selection(runs: list[Run], following: tuple[int] | None) -> Selection:
 
 
 def _every_page(issuers: int, first: int) -> Iterator[tuple[int, Sequence[int]]]:
-    """The same of every issuer, of whom there are so many."""
+    """All pages with the numbers of the issuers on them."""
     while first < issuers:
         page, number = divmod(first, ISSUERS_ON_A_PAGE)
         begin = first - number
@@ -164,7 +164,7 @@ def _every_page(issuers: int, first: int) -> Iterator[tuple[int, Sequence[int]]]
 
 
 def _by_page(own: Sequence[int], first: int) -> Iterator[tuple[int, Sequence[int]]]:
-    """The pages that issuers are on, with their numbers there, from the issuer of a number on."""
+    """The pages of some issuers with their numbers on them, from a number on."""
     at = bisect_left(own, first)
     while at < len(own):
         page = own[at] // ISSUERS_ON_A_PAGE
@@ -199,7 +199,7 @@ async def screen(
     most: int,
     after: int = 0,
 ) -> Screen:
-    """The first so many by size after a rank, on a day, of a country or of all."""
+    """The first values by size after a rank, on a day, of a country or of all."""
     pages = await _screen_pages(edition, metric, country, day)
     if pages is None:
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
@@ -221,7 +221,7 @@ async def screen(
 async def rank_of(
     edition: Edition, metric: str, country: str | None, day: date, key: SortKey, *, smallest_first: bool
 ) -> int:
-    """How many stand before the first value behind a sort key."""
+    """The number of values before the first one after a sort key."""
     pages = await _screen_pages(edition, metric, country, day)
     if pages is None:
         return 0
@@ -248,7 +248,7 @@ _LARGEST_FIRST = RowOrder("-value", "service_id", ranks={"value": Decimal})
 async def _screen_pages(
     edition: Edition, metric: str, country: str | None, day: date
 ) -> tuple[memoryview, memoryview, int] | None:
-    """The page of the year of a day, the byte ranges of its rows, and the year that it is found under."""
+    """The page for a day, the byte ranges of its rows, and its year."""
     if not (years := edition.manifest.get("screen_years")):
         return None
     year: int = years[max(bisect_right(years, day.year) - 1, 0)]
@@ -260,7 +260,7 @@ async def _screen_pages(
 
 
 def _ranked(rows: Sequence[bytes | memoryview], day: date, after: int) -> list[bytes | memoryview]:
-    """Rows behind their rank and the day applied, in parts that follow one another."""
+    """Rows in three slices: the rank, the applied day, and the rest."""
     count = len(rows)
     ranks = _RANKS[after : after + count]
     if after + count > _LISTED:
@@ -275,7 +275,7 @@ def _ranked(rows: Sequence[bytes | memoryview], day: date, after: int) -> list[b
 
 
 def omissions(counts: Sequence[int]) -> dict[str, int]:
-    """Counts by state as the envelope has them: by reason."""
+    """Counts by reason, as the envelope has them."""
     return {reason: counts[state] for state, reason in _REASONS}
 
 
@@ -293,7 +293,7 @@ def _read_screen(
     after: int,
     last: int,
 ) -> tuple[list[int], list[ByteRange]]:
-    """The counts by state on a day, and where the rows after a rank are; of each the part behind its day."""
+    """The counts by state on a day, and the byte ranges of the rows after a rank, without their day."""
     words = page.cast("I")
     days = words[0]
     tally = bisect_right(page[4 : 4 + 4 * days].cast("i"), day) - 1
@@ -303,7 +303,7 @@ def _read_screen(
     size = words[at]
     order = 4 * (at + 1)
     marks = order + 4 * size
-    # What stands after the last year stands on its last day; before the first, by the counts, nothing does.
+    # Values valid after the last year are valid on its last day; before the first year none is.
     marked, of_them = divmod(min(max(day - date(year, 1, 1).toordinal(), 0), LAST_DAY), DAYS_PER_MARK)
     marks += marked * size
     own, standing = page[marks : marks + size], VALID_ON[of_them]

@@ -1,4 +1,4 @@
-"""The figures of an issuer in the order a reader of statements expects: the core line items first.
+"""The figures of an issuer in statement order: core line items first.
 
 Core are the documented line items (docs/reference/line-items.md). They come newest period first and, within a
 period, in their documented order; after them all other rows, in the order of `/v1/fundamentals`.
@@ -31,7 +31,7 @@ RowTest = Callable[[bytes], bool]
 
 
 class StatementRows(NamedTuple):
-    """Which rows of an issuer are asked for."""
+    """A question about the rows of an issuer."""
 
     key: str
     day: int
@@ -51,20 +51,19 @@ _CORE, _REST = 0, 1
 
 
 def line_item_of(row: bytes) -> bytes:
-    """The line item of a row of fundamentals on the wire."""
+    """The line item of an encoded row of fundamentals."""
     start = row.find(_LINE_ITEM) + len(_LINE_ITEM)
     return row[start : row.find(b'"', start)]
 
 
 _Period = tuple[str, int]
-"""Its end and its type, which is the tag of a row."""
+"""The end of a period, and its type, which is the tag of a row."""
 _Core = tuple[int, int, int, int, int, int, int, int, _Period]
-"""A row of a core line item: its number in its block and where it begins and ends there; the days, modes and
-tag it is seen by; its rank in a statement, and its period."""
+"""A core row: its number, start and end in its block; its days, modes and tag; its rank, and its period."""
 
 
 class _Item(msgspec.Struct, gc=False):
-    """What of a row decides where it stands in a statement."""
+    """The fields that decide the position of a row in a statement."""
 
     line_item: str
     period_end: str
@@ -74,7 +73,7 @@ _read_items: Final = msgspec.json.Decoder(list[_Item]).decode
 
 
 class _CoreRows:
-    """The core rows of a block. A page ends somewhere in a block, so they are read a few at a time."""
+    """The core rows of a block, read a few at a time because a page ends inside a block."""
 
     __slots__ = ("_columns", "_read")
 
@@ -83,7 +82,7 @@ class _CoreRows:
         self._read: dict[int, list[_Core]] = {}
 
     def after(self, text: Run, begun: int) -> Iterator[list[_Core]]:
-        """From a row on, or from one a little before it: a few at a time."""
+        """Batches of core rows, from a row or a little before it."""
         for first in range(begun - begun % _ROWS_READ, len(self._columns.ends), _ROWS_READ):
             rows = self._read.get(first)
             if rows is None:
@@ -105,12 +104,12 @@ class _CoreRows:
 
 
 class _Page:
-    """Core rows on their way into a page, one period at a time."""
+    """Collects the core rows of a page, one period at a time."""
 
     def __init__(self, limit: int, passed: int) -> None:
         self.rows: list[Run] = []
         self.period: _Period | None = None
-        """Of the pending rows."""
+        """The period of the pending rows."""
         self.pending: list[tuple[int, Run]] = []
         """Rows with their rank in a statement."""
         self._limit = limit
@@ -121,7 +120,7 @@ class _Page:
         self.period, self._begins = period, place
 
     def flush(self) -> tuple[int, int, int] | None:
-        """Takes the rows of the period; where not all fit, its place and how many of it are served."""
+        """Add the rows of the period; if not all fit, its position and the number of rows served."""
         self.pending.sort(key=_rank)
         end = self._passed + self._limit - len(self.rows)
         self.rows += [row for _, row in self.pending[self._passed : end]]
@@ -137,10 +136,10 @@ _period: Final = itemgetter(8)
 async def core_first(
     edition: Edition, asked: StatementRows, limit: int, start: tuple[int | str, ...] = ()
 ) -> Selection | None:
-    """The next rows in statement order; None where there is no such key.
+    """The next rows in statement order; None if there is no such key.
 
-    `start` is `following` of the rows before: which part, the block and row of a period, rows served of it;
-    of the second part the block and the rows served of it.
+    `start` is `following` of the previous page: the part; then for core rows the block and row of a period
+    and the rows served of it, for other rows the block and the rows served of it.
     """
     key, day, modes, tag, _ = asked
     part, *place = (int(number) for number in start or (_CORE, 0, 0, 0))
@@ -171,12 +170,12 @@ async def core_first(
 
 
 def _others(where: RowTest | None) -> RowTest:
-    """A test for the rows of the second part."""
+    """A test for rows that are not core."""
     return lambda row: line_item_of(row) not in _CORE_ITEMS and (where is None or where(row))
 
 
 async def find_core_first(edition: Edition, asked: StatementRows, behind: SortKey) -> tuple[int, ...]:
-    """The `start` with which `core_first` goes on behind the row of a sort key of fundamentals."""
+    """The `start` with which `core_first` continues after a sort key of fundamentals."""
     period_end, period_type, line_item, *_ = behind
     is_behind = FUNDAMENTALS_ORDER.behind(behind)
     key, day, modes, tag, where = asked
@@ -191,7 +190,7 @@ async def find_core_first(edition: Edition, asked: StatementRows, behind: SortKe
 
 
 class _ServedOfPeriod(_Page):
-    """Counts the core rows of a period that were served. Periods before it are passed over."""
+    """Counts the served core rows of a period. Earlier periods are skipped."""
 
     is_served: Callable[[int, Run], bool]
 
@@ -200,7 +199,7 @@ class _ServedOfPeriod(_Page):
         self._served_period = period
 
     def flush(self) -> tuple[int, int, int] | None:
-        """Where the period begins and how many of its rows were served; None in a period before it."""
+        """Where the period begins and how many of its rows were served; None for an earlier period."""
         pending, self.pending = self.pending, []
         if self.period is None or _is_newer(self.period, self._served_period):
             return None
@@ -221,7 +220,7 @@ _PERIOD_ORDER: Final = RowOrder("-period_end", "period_type", "line_item")
 async def _core(
     edition: Edition, asked: StatementRows, page: _Page, begin: tuple[int, int]
 ) -> tuple[int, int, int] | None:
-    """Fills the page with core rows; where they go on, if they do not all fit."""
+    """Fill the page with core rows; returns where they continue if not all fit."""
     key, day, modes, tag, where = asked
     skip, begun = begin
     yield_points = YieldPoints(_BLOCKS_PER_YIELD)

@@ -1,9 +1,9 @@
-"""Releases read back by number: of one country, or of all of them merged, newest first.
+"""Reads releases of one country, or of all countries merged, newest first.
 
 The releases of a country are numbered from the newest on (`edition.write.datasets.tenders`), so pages of one
-country go on at a number. Pages of all go on at a day and, of each country that was served rows of that
-day, at a number. What is needed of a release besides itself, its compact form and its place among those of
-other countries, is worked out a block at a time and kept.
+country continue at a number. Pages of all countries continue at a day and, for each country with served rows
+of that day, at a number. The compact form of a release and its sort key are computed a block at a time and
+cached.
 """
 
 import asyncio
@@ -35,10 +35,7 @@ _NEWEST_FIRST: Final = bytes(255 - n for n in range(256))
 
 
 class TenderFilter(NamedTuple):
-    """Which releases are asked for: from a day on (0: from the first), with all of some words, of a process.
-
-    None of the last two: any.
-    """
+    """The releases from a day on (0: all), with all of some words, of one process; None for any."""
 
     earliest: int
     words: Sequence[str] | None
@@ -46,24 +43,24 @@ class TenderFilter(NamedTuple):
 
     @property
     def by_index(self) -> bool:
-        """Whether an index tells which they are; else they follow each other."""
+        """Whether an index finds them; otherwise they are consecutive."""
         return bool(self.words) or self.ocid is not None
 
     @property
     def nothing(self) -> bool:
-        """Nothing has the words of a query that has none."""
+        """A query without words matches nothing."""
         return self.words is not None and not self.words
 
 
 class _Brief(NamedTuple):
-    """What is kept of a release: its place in the order of all countries, and its compact row."""
+    """The sort key of a release among all countries, and its compact row."""
 
     place: tuple[bytes, bytes, bytes]
     row: bytes
 
 
 def without_release(row: Run) -> bytes:
-    """A row of tenders without its last field, the release. Inside a text its quotes would be escaped."""
+    """A tender row without its last field, the release. Inside a text its quotes would be escaped."""
     head = bytes(row[:_BEGINNING])  # the release may be a thousand times as long
     if _RELEASE not in head:
         head = bytes(row)
@@ -121,16 +118,16 @@ async def tenders_of_all(
 
 
 class _Country:
-    """The releases of one country that are still to come."""
+    """The remaining releases of one country."""
 
     def __init__(
         self, edition: Edition, country: str, days: DayRows, first: int, end: int, hits: Sequence[int] | None
     ) -> None:
         self.country = country
         self.next = first
-        """The number of the next; once some were taken, at least the one after the last."""
+        """The number of the next release."""
         self.head = _Brief((b"", b"", b""), b"")
-        """The next of them, once `has_more` or `moved_on` says that there is one."""
+        """The next release, after `has_more` or `moved_on` returned True."""
         self._edition = edition
         self._days = days
         self._numbers = range(first, end) if hits is None else hits
@@ -147,7 +144,7 @@ class _Country:
         return self._show()
 
     def moved_on(self) -> bool:
-        """Passes over the head. Whether the next is in a block read already; if not, ask `has_more`."""
+        """Skip the head. True if the next is in the same block; otherwise call `has_more`."""
         self.next += 1
         self._at += 1
         if self._at == len(self._numbers) or self._numbers[self._at] // TENDERS_PER_BLOCK != self._block:
@@ -161,11 +158,11 @@ class _Country:
 
     @property
     def last_day(self) -> int:
-        """The day of the last that was taken; 0 where none was."""
+        """The day of the last release taken; 0 if none was."""
         return self._days.day_of(self._numbers[self._at - 1]) if self._at else 0
 
     def is_past_first_of(self, day: int) -> bool:
-        """Whether it goes on after the first row of a day or of one before it."""
+        """Whether it continues after the first row of a day or of an earlier one."""
         first = self._days.first_row(day)
         return first is not None and self.next > first
 
@@ -180,7 +177,7 @@ async def _countries(
     day: int | None,
     served: Mapping[int | str, int | str],
 ) -> list[_Country]:
-    """Where each country goes on: at the number it says, or at the first row of the day."""
+    """Where each country continues: at its number, or at the first row of the day."""
     codes = []
     for country in await edition.keys(_DAYS):
         days = DayRows(await edition.numbers(_DAYS, country, keep=True))
@@ -205,7 +202,7 @@ async def _compact_rows(edition: Edition, country: str, numbers: Sequence[int]) 
 
 
 async def _briefs(edition: Edition, country: str, block: int) -> Sequence[_Brief]:
-    """What is kept of the releases of a block."""
+    """The sort keys and compact rows of the releases of a block, cached."""
     kept: Sequence[_Brief] | None = edition.kept_parts.get((TENDERS, country, block))
     if kept is None:
         first = block * TENDERS_PER_BLOCK
@@ -213,7 +210,7 @@ async def _briefs(edition: Edition, country: str, block: int) -> Sequence[_Brief
             TENDERS, country, TENDERS_PER_BLOCK, first, first + TENDERS_PER_BLOCK
         )
         kept = [_brief(row) for row in rows]
-        await asyncio.sleep(0)  # the blocks of many countries are long work
+        await asyncio.sleep(0)  # many countries take long
         edition.keep_part((TENDERS, country, block), kept)
     return kept
 
@@ -224,13 +221,13 @@ def _brief(row: Run) -> _Brief:
 
 
 def _sort_fields(compact: bytes) -> tuple[bytes, bytes, bytes]:
-    """The release date, ocid and release id of a compact row, as they are written."""
+    """The release date, ocid and release id of a compact row, as written."""
     return _text(compact, b'"release_date":"'), _text(compact, b'"ocid":"'), _text(compact, b'"release_id":"')
 
 
 def _place(released: bytes, ocid: bytes, release_id: bytes) -> tuple[bytes, bytes, bytes]:
-    """What sorts as the releases of all countries do."""
-    # A longer time is a later one; so that it sorts before a shorter, nothing sorts after everything.
+    """The sort key of a release among all countries."""
+    # A longer instant is later and sorts first, so the end of the text sorts last.
     return released.rstrip(b"Z").translate(_NEWEST_FIRST) + b"\xff", ocid, release_id
 
 
@@ -242,12 +239,12 @@ def tender_key(row: bytes) -> SortKey:
 
 
 async def find_of_country(edition: Edition, country: str, key: SortKey) -> Start:
-    """The `start` with which `tenders_of_country` goes on behind the release of a sort key."""
+    """The `start` with which `tenders_of_country` continues after a sort key."""
     return (await _number_behind(edition, country, key),)
 
 
 async def find_of_all(edition: Edition, key: SortKey) -> Start:
-    """The `start` with which `tenders_of_all` goes on behind the release of a sort key."""
+    """The `start` with which `tenders_of_all` continues after a sort key."""
     pairs: list[int | str] = []
     for country in await edition.keys(_DAYS):
         pairs += (country, await _number_behind(edition, country, key))
@@ -255,7 +252,7 @@ async def find_of_all(edition: Edition, key: SortKey) -> Start:
 
 
 async def _number_behind(edition: Edition, country: str, key: SortKey) -> int:
-    """The number of the first release of a country behind a sort key of any country."""
+    """The number of the first release of a country after a sort key of any country."""
     *fields, of_country = (str(part) for part in key)
     released, ocid, release_id = (field.encode() for field in fields)
     place = _place(released, ocid, release_id), of_country
@@ -277,13 +274,13 @@ def _day_of(key: SortKey) -> int:
 
 
 def _text(row: bytes, field: bytes) -> bytes:
-    """A text field of an encoded row, as it is written."""
+    """A text field of an encoded row, as written."""
     start = row.index(field) + len(field)
     return row[start : row.index(b'"', start)]
 
 
 async def _single_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[Run]:
-    """Rows by their numbers, each a run of its own."""
+    """Rows by number, one slice each."""
     yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     runs: list[Run] = []
     for number in numbers:
@@ -304,7 +301,7 @@ def _end_of(days: DayRows, earliest: int) -> int:
 async def _hits(
     edition: Edition, country: str, wanted: TenderFilter, first: int, end: int, most: int
 ) -> list[int]:
-    """The numbers of the next rows that an index finds, one more than asked for where there are more."""
+    """The numbers of the next rows from an index, one more than asked for if there are more."""
     if wanted.ocid is None:
         return await _search(edition, country, wanted.words or (), first, end, most)
     numbers = [n for n in await _releases_of(edition, country, wanted.ocid) if first <= n < end]
@@ -314,7 +311,7 @@ async def _hits(
 
 
 async def _releases_of(edition: Edition, country: str, ocid: str) -> list[int]:
-    """The numbers of the releases of a process. Others may have its hash, so each row is looked at."""
+    """The numbers of the releases of a process. Others may share its hash, so each row is checked."""
     name, hashed = process_list(country, ocid)
     pairs = await edition.numbers(PROCESSES, name)
     written = msgspec.json.encode(ocid)[1:-1]
@@ -331,7 +328,7 @@ async def _releases_of(edition: Edition, country: str, ocid: str) -> list[int]:
 async def _search(
     edition: Edition, country: str, words: Sequence[str], first: int, end: int, most: int
 ) -> list[int]:
-    """The numbers of the next rows that have every word, one more than asked for where there are more."""
+    """The numbers of the next rows with every word, one more than asked for if there are more."""
     yield_points = YieldPoints(_EXAMINED_PER_YIELD)
     holders = []
     for word in words:
@@ -354,7 +351,7 @@ async def _search(
 
 
 def _intersection(numbers: Sequence[int], holders: memoryview) -> list[int]:
-    """The numbers that a sorted list has too; each is looked up where the list is much longer."""
+    """The numbers that are in a sorted list, too; looked up one by one if the list is much longer."""
     if not numbers:
         return []
     between = holders[bisect_left(holders, numbers[0]) : bisect_right(holders, numbers[-1])]
