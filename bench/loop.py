@@ -30,7 +30,7 @@ from sankofa.rest.app import RestApp
 from sankofa.rest.pages import open_pages
 from sankofa.settings import Settings
 from sankofa.web.app import WebApp
-from sankofa.web.page_cache import PageCache
+from sankofa.web.responses import PageCache
 
 _TARGET_MS = 50.0
 _NVIDIA = ROOT.parent / "shared" / "data" / "fundamentals" / "companyfacts" / "CIK0001045810.json"

@@ -40,7 +40,7 @@ def messages() -> list[str]:
     from sankofa.derive.metrics.contract import metrics
     from sankofa.derive.signals.contract import panels
     from sankofa.model import errors
-    from sankofa.web.labels import LABELS
+    from sankofa.web.languages import LABELS
 
     wanted.update(metric.summary for metric in metrics())
     wanted.update(panel.summary for panel in panels().values())

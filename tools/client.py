@@ -227,7 +227,7 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
         f'"""One method per endpoint.\n\n{_NOTICE}\n"""\n\n'
         "from collections.abc import Iterator, Sequence\nfrom datetime import date\n\n"
         "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
-        "from sankofa.client.paging import row_by_row\nfrom sankofa.client.session import Session"
+        "from sankofa.client.derived_methods import row_by_row\nfrom sankofa.client.session import Session"
     )
     body = ['class Methods(Session):\n    """Every endpoint of the service."""']
     for operation in endpoints():
@@ -271,7 +271,7 @@ def _async_methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
     return (
         f'"""The methods of `methods`, awaited.\n\n{_NOTICE}\n"""\n\n'
         "from sankofa.client.async_session import AsyncSession\n"
-        "from sankofa.client.awaiting import awaited, walked\n"
+        "from sankofa.client.derived_methods import awaited, walked\n"
         "from sankofa.client.methods import Methods\n\n\n"
         "class AsyncMethods(AsyncSession):\n"
         '    """Every endpoint of the service, asked as `Methods` says."""\n\n' + "\n".join(lines)

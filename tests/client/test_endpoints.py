@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from sankofa.client import AsyncClient, Client, rows
 from sankofa.client.endpoints import ENDPOINTS
-from sankofa.client.shapes import columns_of
+from sankofa.client.frames import columns_of
 from sankofa.edition.format.columns import columns_of as service_columns
 from sankofa.operations.contract import endpoints
 from tests.live import LiveServer, run

@@ -169,7 +169,7 @@ def test_the_universe_is_that_of_the_day(client: Client) -> None:
 
 
 def test_a_notebook_shows_a_table_with_its_provenance_and_nothing_in_it_is_markup(client: Client) -> None:
-    from sankofa.client.notebook import html_table
+    from sankofa.client.answers import html_table
 
     shown = client.get_fundamentals(RIFTLINE)._repr_html_()
     assert "<summary>Provenance</summary>" in shown

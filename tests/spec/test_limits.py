@@ -15,7 +15,7 @@ from sankofa.mcp.exchange import LARGEST_BODY
 from sankofa.mcp.guard import LONGEST_CALL
 from sankofa.mcp.surface import _FREE_BYTES
 from sankofa.operations.service import LARGEST_HEADERS, LONGEST_PATH, LONGEST_QUERY
-from sankofa.web.keys import _LARGEST_FORM
+from sankofa.web.responses import _LARGEST_FORM
 from tests import publisher as faults
 from tests.live import LiveServer, run
 from tests.patience import PATIENCE, in_one_minute

@@ -8,7 +8,7 @@ import pytest
 from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.signals.contract import panels
 from sankofa.model.line_items import LINE_ITEMS
-from sankofa.web.labels import LABELS, label
+from sankofa.web.languages import LABELS, label
 from sankofa.web.languages import language as language_of
 from sankofa.web.pages.signals import NOT_SHOWN
 from tests.live import LiveServer

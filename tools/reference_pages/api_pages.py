@@ -6,8 +6,8 @@ from typing import Final
 
 import sankofa.mcp.guard
 import sankofa.rest.request
-import sankofa.web.keys
-import sankofa.web.request
+import sankofa.web.responses
+import sankofa.web.visit
 from sankofa.model.errors import Problem
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.operations.answers import envelope_of, row_schema
@@ -20,8 +20,8 @@ from tools.reference_pages.markdown import code, member_row, page, schema_text, 
 _SURFACES: Final = {
     sankofa.mcp.guard.__name__: "MCP",
     sankofa.rest.request.__name__: "REST",
-    sankofa.web.keys.__name__: "pages",
-    sankofa.web.request.__name__: "pages",
+    sankofa.web.responses.__name__: "pages",
+    sankofa.web.visit.__name__: "pages",
 }
 
 

@@ -22,8 +22,8 @@ from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call, operations
 from sankofa.replication.stores import open_store
+from sankofa.web.data import StatementTable, arrange, is_money, scaled
 from sankofa.web.languages import language
-from sankofa.web.statements import StatementTable, arrange, is_money, scaled
 from sankofa.web.visit import decode_answer
 
 _WORDS = {1: "", 1_000: ", in thousands", 1_000_000: ", in millions"}

@@ -33,9 +33,8 @@ from sankofa.client.errors import (
     UnknownSeries,
     UpgradeRequired,
 )
-from sankofa.client.exchange import Retries
-from sankofa.client.look_ahead import look_ahead_check
-from sankofa.client.session_base import VERSION
+from sankofa.client.exchange import VERSION, Retries
+from sankofa.client.shortcuts import look_ahead_check
 from sankofa.client.sync_client import Client
 
 __all__ = [

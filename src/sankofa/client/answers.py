@@ -1,19 +1,70 @@
-"""An answer: its rows, what its envelope says of them, and the frames it turns into."""
+"""An answer: its rows, its envelope, the frames it turns into, and the table a notebook shows."""
 
 import copy
 import json
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 from sankofa.client import frames
 from sankofa.client.endpoints import Endpoint
 from sankofa.client.errors import InvalidAnswer, TruncatedWarning
 from sankofa.client.exchange import ARROW, Reply, read_json
-from sankofa.client.notebook import html_table
-from sankofa.client.shapes import columns_of
+from sankofa.client.frames import columns_of
+
+PROVENANCE: Final = ("source_ref", "license_class", "observed_at")
+_MOST_ROWS: Final = 20
+
+
+class Progress(Protocol):
+    def update(self, n: int) -> object: ...
+
+
+class _Nothing:
+    def update(self, n: int) -> None: ...
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Progress]:
+    """A bar of tqdm, where it is installed and somebody is looking: on a terminal or in a notebook."""
+    looking = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if not (looking and find_spec("tqdm")):
+        yield _Nothing()
+        return
+    tqdm: Any = import_module("tqdm.auto").tqdm
+
+    with tqdm(desc=title, unit=" rows") as bar:
+        yield bar
+
+
+def html_table(title: str, notice: str, rows: list[dict[str, Any]]) -> str:
+    """The first rows as a table, their provenance to be opened below it. Everything is escaped."""
+    shown = list(islice(rows, _MOST_ROWS))
+    names = [name for name in (shown[0] if shown else ()) if name not in PROVENANCE]
+    return (
+        f"<p><code>{escape(title)}</code></p>{_table(names, shown)}"
+        f"<details><summary>Provenance</summary><p>{escape(notice)}</p>"
+        f"{_table(list(PROVENANCE), shown)}</details>"
+    )
+
+
+def _table(names: list[str], rows: list[dict[str, Any]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(_cell(row.get(name)) for name in names)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    return f"<td>{'' if value is None else escape(str(value))}</td>"
+
 
 if TYPE_CHECKING:
     import pandas

@@ -4,7 +4,7 @@ Written by tools/client.py (make docs). Change the operation, not this module.
 """
 
 from sankofa.client.async_session import AsyncSession
-from sankofa.client.awaiting import awaited, walked
+from sankofa.client.derived_methods import awaited, walked
 from sankofa.client.methods import Methods
 
 

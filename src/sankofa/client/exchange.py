@@ -1,23 +1,28 @@
-"""Requests, retries and the reading of answers, without any I/O.
+"""Requests, retries and the reading of answers, without any I/O; both sessions build on it.
 
 An exchange is a generator. It yields a Request to be sent and receives the Reply or the error, or it yields a
-number of seconds to wait. The synchronous and the asynchronous session share it: they only send and wait.
+number of seconds to wait. The synchronous and the asynchronous session only send and wait.
 """
 
+import copy
+import hashlib
 import json
-from collections.abc import Callable, Generator, Mapping
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
 
 import httpx
 
-from sankofa.client.endpoints import Endpoint
-from sankofa.client.errors import ConnectionFailed, InvalidAnswer, refusal
+from sankofa.client import frames
+from sankofa.client.endpoints import ENDPOINTS, Endpoint
+from sankofa.client.errors import ConnectionFailed, InvalidAnswer, Unauthorized, refusal
 
 JSON: Final = "application/json"
 ARROW: Final = "application/vnd.apache.arrow.stream"
@@ -164,3 +169,105 @@ def _problem(reply: Reply) -> dict[str, Any]:
     except ValueError:
         return {}
     return body if isinstance(body, dict) else {}
+
+
+def file_request(folder: str, file: str, into: Path | str, edition: str | None) -> Request:
+    """The request of a file, into a path or under its own name into a folder."""
+    if Path(file).name != file:
+        raise ValueError("file: expected a name as the manifest lists it")
+    target = Path(into)
+    query = {} if edition is None else {"edition": edition}
+    return Request(f"{folder}{file}", query, "*/*", target / file if target.is_dir() else target)
+
+
+def part_path(target: Path) -> Path:
+    """The path of a file while it is fetched; only a complete one gets its name."""
+    return target.with_name(f"{target.name}.part")
+
+
+@contextmanager
+def remove_part_file(request: Request) -> Iterator[None]:
+    """Removes the partial file, whatever happened."""
+    try:
+        yield
+    finally:
+        part_path(request.into or Path("-")).unlink(missing_ok=True)
+
+
+def verified_file(request: Request, reply: Reply) -> Path:
+    """The fetched file under its final name. Raises InvalidAnswer where its digest is not the ETag."""
+    target = request.into or Path()
+    part = part_path(target)
+    with part.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    promised = reply.headers.get("etag", "").strip('"')
+    if digest != promised:
+        raise InvalidAnswer(f"{target.name}: SHA-256 is {digest}, not {promised}")
+    part.replace(target)
+    return target
+
+
+_KEY_FIELD: Final = "X-API-Key"
+VERSION: Final = "0.1.0"
+PAGE: Final = 10_000
+"""Rows of a page where everything is asked for: the most that a paid tier is given at once."""
+RETRIES: Final = Retries()
+TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
+
+
+class SessionBase:
+    """A client before it can send."""
+
+    def __init__(self, base_url: str, headers: Mapping[str, str], retries: Retries) -> None:
+        address = httpx.URL(base_url)
+        self._shown_url = str(address.copy_with(userinfo=b"") if address.userinfo else base_url).rstrip("/")
+        self._has_key = _KEY_FIELD in headers
+        self._retries = retries
+        self._by_columns = False
+        self._service_ids: dict[str, str] = {}
+        self._clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    @property
+    def columns(self) -> Self:
+        """The same client, answered in columns: an Arrow stream, which turns into frames many times faster.
+
+        Where neither pyarrow nor Polars is installed the answers are as before.
+        """
+        other = copy.copy(self)
+        other._by_columns = frames.reads_columns()
+        return other
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._shown_url}>"
+
+    def _exchange(self, request: Request) -> Exchange:
+        try:
+            return (yield from exchange(request, self._shown_url, self._retries, self._clock))
+        except Unauthorized as refused:
+            if not self._has_key:
+                refused.args = (f"{refused.detail} SANKOFA_API_KEY is not set, and no key was given.",)
+            raise
+
+    def _question(self, name: str, arguments: Mapping[str, object]) -> Request:
+        return question(ENDPOINTS[name], arguments, COLUMNS if self._by_columns else JSON)
+
+
+def given_only(arguments: Mapping[str, object]) -> dict[str, object]:
+    """The arguments without those that say nothing."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def default_url() -> str:
+    """Where the service is, as the environment says."""
+    return os.environ.get("SANKOFA_URL") or "http://127.0.0.1:8000"
+
+
+def default_headers(key: str | None) -> dict[str, str]:
+    """What every request carries. Raises ValueError for a key that no header can."""
+    headers = {"User-Agent": f"sankofa-client/{VERSION}"}
+    key = os.environ.get("SANKOFA_API_KEY") if key is None else key
+    if key is None:
+        return headers
+    if not (key.isascii() and key.isprintable() and key and " " not in key):
+        raise ValueError("key: expected printable ASCII without spaces")  # what sends it would repeat it
+    return {**headers, _KEY_FIELD: key}

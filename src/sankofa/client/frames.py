@@ -1,5 +1,7 @@
 """Rows and Arrow streams as frames of pandas, Polars and pyarrow: the same frame from either.
 
+The kind of a column follows from the type of its field:
+
 | kind | pandas | Polars | pyarrow |
 |---|---|---|---|
 | text | str | String | string |
@@ -13,11 +15,32 @@
 import io
 import json
 from decimal import Decimal
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final, Literal, cast, get_args
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from sankofa.client import rows
 from sankofa.client.errors import MissingLibrary
+
+_PLAIN: Final = {str: "text", int: "whole", bool: "truth"}
+
+
+@cache
+def columns_of(row: str) -> dict[str, str]:
+    """The columns of a row of `sankofa.client.rows`, by its name: each with its kind, see `frames`."""
+    types = get_type_hints(vars(rows)[row], include_extras=True)
+    return {name: _kind(kind) for name, kind in types.items()}
+
+
+def _kind(annotation: Any) -> str:
+    if get_origin(annotation) in (Union, UnionType):
+        (annotation,) = (part for part in get_args(annotation) if part is not NoneType)
+    if marks := getattr(annotation, "__metadata__", ()):
+        return str(marks[0])
+    return _PLAIN.get(annotation) or ("text" if get_origin(annotation) is Literal else "nested")
+
 
 Figures = Literal["float", "decimal", "text"]
 Attrs = dict[str, str | bool | None]

@@ -11,23 +11,29 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import httpx
 
-from sankofa.client.answers import Answer, next_page
+from sankofa.client.answers import Answer, next_page, progress
 from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.errors import UpgradeRequired
-from sankofa.client.exchange import Exchange, Outcome, Reply, Request, Retries, read_json
-from sankofa.client.files import file_request, part_path, remove_part_file, verified_file
-from sankofa.client.identifiers import NAME, named_by, service_id_of, to_look_up
-from sankofa.client.notebook import progress
-from sankofa.client.panels import Engine, scan
-from sankofa.client.session_base import (
+from sankofa.client.exchange import (
     PAGE,
     RETRIES,
     TIMEOUT,
+    Exchange,
+    Outcome,
+    Reply,
+    Request,
+    Retries,
     SessionBase,
     default_headers,
     default_url,
+    file_request,
     given_only,
+    part_path,
+    read_json,
+    remove_part_file,
+    verified_file,
 )
+from sankofa.client.shortcuts import NAME, Engine, named_by, scan, service_id_of, to_look_up
 
 if TYPE_CHECKING:
     import duckdb

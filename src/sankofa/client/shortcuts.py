@@ -1,14 +1,93 @@
-"""The frames that most notebooks make of an answer first."""
+"""Shortcuts: identifiers, open panels, the frames most notebooks make first, and the look-ahead check."""
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from sankofa.client.answers import Answer
-from sankofa.client.errors import UnknownSeries
+from sankofa.client.answers import PROVENANCE, Answer
+from sankofa.client.errors import LookAhead, NotOpen, UnknownIdentifier, UnknownSeries
+from sankofa.client.exchange import day_of
 from sankofa.client.frames import Figures, library
-from sankofa.client.notebook import PROVENANCE
 
 if TYPE_CHECKING:
     import pandas
+
+NAME: Final = "name"
+_ISSUED: Final = re.compile(r"DC[0-9A-Fa-f]+\Z")
+_KINDS: Final = (
+    ("lei", re.compile(r"[A-Z0-9]{18}[0-9]{2}")),
+    ("isin", re.compile(r"[A-Z]{2}[A-Z0-9]{9}[0-9]")),
+    ("ticker", re.compile(r"\A[A-Z0-9]+:\S+")),
+)
+
+
+def to_look_up(identifier: object) -> tuple[str, str] | None:
+    """(id_type, id_value) to ask the crosswalk for, or (NAME, text) to search for; None for what is to be
+    sent as it is."""
+    if not isinstance(identifier, str) or not identifier.strip() or _ISSUED.match(identifier):
+        return None
+    for kind, pattern in _KINDS:
+        if pattern.fullmatch(identifier.upper()):
+            return kind, identifier.upper()
+    return NAME, identifier.strip()
+
+
+def service_id_of(identifier: str, matches: Answer[Any]) -> str:
+    """The one organisation that the crosswalk named. Raises UnknownIdentifier."""
+    ids: list[str] = sorted({row["service_id"] for row in matches.rows})
+    if len(ids) == 1:
+        return ids[0]
+    why = f"{identifier}: {', '.join(ids)} have it" if ids else f"{identifier}: no organisation has it"
+    raise UnknownIdentifier(why, ids)
+
+
+def named_by(text: str, matches: Answer[Any]) -> str:
+    """The one organisation that has exactly this name, or this ticker on whatever exchange.
+
+    Raises UnknownIdentifier, with what comes near.
+    """
+    exact = {row["id"] for row in matches.rows if _is_exact(text, row)}
+    if len(exact) == 1:
+        return str(exact.pop())
+    if exact:
+        ids = sorted(exact)
+        raise UnknownIdentifier(f"{text}: {', '.join(ids)} have it; write a ticker as EXCHANGE:TICKER", ids)
+    near = [f"{row['name']} ({row['id']})" for row in matches.rows[:3]]
+    close = f"; nearest: {', '.join(near)}" if near else ""
+    raise UnknownIdentifier(f"{text}: no organisation has exactly this name or ticker{close}", [])
+
+
+def _is_exact(text: str, row: Any) -> bool:
+    matched: str = row["matched"] or ""
+    identifiers = [matched.rpartition(":")[2]] if matched.startswith("ticker:") else []
+    return text.casefold() in (str(name).casefold() for name in (row["name"], matched, *identifiers))
+
+
+Engine = Literal["polars", "duckdb"]
+
+
+def scan(manifest: Answer[Any], name: str, engine: Engine) -> Any:
+    """Every file of a panel as one lazy frame or relation. Raises NotOpen.
+
+    Each URL names the edition of the manifest, so that a file published while it is read does not mix
+    parts of two editions.
+    """
+    files = [row for row in manifest.rows if name in (row["signal_key"], row["name"])]
+    listed = sorted({row["signal_key"] for row in manifest.rows if row["access"] == "open"} - {None})
+    if not files:
+        raise NotOpen(f"no panel {name}; open are: {', '.join(listed)}")
+    if any(row["access"] != "open" for row in files):
+        raise NotOpen(
+            f"{name} is licensed: get_licensed_file fetches {files[0]['name']} with a key of its tier"
+        )
+    urls = [f"{row['url'].partition('?')[0]}?edition={manifest.edition}" for row in files]
+    if engine == "polars":
+        return library("polars").scan_parquet(urls, glob=False)
+    if engine == "duckdb":
+        return library("duckdb").read_parquet(urls)
+    raise ValueError(f"engine: expected polars or duckdb, not {engine!r}")
+
 
 StatementKind = Literal["income", "balance", "cash"]
 _BESIDE_PERIODS: Final = 7
@@ -54,3 +133,96 @@ def _values_first(frame: "pandas.DataFrame", *first: str) -> "pandas.DataFrame":
     """The columns to be seen first, then the others, then provenance: a terminal shows both ends."""
     others = [name for name in frame.columns if name not in (*first, *PROVENANCE)]
     return frame[[*first, *others, *PROVENANCE]]
+
+
+KNOWN_SINCE: Final = ("available_at", "closed_at", "known_at", "release_date")
+"""The column that says since when a row is known: the first of these that a frame has."""
+_ALSO_DATED: Final = ("superseded_at",)
+"""Columns whose day, where there is one, became known on that day."""
+
+
+def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = False) -> None:
+    """Raises LookAhead where a row was not known on the day, with the rows in `late` and `unknown`.
+
+    Takes a frame of pandas or Polars, an Answer, or a list of rows. A row that does not say since when it is
+    known is no pass: it is in `unknown`, and refused unless `allow_unknown`. When a row was captured
+    (`observed_at`) says nothing of when it was public, and is not looked at.
+    """
+    day = day_of(as_of) if isinstance(as_of, date) else date.fromisoformat(as_of)
+    rows = _rows(frame)
+    columns = _names(rows)
+    known = next((name for name in KNOWN_SINCE if name in columns), None)
+    if known is None and len(rows):
+        raise LookAhead(
+            f"no column says since when a row is known (looked for {', '.join(KNOWN_SINCE)})", rows[:0], rows
+        )
+    since = [None if known is None else _day(value) for value in _values(rows, known)]
+    dated_columns = [
+        [_day(value) for value in _values(rows, name)] for name in _ALSO_DATED if name in columns
+    ]
+    late = [
+        index
+        for index, first in enumerate(since)
+        if (first is not None and first > day)
+        or any((other := days[index]) is not None and other > day for days in dated_columns)
+    ]
+    unknown = [index for index, first in enumerate(since) if first is None]
+    if late or (unknown and not allow_unknown):
+        raise LookAhead(
+            f"as of {day}: {len(late)} of {len(since)} rows were not known yet,"
+            f" {len(unknown)} do not say since when they are known",
+            _select(rows, late),
+            _select(rows, unknown),
+        )
+
+
+def _rows(frame: Any) -> Any:
+    """The rows to look at. A wide statement says of each of its cells since when it is known."""
+    rows = frame.rows if isinstance(frame, Answer) else frame
+    if hasattr(frame, "columns"):
+        by_item = getattr(frame, "attrs", {}).get("cells")
+        shown = {str(column)[:10] for column in frame.columns}
+    else:
+        is_wide = len(rows) and isinstance(rows[0].get("cells"), dict)
+        by_item = {row["line_item"]: row["cells"] for row in rows} if is_wide else None
+        shown = None
+    if by_item is None:
+        return rows
+    return [
+        {"line_item": item, "period_end": end, **cell}
+        for item, cells in by_item.items()
+        for end, cell in cells.items()
+        if shown is None or (end in shown and item in frame.index)
+    ]
+
+
+def _names(rows: Any) -> Sequence[str]:
+    if hasattr(rows, "columns"):
+        return list(rows.columns)
+    return list(rows[0]) if rows else []
+
+
+def _values(rows: Any, name: str | None) -> list[Any]:
+    if name is None:
+        return []
+    if not hasattr(rows, "columns"):
+        return [row[name] for row in rows]
+    column = rows[name]
+    return list(column.to_list())
+
+
+def _select(rows: Any, indexes: list[int]) -> Any:
+    if hasattr(rows, "iloc"):
+        return rows.iloc[indexes]
+    return rows[indexes] if hasattr(rows, "columns") else [rows[index] for index in indexes]
+
+
+def _day(value: Any) -> date | None:
+    """A day of whatever type; None for what is missing: NaT, NaN and NA of pandas too."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+        return None
+    if isinstance(value, str):
+        return date.fromisoformat(value[:10])
+    if isinstance(value, datetime):
+        return (value.astimezone(UTC) if value.tzinfo else value).date()
+    return cast("date", value)

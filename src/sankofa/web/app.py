@@ -28,23 +28,22 @@ from sankofa.model.errors import (
 from sankofa.operations.answers import Headers, common_headers, problem_headers
 from sankofa.operations.contract import EDITION, Call
 from sankofa.operations.service import ObservedRequest, Service
-from sankofa.web.keys import forget_or_keep_key
 from sankofa.web.languages import language
-from sankofa.web.page_cache import PageCache, Written
-from sankofa.web.request import LANGUAGE_COOKIE, PageRequest, key_cookie, read_request
 from sankofa.web.responses import (
     HTML,
     PAGE_HEADERS,
     PICTURES,
     PUBLIC_HEADERS,
+    PageCache,
     Reply,
+    Written,
     asset_reply,
     chart_reply,
     encoded,
+    forget_or_keep_key,
 )
-from sankofa.web.view import Page, Routes
-from sankofa.web.visit import Visit
-from sankofa.web.writing import ASSETS, write_page, write_problem
+from sankofa.web.view import ASSETS, Page, Routes, write_page, write_problem
+from sankofa.web.visit import LANGUAGE_COOKIE, PageRequest, Visit, key_cookie, read_request
 
 _log = logging.getLogger("sankofa.web")
 _NOT_OURS: Final = ("/v1/", "/open/", "/problems/", "/methodology/", "/mcp", "/health", "/openapi.json")

@@ -1,12 +1,15 @@
-"""What several pages ask for: search, issuers, statements, series, sources and coverage."""
+"""Data that several pages show: search hits, issuers, statements, series, parties, sources and coverage."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Final
 
+import msgspec
+
 from sankofa.model.countries import alpha3_of
-from sankofa.model.errors import NotFound
+from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web.visit import Result, Row, Visit
 
 _TENDERS_SHOWN: Final = 10
@@ -96,3 +99,143 @@ async def annual_values(visit: Visit, country: str, indicator: str, *, shown: bo
     asked = {"country": country, "indicator": indicator, "limit": visit.most_rows(200)}
     result = await visit.ask("get_macro", shown=shown, **asked)
     return [row for row in result.rows if row["value"] is not None][::-1]
+
+
+_MOST_RESOLVED: Final = 24
+"""Of more parties than this the rest are names without a link: a page is one request of a visitor's quota."""
+_MOST_CANDIDATES: Final = 3
+_MOST_SEEN: Final = 200
+_MOST_LISTS: Final = 32
+"""Lists of parties that one page reads; where names resemble many organisations the last have no link."""
+
+
+class NamedParty(msgspec.Struct, frozen=True):
+    """An organisation that a release names, with what it does in the process."""
+
+    name: str
+    roles: Sequence[str]
+    identifier: str
+    service_id: str | None
+    evidence: str
+    """Why it is held to be an organisation; empty where that was not looked up."""
+
+
+async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedParty]:
+    """The parties of a process that may be named, those of the first release first.
+
+    What is withheld is in no release.
+    """
+    roles: dict[tuple[str, str, str], dict[str, None]] = {}
+    for release in releases:
+        for party in release.get("parties") or []:
+            if name := party.get("name"):
+                own = party.get("identifier") or {}
+                key = name, str(own.get("scheme") or ""), str(own.get("id") or "")
+                roles.setdefault(key, {}).update(dict.fromkeys(party.get("roles") or []))
+    parties = []
+    lists = iter(range(_MOST_LISTS))
+    for number, ((name, scheme, own_id), kinds) in enumerate(roles.items()):
+        row = await _resolved(visit, name, own_id, lists) if number < _MOST_RESOLVED else None
+        identifier = " ".join(filter(None, (scheme, own_id)))
+        evidence = row["org_evidence"] if row else ""
+        parties.append(
+            NamedParty(name, list(kinds), identifier, row["service_id"] if row else None, evidence)
+        )
+    return parties
+
+
+async def _resolved(visit: Visit, name: str, own_id: str, lists: Iterator[int]) -> Row | None:
+    """The row of `/v1/tender-parties` that resolves this very party, by name and identifier.
+
+    That list is not searched by name, so the search says who it may be, and the list whether it is: a name
+    that merely resembles one leads nowhere. Each list that is read takes one of `lists`.
+    """
+    for words in filter(None, (own_id, name)):
+        for service_id, _ in zip(await _candidates(visit, words), lists, strict=False):
+            seen = await visit.ask(
+                "get_resolved_parties", shown=False, service_id=service_id, limit=visit.most_rows(_MOST_SEEN)
+            )
+            for row in seen.rows:
+                if row["name"] == name and (row["identifier"] or {}).get("id", "") == own_id:
+                    return row
+    return None
+
+
+async def _candidates(visit: Visit, words: str) -> list[str]:
+    try:
+        result = await visit.ask("search", shown=False, q=words, type="organisation")
+    except InvalidParameter:  # longer than a search may be, or with characters that none may have
+        return []
+    return [row["id"] for row in result.rows[:_MOST_CANDIDATES]]
+
+
+_SCALES: Final = (1_000_000, 1_000)
+_MOST_PERIODS: Final = {"year": 6, "half": 6, "quarter": 8}
+_PER_SHARE: Final = ("eps_basic", "eps_diluted", "headline_eps")
+
+
+class StatementTable(msgspec.Struct, frozen=True):
+    """The figures of one statement, one per line item and period."""
+
+    periods: list[tuple[str, str]]
+    """(period_end, period_type), the newest first."""
+    lines: list[tuple[str, list[Row | None]]]
+    currency: str | None
+    scale: int
+    """Money is shown divided by this; it divides every figure without a rest."""
+    figures: int
+    restated: int
+
+
+def arrange(
+    rows: Iterable[Row], order: Sequence[str], cadence: str, *, truncated: bool = False
+) -> StatementTable:
+    """Put the rows of an answer into a table; where several tell the same, the currency used most counts.
+
+    Of a `truncated` answer the oldest period is left out where less than half of it was given.
+    """
+    rows = list(rows)
+    currencies = Counter(row["currency_reported"] for row in rows if row["currency_reported"])
+    currency = currencies.most_common(1)[0][0] if currencies else None
+    cells: dict[tuple[str, tuple[str, str]], Row] = {}
+    for row in rows:
+        cell = row["line_item"], (row["period_end"], row["period_type"])
+        if cell not in cells or _weight(row, currency) > _weight(cells[cell], currency):
+            cells[cell] = row
+    periods = sorted({period for _, period in cells}, reverse=True)[: _MOST_PERIODS[cadence]]
+    given = Counter(period for _, period in cells)
+    if truncated and len(periods) > 1 and 2 * given[periods[-1]] < given[periods[0]]:
+        periods.pop()
+    lines = []
+    for item in order:
+        line = [cells.get((item, period)) for period in periods]
+        if any(line):
+            lines.append((item, line))
+    shown = [row for _, line in lines for row in line if row]
+    return StatementTable(
+        periods, lines, currency, _scale(shown), len(shown), sum(bool(row["restated"]) for row in shown)
+    )
+
+
+def _weight(row: Row, currency: str | None) -> tuple[bool, str]:
+    return row["currency_reported"] == currency, row["available_at"]
+
+
+def is_money(row: Row) -> bool:
+    return row["currency_reported"] is not None and row["line_item"] not in _PER_SHARE
+
+
+def _scale(rows: Iterable[Row]) -> int:
+    """The largest scale at which no figure loses a digit."""
+    values = [row["value_reported"] for row in rows if is_money(row) and row["value_reported"] is not None]
+    for scale in _SCALES:
+        if values and all(value % scale == 0 for value in values):
+            return scale
+    return 1
+
+
+def scaled(row: Row, scale: int) -> Decimal | int | None:
+    value = row["value_reported"]
+    if value is None or not is_money(row):
+        return value  # type: ignore[no-any-return]
+    return value // scale if isinstance(value, int) else value / scale

@@ -1,19 +1,66 @@
-"""Replies of the pages: header fields, assets, charts alone, compression."""
+"""Replies of the pages: header fields, cached pages, assets, single charts, compression, and the key form.
 
+The visitor's key is a cookie for the browser's session. The pages read it and the API never does
+(docs/decisions/keys-and-domains.md).
+"""
+
+import asyncio
 import csv
 import io
+from collections import OrderedDict
 from typing import Final
 
 import msgspec
+from starlette.types import Receive, Scope
 
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.access.domains import Site
+from sankofa.model.errors import BadRequest, InvalidParameter, NotFound, Problem, Unauthorized
+from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers, choose_encoding, compressed
+from sankofa.operations.service import Service
 from sankofa.web.documents import pictures
-from sankofa.web.page_cache import Written
-from sankofa.web.request import PageRequest
-from sankofa.web.view import View
-from sankofa.web.visit import Visit
-from sankofa.web.writing import assets, stylesheet_digest
+from sankofa.web.view import View, assets, stylesheet_digest
+from sankofa.web.visit import PageRequest, Visit, read_form
+
+_MOST_BYTES: Final = 32 << 20
+
+
+class Written(msgspec.Struct):
+    """A page as bytes, and as compressed as clients asked for it."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+    tag: str
+    encodings: dict[str, bytes] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self.body) * 2  # about as much again in its encodings
+
+
+class PageCache:
+    """The pages asked for last, up to a number of bytes."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[tuple[object, ...], Written] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: tuple[object, ...]) -> Written | None:
+        page = self._pages.get(key)
+        if page is not None:
+            self._pages.move_to_end(key)
+        return page
+
+    def put(self, key: tuple[object, ...], page: Written) -> None:
+        if (before := self._pages.pop(key, None)) is not None:
+            self._bytes -= before.size
+        self._pages[key] = page
+        self._bytes += page.size
+        while self._bytes > _MOST_BYTES and self._pages:
+            _, oldest = self._pages.popitem(last=False)
+            self._bytes -= oldest.size
+
 
 HTML: Final = (b"content-type", b"text/html; charset=utf-8")
 _POLICY: Final = "; ".join(
@@ -117,3 +164,69 @@ async def encoded(written: Written, headers: Headers, request: PageRequest) -> R
     if body is None:
         body = written.encodings[encoding] = await compressed(written.body, encoding)
     return Reply(written.status, [*headers, (b"content-encoding", encoding.encode())], body)
+
+
+_LARGEST_FORM: Final = limit("form of a page", 2048, "bytes", "400")
+_FORM_SECONDS: Final = limit("time for a form", 10.0, "seconds", "400")
+_SAME: Final = (b"same-origin", b"none")
+
+
+class ForeignForm(Problem):
+    """403: a form on another site may not set the key of a visitor."""
+
+    status, slug, title = 403, "foreign-form", "Not from this site"
+
+
+async def forget_or_keep_key(
+    service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
+) -> Reply:
+    """Keep the key that the form of the key page sends, or forget it. Raises Unauthorized for a wrong one."""
+    _check_origin(request)
+    try:
+        async with asyncio.timeout(_FORM_SECONDS):
+            fields = read_form(await _body(receive))
+    except TimeoutError:
+        raise BadRequest(f"The form did not arrive within {_FORM_SECONDS:.0f} seconds.") from None
+    attributes = "Path=/; HttpOnly; SameSite=Strict" + (
+        "; Secure" if site.base_url.startswith("https:") else ""
+    )
+    if fields.get("action") == "forget":
+        cookie = f"{request.key_cookie}=; {attributes}; Max-Age=0"
+    else:
+        key = fields.get("key", "").strip()
+        if not key.isascii() or not key.isprintable() or any(c in key for c in ' ",;\\'):
+            key = ""
+        try:
+            grant = await service.keys.authenticate(key)
+        except Unauthorized as refusal:
+            if not key:
+                raise
+            given = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
+            raise await service.unauthorized(given, refusal) from None
+        site.admit(grant)
+        cookie = f"{request.key_cookie}={key}; {attributes}"
+    headers = [*PAGE_HEADERS, (b"location", b"/key"), (b"set-cookie", cookie.encode())]
+    return Reply(303, headers, b"")
+
+
+def _check_origin(request: PageRequest) -> None:
+    """Raises ForeignForm where the browser says that another site sent the form."""
+    site = request.headers.get(b"sec-fetch-site")
+    if site is not None:
+        if site not in _SAME:
+            raise ForeignForm("The form was sent from another site.")
+        return
+    origin = request.headers.get(b"origin")
+    if origin is not None and origin.partition(b"://")[2] != request.host:
+        raise ForeignForm("The form was sent from another site.")
+
+
+async def _body(receive: Receive) -> bytes:
+    body: bytes = b""
+    while True:
+        message = await receive()
+        body += bytes(message.get("body", b""))
+        if len(body) > _LARGEST_FORM:
+            raise BadRequest("The form is larger than any of ours.")
+        if not message.get("more_body") or message["type"] == "http.disconnect":
+            return body

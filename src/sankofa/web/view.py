@@ -1,17 +1,28 @@
-"""What a page is made of: a registry of pages by address, and the view that each builds."""
+"""Pages by address, the view that each builds, and the HTML written from it.
 
+Templates escape everything; nothing on a page is code but our own script.
+"""
+
+import base64
+import hashlib
 import importlib
 import pkgutil
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
+from datetime import date
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 import sankofa.web.pages
-from sankofa.web.charts.chart import Chart
-from sankofa.web.visit import Visit
+from sankofa.web.charts import Chart
+from sankofa.web.documents import inline
+from sankofa.web.languages import LANGUAGES, Language, label, metric_value
+from sankofa.web.visit import PageRequest, Visit
 
 EVERYWHERE: Final = frozenset({"lang", "edition", "part", "chart", "format"})
 """Parameters that every page takes."""
@@ -96,4 +107,114 @@ def _pattern(path: str) -> re.Pattern[str]:
     """`{name}` is one part, `{name*}` at the end is all that follow."""
     return re.compile(
         _NAMED.sub(lambda named: f"(?P<{named[1]}>{'.+' if named[2] else '[^/]+'})", path), re.DOTALL
+    )
+
+
+_PACKAGE: Final = files("sankofa.web")
+MEDIA_TYPES: Final = {
+    "css": b"text/css; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "svg": b"image/svg+xml",
+}
+ASSETS: Final = "/assets/"
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+
+
+@cache
+def assets() -> dict[str, tuple[bytes, bytes]]:
+    """Our stylesheet, script and icon by path: media type and content. The path changes with the content."""
+    by_path: dict[str, tuple[bytes, bytes]] = {}
+    for file in _PACKAGE.joinpath("static").iterdir():
+        content = file.read_bytes()
+        name, _, kind = file.name.rpartition(".")
+        digest = hashlib.sha256(content).hexdigest()[:10]
+        by_path[f"{ASSETS}{name}.{digest}.{kind}"] = MEDIA_TYPES[kind], content
+    return by_path
+
+
+@cache
+def asset(name: str) -> str:
+    """The path of one of our files by its name."""
+    stem, _, kind = name.rpartition(".")
+    beginning = f"{ASSETS}{stem}."
+    return next(path for path in assets() if path.startswith(beginning) and path.endswith(f".{kind}"))
+
+
+@cache
+def stylesheet() -> Markup:
+    """Our stylesheet, for the page that carries it: a first visitor sees that one without asking again."""
+    _, content = assets()[asset("style.css")]
+    return Markup(content.decode())  # nosec B704  # noqa: S704 - ours
+
+
+def stylesheet_digest() -> str:
+    """What a policy allows of the style elements: this very stylesheet and no other."""
+    digest = hashlib.sha256(stylesheet().encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(str(_PACKAGE.joinpath("templates"))),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals.update(
+        asset=asset, stylesheet=stylesheet, LANGUAGES=LANGUAGES, day_number=_day_number
+    )
+    environment.filters["words"] = lambda name: str(name).replace("_", " ")
+    environment.filters["raw_html"] = Markup
+    environment.filters["markdown"] = lambda text: Markup(inline(text))  # nosec B704  # noqa: S704 - ours
+    return environment
+
+
+def _day_number(day: date) -> int:
+    """Days since 1970, as the slider counts them."""
+    return day.toordinal() - _EPOCH
+
+
+def write_page(view: View, visit: Visit, part: str | None = None) -> str:
+    """The page as HTML; with `part`, that part of it alone."""
+    template = f"{view.template.removesuffix('.html')}.{part}.html" if part else view.template
+    return _environment().get_template(template).render(**_context(view, visit))
+
+
+def _context(view: View, visit: Visit) -> dict[str, Any]:
+    language: Language = visit.language
+    settings = visit.site.settings
+    return {
+        **view.context,
+        "_": language.text,
+        "fmt": language,
+        "label": partial(label, language),
+        "metric_value": partial(metric_value, language),
+        "visit": visit,
+        "title": view.title,
+        "charts": {chart.name: chart for chart in view.charts},
+        "base_url": settings.base_url,
+        "upgrade_url": settings.upgrade_url,
+        "shown_key": settings.sandbox_key if visit.sandbox and settings.sandbox_key else "YOUR_KEY",
+        "path": visit.request.path,
+    }
+
+
+def write_problem(
+    language: Language, request: PageRequest | None, context: dict[str, Any], upgrade_url: str
+) -> str:
+    """The page of an error; it needs no store and no edition."""
+    return (
+        _environment()
+        .get_template("problem.html")
+        .render(
+            **context,
+            _=language.text,
+            fmt=language,
+            visit=None,
+            upgrade_url=upgrade_url,
+            path=request.path if request else "/",
+        )
     )

@@ -6,8 +6,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.web.charts.drawing import KnownValue, step_chart
-from sankofa.web.charts.scales import DayScale, ValueScale
+from sankofa.web.charts import DayScale, KnownValue, ValueScale, step_chart
 
 VALUES = st.lists(st.floats(allow_nan=False), min_size=1, max_size=20)
 TABLE = ("day", "value"), [("day", "value")]

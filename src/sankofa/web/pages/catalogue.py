@@ -1,4 +1,4 @@
-"""The catalogue of macro data: what there is of a country by subject, exchange rates, and a search."""
+"""The catalogue of macro data: series and indicators by subject, exchange rates, and a search."""
 
 from collections.abc import Iterable
 from typing import Any, Final

@@ -6,8 +6,7 @@ from typing import Any, Final
 from sankofa.model.countries import country as known_country
 from sankofa.model.errors import NotFound
 from sankofa.web import data
-from sankofa.web.charts.chart import Chart
-from sankofa.web.charts.drawing import small_line
+from sankofa.web.charts import Chart, small_line
 from sankofa.web.pages.tenders import listed
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit

@@ -5,7 +5,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Final
 
-from sankofa.web.charts.drawing import Line, line_chart
+from sankofa.web.charts import Line, line_chart
 from sankofa.web.view import View, page
 from sankofa.web.visit import Visit
 

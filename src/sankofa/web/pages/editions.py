@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sankofa.edition.format.edition_id import may_name_a_person
 from sankofa.model.errors import Problem, UpgradeRequired
-from sankofa.web.labels import label
+from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 

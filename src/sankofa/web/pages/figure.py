@@ -6,9 +6,8 @@ from typing import Final
 
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web import data
-from sankofa.web.charts.chart import Chart
-from sankofa.web.charts.drawing import KnownValue, step_chart
-from sankofa.web.labels import label
+from sankofa.web.charts import Chart, KnownValue, step_chart
+from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web import data
-from sankofa.web.charts.bars import bar_chart
-from sankofa.web.charts.chart import Chart
-from sankofa.web.charts.drawing import Line, line_chart, small_line
+from sankofa.web.bars import bar_chart
+from sankofa.web.charts import Chart, Line, line_chart, small_line
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 

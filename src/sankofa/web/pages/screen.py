@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.web import data
-from sankofa.web.charts.bars import NamedBar, named_bars
-from sankofa.web.charts.chart import Chart
-from sankofa.web.labels import label, metric_value
+from sankofa.web.bars import NamedBar, named_bars
+from sankofa.web.charts import Chart
+from sankofa.web.languages import label, metric_value
 from sankofa.web.view import View, page
 from sankofa.web.visit import Result, Row, Visit
 

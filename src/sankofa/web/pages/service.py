@@ -1,4 +1,4 @@
-"""The service itself: sources, coverage, status, and the visitor's key."""
+"""The service itself: sources, coverage, downloads, status, and the visitor's key."""
 
 import re
 from typing import Final
@@ -22,6 +22,14 @@ async def sources(visit: Visit) -> View:
     """Who publishes what, under which licence."""
     sources = (await visit.ask("get_sources")).rows
     return View("sources.html", visit.language.text("Sources"), {"sources": sources})
+
+
+@page("/downloads")
+async def downloads(visit: Visit) -> View:
+    """The files, those that need no key first."""
+    files = (await visit.ask("get_export")).rows
+    files.sort(key=lambda row: row["access"] != "open")
+    return View("downloads.html", visit.language.text("Downloads"), {"files": files})
 
 
 @page("/coverage", "country")

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from sankofa.derive.signals.contract import panels
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.web.charts.bars import NamedBar, bar_chart, named_bars, shortened
-from sankofa.web.charts.chart import Chart, Table
-from sankofa.web.labels import label
+from sankofa.web.bars import NamedBar, bar_chart, named_bars, shortened
+from sankofa.web.charts import Chart, Table
+from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 

@@ -1,4 +1,4 @@
-"""Public tenders: the newest first, and each process with its releases in time."""
+"""Public tenders, newest first; one process with its releases; the buyers and suppliers they name."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ import msgspec
 
 from sankofa.model.errors import NotFound
 from sankofa.web import data
-from sankofa.web.organisations import named_parties
+from sankofa.web.data import named_parties
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -155,3 +155,21 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
             yield from _leaves(inner, f"{path}[{number}]")
     else:
         yield path, value
+
+
+_ROLES: Final = ("buyer", "supplier", "tenderer", "procuringEntity")
+
+
+@page("/parties", "country", "role", "cursor", "limit")
+async def parties(visit: Visit) -> View:
+    """Those with most releases first; who is no organisation is not among them."""
+    asked = visit.passed_on("country", "role", "cursor") | {"limit": visit.limit()}
+    result = await visit.ask("get_resolved_parties", **asked)
+    context = {
+        "rows": result.rows,
+        "countries": await data.tender_countries(visit),
+        "roles": _ROLES,
+        "truncated": result.truncated,
+        "next_cursor": result.next_cursor,
+    }
+    return View("parties.html", visit.language.text("Buyers and suppliers"), context)
