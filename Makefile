@@ -78,6 +78,7 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/python tools/catalogues.py --check
 	$(BIN)/python tools/sbom.py --check
 	$(BIN)/python tools/reliability.py --check
+	$(BIN)/python -m bench table --check
 	@$(MAKE) --no-print-directory openapi-lint
 
 docs: $(DEV) ## write docs/reference and the methods of the client from the code

@@ -1,4 +1,6 @@
-"""Runs the benchmarks: `python -m bench [NAME [ARGUMENT...]]`; without a name, those against a target.
+"""Runs the benchmarks: `python -m bench [NAME [ARGUMENT...]]`; without a name, those with a goal.
+
+`python -m bench table` writes the table of README.md from the figures of all runs (bench/history.jsonl).
 
 Each runs in a process of its own, so that none inherits the memory, pinning or imports of another.
 """
@@ -6,6 +8,8 @@ Each runs in a process of its own, so that none inherits the memory, pinning or 
 import subprocess
 import sys
 from pathlib import Path
+
+from bench import history
 
 _AGAINST_TARGETS = (
     "ingest",
@@ -30,14 +34,17 @@ def _names() -> set[str]:
 def main() -> int:
     given = sys.argv[1:]
     named = sorted(_names())
+    if given[:1] == ["table"]:
+        return history.main()
     if given and given[0] not in named:
-        print(f"usage: python -m bench [NAME [ARGUMENT...]]; names: {', '.join(named)}")
+        print(f"usage: python -m bench [NAME [ARGUMENT...]]; names: table, {', '.join(named)}")
         return 2
     for name in given[:1] or _AGAINST_TARGETS:
         print(f"== {name}", flush=True)
         failed = subprocess.run([sys.executable, "-m", f"bench.{name}", *given[1:]]).returncode
         if failed:
             return failed
+    history.PAGE.write_text(history.page(), encoding="utf-8")
     return 0
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import pandas
 import polars.testing
 
+from bench.history import report
 from bench.load import serving
 from bench.world import CACHE, SANKOFA, SOURCE, environment_of
 from sankofa.client import Client
@@ -83,11 +84,8 @@ def _report(library: str, rows: int, taken: dict[str, list[float]], spent: dict[
     ratios = [a / b for a, b in zip(taken["JSON"], taken["Arrow"], strict=True)]
     cpu = [a / b for a, b in zip(spent["JSON"], spent["Arrow"], strict=True)]
     ratio = statistics.median(ratios)
-    verdict = "met" if ratio >= _TARGET else "MISSED"
-    print(
-        f"  Arrow is {ratio:.1f} times faster ({statistics.median(cpu):.1f} by processor time);"
-        f" target {_TARGET:.0f}: {verdict}"
-    )
+    report(f"frame of {library} by Arrow, times faster than by JSON", ratio, least=_TARGET)
+    report(f"the same by processor time, {library}", statistics.median(cpu))
 
 
 def _timed(make: Callable[[], object]) -> tuple[float, float]:

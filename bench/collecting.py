@@ -20,6 +20,7 @@ from pathlib import Path
 
 import httpx
 
+from bench.history import report
 from bench.ingest import cost
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.collect.fetch import Fetcher
@@ -57,6 +58,7 @@ def ingest_and_replay(folder: Path) -> None:
         if replay < float("inf"):
             line += f"; replay at {with_vault / replay:.0%} of the rate of ingest"
         print(line)
+        report(f"{source}, processor time that the vault adds to ingesting", more * 100, unit="%", most=15)
 
 
 def _cpu(home: Path, *arguments: str, vault: str = "on") -> float:
@@ -100,10 +102,8 @@ def fetch(folder: Path, documents: int, address: str) -> None:
                 discard([fetched])
 
         collected = _timed(run)
-    print(
-        f"httpx alone {documents / alone:,.0f} documents/s, "
-        f"the collector {documents / collected:,.0f}: {alone / collected:.0%}"
-    )
+    print(f"httpx alone {documents / alone:,.0f} documents/s, the collector {documents / collected:,.0f}")
+    report("documents collected to documents fetched by httpx alone, by rate", alone / collected, least=0.60)
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from bench.history import report
 from bench.world import reported
 from sankofa.edition.format.columns import encode_columns, in_force
 from sankofa.edition.format.row_blocks import Entry
@@ -78,9 +79,9 @@ def main() -> None:
             memory = max(memory for _, _, memory in told) / 1024
             print(
                 f"{name}: {share * options.processes:,} rows in {took:.1f} s = {rate:,.0f} rows/s "
-                f"(target {_TARGET:,}: {rate / _TARGET:.2f}), {cpu:.2f} us of processor per row, "
-                f"{size:,.0f} MB, peak {memory:,.0f} MiB per process"
+                f"({cpu:.2f} us of processor per row), {size:,.0f} MB, peak {memory:,.0f} MiB per process"
             )
+            report(name, rate, unit="rows/s", least=_TARGET if work is _from_issuers else None)
 
 
 def _from_issuers(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from bench import histories
 from bench.fundamentals import issue_key
+from bench.history import report
 from bench.identifiers import lei, organisation, write_files
 from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
@@ -66,10 +67,8 @@ def main() -> None:
             print(table([ours, static, anew], ours))
             for one in (ours, anew):
                 by_rate, by_cpu = ratio(one, static), cpu_ratio(one, static)
-                target = f"target {_TARGETS[name]}"
-                print(
-                    f"{by_rate:8.2f} of the static body by rate, {by_cpu:.2f} by cpu; {target} ({one.name})"
-                )
+                report(f"{one.name}, rate to a static body", by_rate, least=_TARGETS[name])
+                report(f"{one.name}, processor time to a static body", by_cpu)
 
 
 def _published(issuers: int, *, fresh: bool) -> Path:

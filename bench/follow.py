@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 
+from bench.history import report
 from bench.load import HOST, serving
 from bench.world import CACHE, SANKOFA, SCALES, SOURCE, Scale, document, environment_of, published_home
 from tests.nodes.servers import StaticServer
@@ -56,8 +57,8 @@ def main() -> None:
         while _serves(server.port) != edition:
             time.sleep(0.02)
         served = time.monotonic()
-        print(f"{served - published:8.2f} s from the end of publish to the first answer, target 5")
-        print(f"{served - pushed:8.2f} s from the end of push")
+        report("from the end of publish to the first answer of a node", served - published, unit="s", most=5)
+        report("from the end of push to the first answer of a node", served - pushed, unit="s")
         _sizes(node, home / "editions" / edition)
 
 
@@ -72,7 +73,8 @@ def _sizes(node: Path, edition: Path) -> None:
     whole = sum(path.stat().st_size for path in edition.rglob("*") if path.is_file())
     pulled = state["pulled_bytes"]
     count = state["pulled_files"]
-    print(f"{pulled:,} bytes in {count} files pulled of {whole:,}: {pulled / whole:.2%}, target 2%")
+    print(f"{pulled:,} bytes in {count} files pulled of {whole:,}")
+    report("bytes pulled, share of the edition", pulled / whole * 100, unit="%", most=2)
 
 
 def _room(scale: Scale) -> Path:

@@ -16,6 +16,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
+from bench.history import report
 from bench.world import reported
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read.changes import FEEDS, ChangePlace, page
@@ -59,7 +60,8 @@ def _written(edition: Edition, rounds: int) -> None:
         size = len(write())
         took = statistics.median(_timed(write) for _ in range(rounds))
         baseline = baseline or took
-        print(f"{form:<38} {took * 1e3:8.1f} ms  {took / baseline:6.1f} x JSON  {size / 1e6:6.2f} MB")
+        print(f"{form:<38} {took / baseline:6.1f} x JSON  {size / 1e6:6.2f} MB")
+        report(f"{_ROWS:,} rows as {form.partition(';')[0]}", took * 1e3, unit="ms")
 
 
 def _editions(folder: Path) -> tuple[Edition, Edition]:

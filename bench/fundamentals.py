@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.history import report
 from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands, facts
 from bench.world import PAST_DAY, SANKOFA, SCALES, Shape, environment_of, published_home
@@ -38,7 +39,7 @@ def main() -> None:
             contenders = bench.contenders(shape)
             measure(contenders, options.rounds, options.seconds)
             print(f"\n{shape.name}, {bench.size(shape):,} bytes\n{table(contenders, contenders[0])}")
-            print("\n".join(_verdicts(contenders, shape)), flush=True)
+            _report(contenders, shape)
 
 
 def _options() -> argparse.Namespace:
@@ -144,24 +145,16 @@ def _agree(name: str, shape: Shape, ours: list[dict[str, Any]], theirs: list[dic
                 raise SystemExit(f"{name}: {field} is {other.get(field)!r} where Sankofa has {value!r}")
 
 
-def _verdicts(contenders: Sequence[Contender], shape: Shape) -> list[str]:
+def _report(contenders: Sequence[Contender], shape: Shape) -> None:
     ours, ceiling, *others = contenders
-    lines = [
-        _verdict("of the static body", ratio(ours, ceiling), cpu_ratio(ours, ceiling), _TARGETS[shape.name])
-    ]
+    report(f"{shape.name}, rate to a static body", ratio(ours, ceiling), least=_TARGETS[shape.name])
+    report(f"{shape.name}, processor time to a static body", cpu_ratio(ours, ceiling))
     for other in others:
         if other.server is not ours.server and other.name.startswith(ours.name):
-            by_rate, by_cpu = ratio(other, ceiling), cpu_ratio(other, ceiling)
-            lines.append(f"{by_rate:8.2f} of the static body by rate, {by_cpu:.2f} by cpu ({other.name})")
+            report(f"{shape.name}, {other.name}, rate to a static body", ratio(other, ceiling))
         if other.name in _PEER_TARGETS:
-            target = _PEER_TARGETS[other.name]
-            lines.append(_verdict(f"times {other.name}", ratio(ours, other), cpu_ratio(ours, other), target))
-    return lines
-
-
-def _verdict(what: str, by_rate: float, by_cpu: float, target: float) -> str:
-    met = "met" if by_rate >= target else "MISSED"
-    return f"{by_rate:8.2f} {what} by rate, {by_cpu:.2f} by processor time; target {target:g}: {met}"
+            goal = _PEER_TARGETS[other.name]
+            report(f"{shape.name}, times {other.name}", ratio(ours, other), least=goal)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.fundamentals import issue_key
+from bench.history import report
 from bench.ingest import cost
 from bench.load import (
     CONNECTIONS,
@@ -143,8 +144,9 @@ def main() -> None:
     large, small, static = contenders
     print(table(contenders, large))
     by_rate, by_cpu = ratio(large, static), cpu_ratio(large, static)
-    print(f"{by_rate:8.2f} of the static body by rate, {by_cpu:.2f} by processor time; target 0.35")
-    print(f"{ratio(large, small):8.2f} of the rate with a hundredth of the identifiers; target 0.80")
+    report("lookup, rate to a static body", by_rate, least=0.35)
+    report("lookup, processor time to a static body", by_cpu)
+    report("lookup, rate to that with a hundredth of the identifiers", ratio(large, small), least=0.80)
 
 
 def _lookups(count: int) -> Iterator[Question]:
@@ -186,8 +188,8 @@ def _search(server: Server, key: Mapping[str, str]) -> None:
             timed(what, "POST", "/mcp", json.dumps(message), _MCP_HEADERS)
     middle = {what: statistics.median(times) * 1e3 for what, times in took.items()}
     for what, milliseconds in middle.items():
-        print(
-            f"{what:24}{milliseconds:8.2f} ms p50  {milliseconds / middle['lookup']:6.1f} lookups; target 10"
+        report(
+            f"{what}, median time to that of a lookup", milliseconds / middle["lookup"], unit="times", most=10
         )
 
 

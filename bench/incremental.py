@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.edition_store import EditionStore, edition_store
+from bench.history import report
 from bench.identifiers import write_files
 from bench.ingest import cost
 from bench.tenders import release
@@ -72,8 +73,14 @@ def _compare(home: Path, environment: dict[str, str], editions: EditionStore) ->
     cost([SANKOFA, "ingest", SOURCE, str(changed)], environment)
     small = _published("after one issuer changed", environment, editions)
     idle = _published("after nothing changed", environment, editions)
-    print(f"{small.cpu / full.cpu:8.1%} of the full cost, by cpu; target {_FULL_SHARE:.0%}")
-    print(f"{idle.seconds:8.1f} s where nothing changed; target {_IDLE_SECONDS:g}")
+    share = small.cpu / full.cpu * 100
+    report(
+        "publish after one changed issuer, processor time to a full one",
+        share,
+        unit="%",
+        most=_FULL_SHARE * 100,
+    )
+    report("publish after no change", idle.seconds, unit="s", most=_IDLE_SECONDS)
 
 
 class _Spent(NamedTuple):

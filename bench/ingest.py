@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.history import report
 from bench.load import SERVER_CORES
 from bench.peers.facts import current_edition
 from bench.world import CACHE, SANKOFA, SCALES, SOURCE, environment_of, files
@@ -82,9 +83,7 @@ def main() -> None:
         _ingest("one document per file", Path(folder) / "single-home", single)
         if options.files:
             _ingest("files given", Path(folder) / "given-home", options.files)
-    print(
-        f"ingest: {rate:,.0f} facts/s per core; target {_TARGET:,}: {'met' if rate >= _TARGET else 'MISSED'}"
-    )
+    report("facts ingested on one core", rate, unit="facts/s", least=_TARGET)
 
 
 def _bulk(home: Path, given: Sequence[str]) -> float:
@@ -113,7 +112,9 @@ def _publish(home: Path) -> None:
     print(spent.line("publish", rows))
     parts = (home / "editions" / current_edition(home) / "parts").iterdir()
     size = sum(path.stat().st_size for path in parts)
-    print(f"{'':4}the edition is {size / 1e6:,.0f} MB, {size / rows:,.0f} bytes a row", flush=True)
+    report("rows published on one core", rows / spent.cpu, unit="rows/s")
+    report("publish, peak memory of the largest process", spent.peak, unit="MB")
+    report("size of the edition for each row", size / rows, unit="bytes")
 
 
 def _count(output: str, name: str) -> int:

@@ -21,6 +21,7 @@ from pathlib import Path
 import pycountry
 
 from bench.fundamentals import issue_key
+from bench.history import report
 from bench.ingest import cost
 from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
@@ -90,8 +91,7 @@ def _ingest() -> None:
         rows = int(published.output.partition("macro-annual ")[2].partition(",")[0])
         print(published.line("publish", rows), flush=True)
     rate = spent["ingest"]
-    met = "met" if rate >= _INGEST_TARGET else "MISSED"
-    print(f"ingest: {rate:,.0f} values/s per core; target {_INGEST_TARGET:,}: {met}")
+    report("values ingested on one core", rate, unit="values/s", least=_INGEST_TARGET)
 
 
 def _write_table(path: Path) -> None:
@@ -142,18 +142,9 @@ def _read(series: int, rounds: int, seconds: float) -> None:
             small, ceiling, large, anew = contenders
             print(f"\n{shape}, {size:,} bytes\n{table(contenders, ceiling)}")
             for one in (small, large, anew):
-                share = ratio(one, ceiling)
-                met = "met" if share >= _READ_TARGET else "MISSED"
-                print(
-                    f"{share:8.2f} of the static body by rate, {cpu_ratio(one, ceiling):.2f} by processor"
-                    f" time; target {_READ_TARGET:g}: {met}  ({one.name})"
-                )
-            growth = 1 / ratio(large, small)
-            met = "met" if growth <= _GROWTH_TARGET else "MISSED"
-            print(
-                f"{growth:8.2f} times the cost of the small edition; target {_GROWTH_TARGET:g}: {met}",
-                flush=True,
-            )
+                report(f"{shape}, {one.name}, rate to a static body", ratio(one, ceiling), least=_READ_TARGET)
+                report(f"{shape}, {one.name}, processor time to a static body", cpu_ratio(one, ceiling))
+            report(f"{shape}, cost to the small edition", 1 / ratio(large, small), most=_GROWTH_TARGET)
 
 
 def _wait(server: Server, question: Question, key: Mapping[str, str]) -> None:

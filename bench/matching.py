@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.history import report
 from bench.world import ROOT
 from sankofa.ledger.entities import Claim, Entity, Statement
 from sankofa.ledger.parties import PartyMatcher, normalised
@@ -41,14 +42,6 @@ class Score(NamedTuple):
     wrong: int
     unresolved: int
 
-    def __str__(self) -> str:
-        found, asked = self.right + self.wrong, sum(self)
-        precision = f"{self.right / found:.4f}" if found else "-"
-        recall = f"{self.right / asked:.4f}" if asked else "-"
-        return (
-            f"asked {asked}, right {self.right}, wrong {self.wrong}: precision {precision}, recall {recall}"
-        )
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.matching")
@@ -59,13 +52,21 @@ def main() -> None:
     abroad = lei_records(shared / "starter" / "identifiers" / "lei-issuers-abroad.csv")
     records = {**older, **newer, **abroad}
     print(f"{len(records)} LEI records")
-    print(f"held: {held(records)}")
-    wrong = sum(absent(records))
-    print(f"absent: asked {len(records)}, wrong {wrong}: {wrong / len(records):.4%} lead to somebody else")
+    _report("LEI records by their own names", held(records))
+    share = sum(absent(records)) / len(records)
+    report("names that are not held and lead to somebody else", share * 100, unit="%")
     every, respelled = tenders(shared / "data" / "ocds")
-    print(f"tenders: {every}")
-    print(f"tenders, written differently: {respelled}")
-    print(f"filers: {filers(shared / 'starter', records)}")
+    _report("parties of real tenders by name alone", every)
+    _report("parties whose name is written differently", respelled)
+    _report("SEC registrants by the name in their filings", filers(shared / "starter", records))
+
+
+def _report(what: str, reached: Score) -> None:
+    matched, asked = reached.right + reached.wrong, sum(reached)
+    if matched:
+        report(f"{what}, precision", reached.right / matched, least=0.99)
+    if asked:
+        report(f"{what}, recall", reached.right / asked)
 
 
 def lei_records(path: Path) -> Records:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import psutil
 import uvloop
 
+from bench.history import report
 from tests.live import LiveServer, create_key, run
 
 ISSUER = "DC46AF1B1AAA424B58D1368176"  # the first of the sample world
@@ -123,6 +124,8 @@ def measure(seconds: float) -> None:
                 p50, p99 = (taken[int(len(taken) * part)] * 1e3 for part in (0.5, 0.99))
                 size, rate = samples[surface][-1].size, statistics.median(rates[surface])
                 print(f"{call:10}{surface:12}{size:9}{rate:8.0f}{share:8.0%}{p50:9.2f}{p99:9.2f}", flush=True)
+                if surface != "REST":
+                    report(f"{call} over {surface}, rate to REST", share, least=0.25)
         memory = max(process.memory_info().rss for process in psutil.Process().children(recursive=True))
         print(f"memory of the worker after all that: {memory / 2**20:.0f} MiB")
 

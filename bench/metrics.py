@@ -24,6 +24,7 @@ from pathlib import Path
 
 from bench import histories
 from bench.fundamentals import issue_key
+from bench.history import report
 from bench.load import SERVER_CORES, Contender, Question, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
@@ -75,13 +76,13 @@ def _derive(issuers: int, *, fresh: bool) -> None:
         clock, cpu = time.perf_counter() - began, time.process_time() - spent
     print(f"{values:,} values: {clock:.1f} s by the clock, {cpu:.1f} s of processor,")
     print(f"{cpu / facts * 1e6:.1f} us a fact; {_peak():,.0f} MB at most")
-    print(_verdict("seconds of processor for 20 million facts", cpu / facts * 20e6, 180))
-    print(_verdict("GiB of memory at most", _peak() / 1024, 2))
+    report("derive 20 million facts, processor time", cpu / facts * 20e6, unit="s", most=180)
+    report("derive, peak memory", _peak() / 1024, unit="GiB", most=2)
     peer = _duckdb("derive", str(home), json.dumps(_computation((*histories.FLOWS, *histories.STOCKS))))
     if peer["rows"] != values:
         raise SystemExit(f"DuckDB gives {peer['rows']:,} values where Sankofa gives {values:,}")
     print(f"DuckDB, one thread: {peer['cpu']:.1f} s of processor, {peer['memory'] / 1024:,.0f} MB at most")
-    print(_verdict("times DuckDB", cpu / peer["cpu"], 2))
+    report("derive, processor time to DuckDB", cpu / peer["cpu"], unit="times", most=2)
     _derive_again(home, cpu)
 
 
@@ -93,7 +94,7 @@ def _derive_again(home: Path, fresh: float) -> None:
     histories.fill(home, range(1), changed=int(time.time()))
     cpu = _build(home, path)
     print(f"{path.stat().st_size / 1e6:,.0f} MB kept; {_peak():,.0f} MB of memory at most")
-    print(_verdict("of deriving everything, after one changed issuer", cpu / fresh, 0.05))
+    report("derive after one changed issuer, share of deriving everything", cpu / fresh, most=0.05)
 
 
 def _build(home: Path, path: Path) -> float:
@@ -165,14 +166,14 @@ def _screen(options: argparse.Namespace) -> None:
     print(f"\ntop 50, {size:,} bytes\n{table(contenders, contenders[0])}")
     for one in (contenders[0], contenders[2]):
         by_rate, by_cpu = ratio(one, contenders[1]), cpu_ratio(one, contenders[1])
-        what = f"of the static body by rate ({by_cpu:.2f} by processor time; {one.name})"
-        print(_verdict(what, by_rate, 0.25, least=True))
+        report(f"top 50, {one.name}, rate to a static body", by_rate, least=0.25)
+        report(f"top 50, {one.name}, processor time to a static body", by_cpu)
     ours = sorted(r.cpu for r in contenders[0].rounds)[options.rounds // 2]
     expected = [[r["value"] for r in json.loads(body)["data"]] for body in bodies]
     given = {"asked": asked, "expected": expected, **_computation(histories.SCREENED)}
     peer = _duckdb("screen", str(home), json.dumps(given))
     print(f"DuckDB grouping per request, one thread, no server: {peer['cpu'] * 1e6:,.0f} us")
-    print(_verdict("times DuckDB by processor time", peer["cpu"] / ours, 15, least=True))
+    report("top 50, times faster than DuckDB by processor time", peer["cpu"] / ours, least=15)
 
 
 def _made(name: str, fresh: bool, make: "histories.Make") -> Path:
@@ -204,12 +205,6 @@ def _duckdb(what: str, home: str, given: str) -> dict[str, float]:
     )
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
-
-
-def _verdict(what: str, found: float, target: float, *, least: bool = False) -> str:
-    met = found >= target if least else found <= target
-    bound = "at least" if least else "at most"
-    return f"{found:8.2f} {what}; target {bound} {target:g}: {'met' if met else 'MISSED'}"
 
 
 if __name__ == "__main__":

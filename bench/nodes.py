@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bench.history import report
 from bench.load import HOST, Contender, Question, cpu_ratio, load_tool, measure, ratio, serving, table
 from bench.shares import held_to
 from bench.world import SANKOFA, SCALES, SOURCE, Scale, environment_of, files, published_home
@@ -113,10 +114,8 @@ def _processor_seconds(stores: dict[str, str]) -> float:
 
 
 def _verdict(what: str, by_rate: float, by_cpu: float, target: float) -> None:
-    met = "met" if by_rate >= target else "MISSED"
-    print(
-        f"{by_rate:8.2f} {what} by rate, {by_cpu:.2f} by processor time; target {target:g}: {met}", flush=True
-    )
+    report(f"{what}, by rate", by_rate, least=target)
+    report(f"{what}, by processor time", by_cpu)
 
 
 def _contender(

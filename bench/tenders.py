@@ -23,6 +23,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from bench.fundamentals import issue_key
+from bench.history import report
 from bench.ingest import Cost, cost
 from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
@@ -159,10 +160,10 @@ def _ingest(count: int, rounds: int) -> None:
         print(min(costs, key=lambda c: c.cpu).line(what, count))
     ours = spent.pop("sankofa ingest")
     rate = count / statistics.median(c.cpu for c in ours)
-    print(f"{rate:10,.0f} releases/s per core; target 5,000: {'met' if rate >= 5000 else 'MISSED'}")
+    report("releases ingested on one core", rate, unit="releases/s", least=5000)
     for what, costs in spent.items():
         share = statistics.median(theirs.cpu / own.cpu for own, theirs in zip(ours, costs, strict=True))
-        print(f"{share:10.2f} of the rate of: {what}; target 0.25")
+        report(f"ingest, rate to: {what}", share, least=0.25)
     _memory(count, folder)
     shutil.rmtree(folder)
 
@@ -182,10 +183,8 @@ def _one_release() -> None:
         print(spent[-1].line("sankofa ingest", awards), flush=True)
     shutil.rmtree(folder)
     seconds, ratio_to_half = spent[2].cpu, spent[2].cpu / spent[1].cpu
-    print(
-        f"{seconds:10.1f} s of processor for 10,000 awards; target 10: {'met' if seconds < 10 else 'MISSED'}"
-    )
-    print(f"{ratio_to_half:10.2f} times that of 5,000; linear: 2")
+    report("one release of 10,000 awards, processor time", seconds, unit="s", most=10)
+    report("the same to one of 5,000 awards", ratio_to_half, unit="times")
 
 
 def _awarded_to_people(awards: int) -> dict[str, object]:
@@ -233,7 +232,7 @@ def _memory(count: int, folder: Path) -> None:
         file.unlink()
         print(spent.line("memory", times * count), flush=True)
         peaks.append(spent.peak)
-    print(f"{peaks[1] / peaks[0]:10.2f} of the memory for three times the releases; flat: 1.0")
+    report("peak memory for three times the releases", peaks[1] / peaks[0], unit="times")
 
 
 def _contenders(file: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
@@ -268,12 +267,14 @@ def _pages(few: int, many: int, rounds: int, seconds: float) -> None:
         measure([*contenders, ceiling], rounds, seconds)
     print(f"\n25 rows, {body:,} bytes\n{table([*contenders, ceiling], contenders[0])}")
     for one in contenders:
-        print(
-            f"{ratio(one, ceiling):8.2f} of the static body by rate, {cpu_ratio(one, ceiling):.2f} by cpu: "
-            f"{one.name}; target 0.30"
-        )
+        report(f"25 rows, {one.name}, rate to a static body", ratio(one, ceiling), least=0.30)
+        report(f"25 rows, {one.name}, processor time to a static body", cpu_ratio(one, ceiling))
     if many:
-        print(f"{ratio(contenders[1], contenders[3]):8.2f} of the rate at any depth with few; target 0.80")
+        report(
+            "25 rows, 10 million releases to 100,000, by rate",
+            ratio(contenders[1], contenders[3]),
+            least=0.80,
+        )
 
 
 def _await_edition(server: Server, key: dict[str, str]) -> None:

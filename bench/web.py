@@ -15,6 +15,7 @@ from datetime import date, timedelta
 import httpx
 
 from bench.fundamentals import issue_key
+from bench.history import report
 from bench.load import HOST, Contender, Question, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
@@ -59,8 +60,8 @@ def main() -> None:
             print(f"\n{name}: {size:,} bytes\n{table([page, ceiling], ceiling)}")
             if name != "a new day":
                 rate, cpu = ratio(page, ceiling), cpu_ratio(page, ceiling)
-                verdict = "met" if max(rate, cpu) >= _TARGET else "MISSED"
-                print(f"{name}: {rate:.2f} by rate, {cpu:.2f} by cpu (target {_TARGET}): {verdict}")
+                report(f"{name}, rate to a static body", rate, least=_TARGET)
+                report(f"{name}, processor time to a static body", cpu)
 
 
 if __name__ == "__main__":
