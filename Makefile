@@ -40,7 +40,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PR
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test test-all test-fast torture check docs sbom openapi-lint bench lock clean
+.PHONY: help setup serve test test-all test-fast torture check docs snapshots sbom openapi-lint bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 docs: $(DEV) ## write docs/reference and the methods of the client from the code
 	$(BIN)/python -m tools.reference
 	$(BIN)/python tools/client.py
+
+snapshots: $(DEV) ## write the OpenAPI snapshot and the example answers again; ARGS are passed to pytest
+	UPDATE_SNAPSHOTS=1 $(IN_MEMORY) $(BIN)/pytest -n 0 tests/spec/test_openapi.py tests/client/test_examples.py $(ARGS)
 
 sbom: $(DEV) ## write docs/licences.md, and build/sbom.cdx.json: what is installed, with digests and licences
 	$(BIN)/python tools/sbom.py

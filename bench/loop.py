@@ -32,6 +32,7 @@ from sankofa.rest.pages import open_pages
 from sankofa.settings import Settings
 from sankofa.web.app import WebApp
 from sankofa.web.responses import PageCache
+from sankofa.web.view import pages
 
 _TARGET_MS = 50.0
 _NVIDIA = ROOT.parent / "shared" / "data" / "fundamentals" / "companyfacts" / "CIK0001045810.json"
@@ -190,10 +191,9 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
 
 
 def page_addresses(issuer: str) -> dict[str, str]:
-    """The largest question of every page, by its route."""
+    """The largest question of every page, by its route: its address where nothing can be asked."""
     words = "/docs?q=the%20of%20and%20to%20in%20is%20a%20for"
-    return {
-        "/": "/",
+    asked = {
         "/search": "/search?q=supply%20of%20goods",
         "/companies": "/companies?as_of=2024-06-30",
         "/company/{service_id}": f"/company/{issuer}?period=quarter&as_of=2024-06-30",
@@ -207,19 +207,11 @@ def page_addresses(issuer: str) -> dict[str, str]:
         "/tender/{country}/{ocid*}": "/tender/KE/none",
         "/parties": "/parties?country=KE",
         "/screen": "/screen?metric=net_margin&as_of=2024-12-31&beside=2023-12-31",
-        "/signals": "/signals",
         "/signals/{signal_key}": "/signals/macro-momentum?limit=10000",
-        "/quality": "/quality",
-        "/downloads": "/downloads",
-        "/editions": "/editions",
-        "/sources": "/sources",
-        "/coverage": "/coverage",
-        "/status": "/status",
-        "/key": "/key",
         "/docs": words,
-        "/docs/api": "/docs/api",
         "/docs/{name*}": "/docs/contract",
     }
+    return {path: asked.get(path, path) for path in pages()}
 
 
 def _call(tool: str, arguments: dict[str, Any]) -> bytes:

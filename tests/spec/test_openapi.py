@@ -1,7 +1,6 @@
 """The API description: complete, exact, and the same as ever unless a change is meant.
 
-After a change that is meant, write the snapshot and the example answers anew and review the difference:
-UPDATE_SNAPSHOTS=1 make test ARGS=tests/spec/test_openapi.py
+After such a change `make snapshots` writes the snapshot and the example answers: review the difference.
 """
 
 import json

@@ -14,6 +14,7 @@ def test_every_page_has_a_question() -> None:
     assert addresses.keys() == pages().keys()
     routes = Routes()
     for path, address in addresses.items():
+        assert "{" not in address, "say in bench/loop.py what this page is asked for"
         match = routes.find(address.partition("?")[0])
         assert match is not None, address
         assert match[0].path == path, address
