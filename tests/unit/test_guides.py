@@ -1,6 +1,6 @@
 """The guides cannot drift: each is followed in a copy of the repository, and its checks pass there.
 
-A fenced block is a file if its info string ends with a path (`python page src/...`), a change of a file if its
+A fenced block is a file if its info string ends with a path (`python page src/...`), a change if its
 language is `diff`, and the checks if it says `sh check`.
 """
 
