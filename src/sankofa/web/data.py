@@ -45,7 +45,7 @@ async def vintages(visit: Visit, service_id: str, line_item: str) -> Result:
 
 
 async def countries(visit: Visit, *, shown: bool = True) -> dict[str, dict[str, int]]:
-    """What there is of each country: how many of each unit that coverage counts."""
+    """Coverage of each country: how many of each unit that coverage counts."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for row in await coverage(visit, shown=shown):
         if row["country"]:

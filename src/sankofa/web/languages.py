@@ -224,7 +224,7 @@ LABELS: Final[Mapping[str, str]] = {
     "denominator_not_positive": "The denominator is not positive",
     "not_published": "No full year was published by that day",
     "currency_mixed": "The inputs are in several currencies",
-    "completed_after_as_of": "An input became known only later",
+    "completed_after_as_of": "An input became public later",
     "revised_after_as_of": "An input was revised later",
     "AF-FUND": "Companies",
     "AF-TENDER": "Tenders",

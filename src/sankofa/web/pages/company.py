@@ -158,7 +158,7 @@ def _heat(visit: Visit, rows: list[_Known], as_of: date) -> Chart:
     ]
     return heat_map(
         "known",
-        text("What became known when: each period against the days of publication"),
+        text("Figures by period and day of publication"),
         cells,
         (("period_end", "public_on", "figures", "restated"), table),
         as_of,

@@ -57,7 +57,7 @@ def countries_map(visit: Visit, countries: Mapping[str, Mapping[str, int]]) -> C
         table.append((country, language.country(country), *(units.get(unit, 0) for unit in _UNITS)))
     return tile_map(
         "countries",
-        language.text("What there is of each country"),
+        language.text("Coverage of each country"),
         tiles,
         (("code", "country", *_UNITS), table),
     )

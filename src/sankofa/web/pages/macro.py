@@ -125,7 +125,7 @@ def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Ch
     ]
     return line_chart(
         "series",
-        text("As known on %(day)s, and as it stands today", day=as_of.isoformat()),
+        text("As known on %(day)s, and today", day=as_of.isoformat()),
         [Line(text("Today"), "main", _points(today)), Line(as_of.isoformat(), "then", _points(then))],
         visit.language.short,
         (("date", f"known_{as_of.isoformat()}", "today", "vintage"), table),
