@@ -1,4 +1,4 @@
-"""What one request pays for the datastore: a point-in-time read of 50 rows, and of 1,000.
+"""The cost of the datastore for one request: a point-in-time read of 50 rows, and of 1,000.
 
     python bench/datastore.py [postgresql://user@host:port/empty_database]
 

@@ -103,7 +103,7 @@ class Bench:
         return found
 
     def size(self, shape: Shape) -> int:
-        """Of a typical answer."""
+        """Size of a typical answer in bytes."""
         middle = shape.service_ids()[:_CHECKED]
         sizes = [len(self._sankofa.body(Question(f"/v1/fundamentals/{s}"), self._paid)) for s in middle]
         return sorted(sizes)[len(sizes) // 2]

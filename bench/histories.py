@@ -37,7 +37,7 @@ _FIRST_YEAR = 2004
 _FIRST_CIK = 500_000
 SECRET = "bench" * 8
 SCREENED = ("us-gaap:Revenues", "us-gaap:ProfitLoss", "us-gaap:Assets")
-"""What four of the metrics need."""
+"""Inputs of four of the metrics."""
 Make = Callable[[Path], None]
 _COUNTRIES = ("ZA", "NG", "KE", "EG", "MA", "GH", "TZ", "CI")
 

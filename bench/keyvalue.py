@@ -1,4 +1,4 @@
-"""What one request pays for the key-value stores: a get and a count of two windows.
+"""The cost of the key-value stores for one request: a get and a count of two windows.
 
     python bench/keyvalue.py [redis://host:port/database]
 

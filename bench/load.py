@@ -36,7 +36,7 @@ LOAD_CORES = set(_CORES[1:]) or SERVER_CORES
 
 
 def load_tool() -> str:
-    """What makes the load, as the report names it."""
+    """The load tool, as the report names it."""
     if shutil.which("wrk"):
         return "wrk"
     return "a Python client (no wrk on the PATH; it limits high rates: go by the processor time)"

@@ -36,7 +36,7 @@ Records = dict[str, tuple[str, str]]
 
 
 class Score(NamedTuple):
-    """What became of the names that were asked for."""
+    """Right, wrong and unresolved names."""
 
     right: int
     wrong: int
@@ -89,7 +89,7 @@ def matcher_of(records: Records) -> PartyMatcher:
 
 
 def absent(records: Records) -> Iterator[bool]:
-    """Of each record, whether its name would lead to another one if it were not held."""
+    """Whether the name of each record would lead to another one if it were not held."""
     holders: defaultdict[tuple[str, str], int] = defaultdict(int)
     keys = [(country, normalised(name)) for country, name in records.values()]
     for key in keys:
@@ -99,7 +99,7 @@ def absent(records: Records) -> Iterator[bool]:
 
 
 def tenders(folder: Path) -> tuple[Score, Score]:
-    """Of every further document with an identifier, and of those that write the name differently."""
+    """Scores of all further documents with an identifier, and of those that write the name differently."""
     first: dict[tuple[str, ...], str] = {}
     further: list[tuple[tuple[str, ...], str]] = []
     for path in sorted(folder.rglob("*.json")):

@@ -1,4 +1,4 @@
-"""What the protocol costs: the same calls over REST and over MCP at both revisions, on one server.
+"""The cost of the protocol: the same calls over REST and over MCP at both revisions, on one server.
 
     python -m bench.mcp [seconds per measurement]
 
@@ -33,7 +33,7 @@ CALLS: dict[str, tuple[str, str, dict[str, str]]] = {
     "series": ("get_macro", "/v1/macro", {"series": "FX.EUR.ZAR"}),
     "tenders": ("search_tenders", "/v1/tenders", {"country": "ZA", "detail": "compact"}),
 }
-"""Of each the tool, the path and what both are asked with. Where not all rows fit a tool's answer, REST gives
+"""Each call: tool, path and the arguments of both. Where not all rows fit a tool's answer, REST gives
 more of them."""
 SURFACES = ("REST", "2026-07-28", "2025-11-25")
 ROUNDS = 5

@@ -1,4 +1,4 @@
-"""What a request costs on PostgreSQL and Redis, and what a second worker adds.
+"""The cost of a request on PostgreSQL and Redis, and the gain of a second worker.
 
     python -m bench.nodes [--scale small|300k|3m] [--rounds 5] [--seconds 2] [--only stores|workers]
 
@@ -28,7 +28,7 @@ from tests.services import PostgresServer, RedisServer, postgres_binaries, redis
 
 _TARGET_STORES, _TARGET_WORKERS = 0.5, 1.8
 _SHARE = 0.35
-"""Of a core, for each worker of the comparison of one with two."""
+"""Share of a core for each worker, in the comparison of one worker with two."""
 
 
 def main() -> None:

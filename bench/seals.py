@@ -1,4 +1,4 @@
-"""What sealing costs: verifying a ledger, against publishing it, in processor time.
+"""The cost of sealing: verifying a ledger, against publishing it, in processor time.
 
 python -m bench.seals [--scale 300k|3m|small]
 """

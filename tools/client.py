@@ -39,7 +39,7 @@ _WAITING: Final = (
     (r"\ba(?=close\b|read\b|iter_bytes\b)", ""),
     (r"\bAwaitable\[object\]", "object"),
 )
-"""What is another word where nothing is awaited."""
+"""Words that differ where nothing is awaited."""
 _DATED: Final = {"date": "Day", "date-time": "Instant"}
 _KINDS_OF_VALUES: Final = '''\
 Day = Annotated[str, "day"]
@@ -179,7 +179,7 @@ def _scalar(schema: dict[str, Any], kind: str, column: type | None) -> str:
 
 def _endpoints(asked: dict[str, list[dict[str, Any]]]) -> str:
     parts = [
-        f'"""What the client knows of an endpoint: where it is, and what its rows are.\n\n{_NOTICE}\n"""',
+        f'"""The endpoints as the client knows them: path, parameters in it, row types.\n\n{_NOTICE}\n"""',
         "from typing import Final, NamedTuple",
         "class Endpoint(NamedTuple):\n"
         '    """Where an endpoint is, what its path asks for, which shapes its rows may have, and what its\n'

@@ -45,7 +45,7 @@ def _by_uv(wanted: str) -> bool:
 
 
 def _where_pip_looks() -> dict[str, str]:
-    """What pip is configured with, by file or environment, as uv is told it."""
+    """The configuration of pip, from file or environment, as options of uv."""
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     ).stdout

@@ -21,7 +21,7 @@ TOOK = re.compile(rb'("latency_ms": ?)[0-9.]+')
 TOKEN = re.compile(rb"[A-Za-z0-9_-]{60,600}")
 """In what is not text: a cursor, wherever it stands."""
 DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
-"""Of a Parquet file, which names its edition; the files themselves are compared too."""
+"""Members of a Parquet file, which names its edition; the files themselves are compared too."""
 DIGESTS = re.compile(rb"[0-9a-f]{64,}")
 """The same as a column of text has them, one after another."""
 BUILD = re.compile(rb"(sankofa-[0-9.]+\+)\w+")

@@ -80,7 +80,7 @@ def packages() -> list[Package]:
 
 
 def refused(found: list[Package]) -> list[str]:
-    """What is wrong with them, a line each."""
+    """Their defects, a line each."""
     lines = []
     for package in found:
         if not package.digests:

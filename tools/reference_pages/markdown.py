@@ -32,7 +32,7 @@ def member_row(name: str, schema: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def schema_text(schema: dict[str, Any]) -> str:
-    """What a JSON schema says, in a few words."""
+    """A JSON schema in a few words."""
     if "$ref" in schema:
         return code(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:

@@ -123,7 +123,7 @@ class Answer(Generic[Row_co]):
         self.next_cursor: str | None = envelope.get("next_cursor")
         """Leads to the next page; None on the last, and where there are no pages."""
         self.members: dict[str, Any] = {k: v for k, v in envelope.items() if k not in _ENVELOPE}
-        """What else the envelope of this endpoint says, e.g. `omitted` or `ambiguous`."""
+        """The other members of the envelope, e.g. `omitted` or `ambiguous`."""
         self.request_id: str | None = reply.headers.get("x-request-id")
 
     @cached_property
@@ -135,7 +135,7 @@ class Answer(Generic[Row_co]):
 
     @property
     def attrs(self) -> frames.Attrs:
-        """What every frame carries in its `attrs`."""
+        """The members that every frame carries in its `attrs`."""
         day = None if self.as_of is None else self.as_of.isoformat()
         return {
             "_license": self.license,

@@ -59,7 +59,7 @@ class AsyncSession(SessionBase):
         return await self._body(Request("/health"))
 
     async def get_status(self) -> dict[str, Any]:
-        """What a real read of each dependency gave; an answer also where some failed. Needs no key."""
+        """The result of a real read of each dependency; answers also when some failed. Needs no key."""
         return await self._body(Request("/v1/status", also=(503,)))
 
     async def get_openapi(self) -> dict[str, Any]:

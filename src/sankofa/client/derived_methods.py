@@ -15,7 +15,7 @@ T = TypeVar("T")
 def awaited(
     method: Callable[Concatenate[Any, P], T],
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """What a method asks of its session, asked of one whose answers are awaited."""
+    """The async form of a method: it asks the same of a session whose answers are awaited."""
 
     @wraps(method)
     async def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""What the client knows of an endpoint: where it is, and what its rows are.
+"""The endpoints as the client knows them: path, parameters in it, row types.
 
 Written by tools/client.py (make docs). Change the operation, not this module.
 """

@@ -263,7 +263,7 @@ def default_url() -> str:
 
 
 def default_headers(key: str | None) -> dict[str, str]:
-    """What every request carries. Raises ValueError for a key that no header can."""
+    """The header fields of every request. Raises ValueError for a key that no header field can hold."""
     headers = {"User-Agent": f"sankofa-client/{VERSION}"}
     key = os.environ.get("SANKOFA_API_KEY") if key is None else key
     if key is None:

@@ -62,7 +62,7 @@ class Session(SessionBase):
         return self._body(Request("/health"))
 
     def get_status(self) -> dict[str, Any]:
-        """What a real read of each dependency gave; an answer also where some failed. Needs no key."""
+        """The result of a real read of each dependency; answers also when some failed. Needs no key."""
         return self._body(Request("/v1/status", also=(503,)))
 
     def get_openapi(self) -> dict[str, Any]:

@@ -126,7 +126,7 @@ _GAP: Final = 4
 
 
 class Tile(NamedTuple):
-    """What a country has: how dark its tile is (1 to 4), what is said of it, and where it leads."""
+    """A country's tile: its shade (1 to 4), its text and its link."""
 
     level: int
     words: str

@@ -12,7 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 Table = tuple[tuple[str, ...], Sequence[Sequence[object]]]
-"""What a chart is drawn from: the names of the columns, and the rows."""
+"""The data of a chart: the names of the columns, and the rows."""
 
 
 class Chart(msgspec.Struct, frozen=True):
@@ -170,7 +170,7 @@ def step_chart(
 ) -> Chart:
     """A value against the day it became known: each holds until the next, the last until now.
 
-    What has not changed for long is cut short, so that the steps can be seen.
+    A long time without change is cut short, so that the steps stay visible.
     """
     first, last = steps[0].day, steps[-1].day
     tail = max((last - first).days, _SHORTEST_TAIL)

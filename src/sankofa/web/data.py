@@ -65,7 +65,7 @@ async def tender_countries(visit: Visit) -> list[str]:
 
 
 async def series_entry(visit: Visit, series: str) -> Row:
-    """What the catalogue says of a series, or of the indicator whose tables it is made of; maybe nothing."""
+    """The catalogue entry of a series, or of the indicator whose tables it comes from; None without one."""
     family, _, rest = series.partition(":")
     code, _, country = rest.partition(":")
     asked = {"q": code, "country": country} if country else {"q": family}
@@ -95,14 +95,14 @@ async def coverage(visit: Visit, country: str = "", *, shown: bool = True) -> li
 
 
 async def annual_values(visit: Visit, country: str, indicator: str, *, shown: bool) -> list[Row]:
-    """What is known of an annual indicator of a country, the oldest year first."""
+    """The values of an annual indicator of a country, oldest year first."""
     asked = {"country": country, "indicator": indicator, "limit": visit.most_rows(200)}
     result = await visit.ask("get_macro", shown=shown, **asked)
     return [row for row in result.rows if row["value"] is not None][::-1]
 
 
 _MOST_RESOLVED: Final = 24
-"""Of more parties than this the rest are names without a link: a page is one request of a visitor's quota."""
+"""Most parties with a link; the rest are names alone, since a page is one request of a visitor's quota."""
 _MOST_CANDIDATES: Final = 3
 _MOST_SEEN: Final = 200
 _MOST_LISTS: Final = 32
@@ -123,7 +123,7 @@ class NamedParty(msgspec.Struct, frozen=True):
 async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedParty]:
     """The parties of a process that may be named, those of the first release first.
 
-    What is withheld is in no release.
+    No release has a withheld party.
     """
     roles: dict[tuple[str, str, str], dict[str, None]] = {}
     for release in releases:
@@ -192,7 +192,7 @@ def arrange(
 ) -> StatementTable:
     """Put the rows of an answer into a table; where several tell the same, the currency used most counts.
 
-    Of a `truncated` answer the oldest period is left out where less than half of it was given.
+    The oldest period of a `truncated` answer is left out if less than half of it arrived.
     """
     rows = list(rows)
     currencies = Counter(row["currency_reported"] for row in rows if row["currency_reported"])

@@ -88,7 +88,7 @@ PUBLIC_HEADERS: Final[Headers] = [
     (name, b"public, max-age=300") if name == b"cache-control" else (name, value)
     for name, value in PAGE_HEADERS
 ]
-"""Of a page that is the same for every visitor without a cookie."""
+"""Header fields of a page that is the same for every visitor without a cookie."""
 PICTURES: Final = "/docs/pictures/"
 _PICTURE_TYPES: Final = {"svg": b"image/svg+xml", "png": b"image/png"}
 _ALONE: Final = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox")

@@ -148,7 +148,7 @@ def stylesheet() -> Markup:
 
 
 def stylesheet_digest() -> str:
-    """What a policy allows of the style elements: this very stylesheet and no other."""
+    """The digest under which the policy allows our stylesheet and no other style element."""
     digest = hashlib.sha256(stylesheet().encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 

@@ -32,7 +32,7 @@ _MOST_FIELDS: Final = limit("fields of a form", 64, "fields", "400")
 
 
 class PageRequest(msgspec.Struct, frozen=True):
-    """What of a request the pages act on."""
+    """The parts of a request that the pages use."""
 
     method: str
     path: str
@@ -109,7 +109,7 @@ decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What an operation answered: its rows, and the rest of the envelope."""
+    """The answer of an operation: its rows, and the rest of the envelope."""
 
     rows: list[Row]
     members: Mapping[str, Any]

@@ -14,7 +14,7 @@ _SUBJECTS: Final = {
     "Debt and government": ("debt", "government", "tax", "revenue", "expense", "lending", "development"),
     "People": ("population", "unemployment", "labor", "life", "fertility", "employment", "access", "mobile"),
 }
-"""What is asked for under each heading, most telling first: a word of the name, or the beginning of one."""
+"""The words searched for under each heading, most specific first: a word of the name, or its beginning."""
 _OTHERS: Final = "Others"
 _FIRST: Final = ("NG", "ZA", "KE", "EG")
 _MOST_AT_ONCE: Final = 2000
@@ -22,7 +22,7 @@ _MOST_AT_ONCE: Final = 2000
 
 @page("/macro", "q", "country", "cursor")
 async def catalogue(visit: Visit) -> View:
-    """What a search finds, or everything of a country by subject."""
+    """The hits of a search, or every series of a country by subject."""
     words, cursor = visit.given("q"), visit.given("cursor")
     countries = sorted(await data.countries(visit, shown=False), key=visit.language.country)
     context: dict[str, Any] = {"countries": countries, "words": words, "rates": [], "subjects": {}}

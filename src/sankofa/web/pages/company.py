@@ -67,7 +67,7 @@ async def company(visit: Visit) -> View:
 
 
 class _Known(msgspec.Struct, gc=False):
-    """Of a vintage, when it became known of which period."""
+    """The period and the day of publication of a vintage."""
 
     period_end: date
     available_at: date

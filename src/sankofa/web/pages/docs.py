@@ -55,7 +55,7 @@ async def document(visit: Visit) -> View:
 
 
 def _described(operation: Operation) -> dict[str, Any]:
-    """What the reference shows of an operation: read from its own declaration."""
+    """The entry of an operation in the reference, read from its own declaration."""
     parameters = [
         {
             "name": parameter.name,

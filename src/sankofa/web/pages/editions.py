@@ -24,7 +24,7 @@ _VALUES: Final = ("value_reported", "value", "id_value", "status")
 
 @page("/editions", "since", "dataset", "cursor", cached=False)
 async def editions(visit: Visit) -> View:
-    """What is published, and what changed from one edition to another."""
+    """The published editions, and the changes between two of them."""
     listed = await asyncio.to_thread(visit.service.datastore.list_editions)
     current = visit.call.edition
     rows = [

@@ -12,7 +12,7 @@ _ADDRESSES = {"organisation": "/company/", "series": "/macro/series/", "indicato
 
 @page("/search", "q", "country")
 async def search(visit: Visit) -> View:
-    """What the words lead to, by kind."""
+    """The hits for the words, by kind."""
     words = visit.given("q").strip()
     context: dict[str, Any] = {"words": words, "found": [], "tenders": [], "truncated": False}
     if words:

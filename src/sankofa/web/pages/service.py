@@ -19,7 +19,7 @@ _RESET: Final = re.compile(r'"(\w+)";r=\d+;t=(\d+)')
 
 @page("/sources")
 async def sources(visit: Visit) -> View:
-    """Who publishes what, under which licence."""
+    """The publishers, their data and their licences."""
     sources = (await visit.ask("get_sources")).rows
     return View("sources.html", visit.language.text("Sources"), {"sources": sources})
 
@@ -34,7 +34,7 @@ async def downloads(visit: Visit) -> View:
 
 @page("/coverage", "country")
 async def coverage(visit: Visit) -> View:
-    """Of each dataset and country how much there is, from when to when, how fresh."""
+    """Rows, first and last date and freshness of each dataset and country."""
     rows = await data.coverage(visit, visit.given("country"))
     every = await data.countries(visit, shown=False)
     context = {"rows": rows, "countries": sorted(every, key=visit.language.country)}

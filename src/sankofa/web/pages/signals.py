@@ -35,7 +35,7 @@ _BY_COUNTRY: Final = "procurement-demand"
 """The panel that has an operation of its own, with a country."""
 _MOST_BARS: Final = 25
 _LONGEST: Final = 18
-"""Of a name or a label beside a bar: two of them and a year fit there."""
+"""Most characters of a name or label beside a bar: two of them and a year fit there."""
 
 
 @page("/signals")
@@ -106,7 +106,7 @@ def _chart(visit: Visit, title: str, rows: Sequence[Row], column: str, table: Ta
 
 
 def _name(visit: Visit, row: Row) -> str:
-    """What tells a row from the others: who, what, and when."""
+    """The fields that identify a row: organisation, subject and period."""
     parts: list[str] = []
     for name in _NAMES:
         value = row.get(name)

@@ -33,7 +33,7 @@ _COMPARED: Final = (
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """What a release says differently from the one before."""
+    """The differences of a release from the one before."""
 
     path: str
     before: object
