@@ -277,7 +277,7 @@ LABELS: Final[Mapping[str, str]] = {
     "releases_in_ledger": "Releases in the ledger",
     "share_with_value": "Share with a value",
 }
-"""English labels of the words of the API, for the catalogues to translate. Other words are their own label."""
+"""English labels of the words of the API, to be translated. Other words are their own label."""
 _KNOWN_ON: Final = re.compile(r"known_(\d{4}-\d{2}-\d{2})")
 """The column of a chart of what was known on a day."""
 _SHARES: Final = frozenset(
