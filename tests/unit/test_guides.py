@@ -33,6 +33,7 @@ GUIDES = ["metric", "source", "column", "panel", "endpoint", "page"]
 MOST_FILES_OF_A_METRIC = 4
 
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_OURS = ("PYTEST_", "SANKOFA_", "TEST_")  # a test in the copy must not use the servers of this run
 _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 
 
@@ -90,7 +91,7 @@ def test_a_metric_is_at_most_four_files() -> None:
 def run(copy: Path, *command: str, given: str = "") -> None:
     """A command in the copy, with the package of the copy before the installed one."""
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "SANKOFA_"))},
+        **{name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
         "PYTHONPATH": str(copy / "src"),
         "GIT_CEILING_DIRECTORIES": str(copy.parent),
     }
