@@ -74,7 +74,8 @@ class Block(NamedTuple):
 def blocks(page: Path) -> list[Block]:
     found = []
     for info, text in _FENCE.findall(page.read_text(encoding="utf-8")):
-        language, mark, *_ = [*info.split(), "", ""]
+        words: list[str] = [*str(info).split(), "", ""]
+        language, mark = words[:2]
         found.append(Block(language, mark, text))
     return found
 
