@@ -168,6 +168,9 @@ def test_altered_counters_and_huge_answers_are_an_unavailable_store(
                 await store.counts("use:a", windows)
             with pytest.raises(StoreUnavailable):
                 await store.count("use:a", windows)
+        redis_server.execute(f"SET {name} {(1 << 63) - 1}")  # one more is no number of Redis
+        with pytest.raises(StoreUnavailable):
+            await store.count("use:a", windows)
         monkeypatch.setattr(redis_kv, "_LARGEST_ANSWER", 1 << 20)
         await store.put("large", b"x" * (1 << 19))
         assert len(await store.get("large") or b"") == 1 << 19

@@ -24,7 +24,7 @@ DAY = 86400
 class Clocked:
     """A server that believes the time in a file."""
 
-    def __init__(self, home: Path, library: Path, at: str) -> None:
+    def __init__(self, home: Path, library: Path, at: str, **settings: str) -> None:
         self._file = home.parent / "clock"
         self.set(at)
         port = free_port()
@@ -32,7 +32,7 @@ class Clocked:
         with (home.parent / "clocked.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [COMMAND, "serve", "--port", str(port)],
-                env={**_environment(home, {}), **clock},
+                env={**_environment(home, settings), **clock},
                 stdout=log,
                 stderr=log,
             )
@@ -44,8 +44,8 @@ class Clocked:
         with self._file.open("r+b" if self._file.exists() else "wb", buffering=0) as file:
             file.write(struct.pack("=q", seconds))
 
-    def get(self, path: str, key: str) -> httpx.Response:
-        return self._http.get(path, headers={"X-API-Key": key})
+    def get(self, path: str, key: str = "") -> httpx.Response:
+        return self._http.get(path, headers={"X-API-Key": key} if key else {})
 
     def answers(self) -> bool:
         assert self._process.poll() is None
@@ -72,8 +72,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def clocked(home: Path, library: Path, at: str) -> Iterator[Clocked]:
-    server = Clocked(home, library, at)
+def clocked(home: Path, library: Path, at: str, **settings: str) -> Iterator[Clocked]:
+    server = Clocked(home, library, at, **settings)
     try:
         until(server.answers)
         yield server
