@@ -27,8 +27,8 @@ def moment(**shift: int) -> str:
 def test_a_clock_that_jumps_costs_its_node_nothing_but_what_is_said(
     home: Path, destination: Path, redis_url: str, library: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Hours ahead it follows, honours cursors and counts in the month that all of them count in. Days back it
-    refuses what was signed tomorrow by its clock, says so, and serves on. Set right, it comes back by itself."""
+    """An hour ahead it follows and honours cursors. Days back it refuses what was signed later than tomorrow
+    by its clock, says so, and serves on. Set right, it comes back by itself."""
     folder = tmp_path_factory.mktemp("nodes")
     settings: dict[str, Any] = {
         "keystore": redis_url,
