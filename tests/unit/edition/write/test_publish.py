@@ -1,7 +1,7 @@
 """Build, check, switch: what does not pass is never served."""
 
 import asyncio
-import sqlite3
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from sankofa.edition.read.edition_manager import EditionManager, open_edition, o
 from sankofa.edition.write.publish import switch
 from sankofa.model.errors import CheckFailed, EditionError
 from sankofa.model.identifiers import service_id
+from sankofa.model.records import Fact
 from tests.edition_parts import part_of
 from tests.world.desk import Desk, ask
 
@@ -101,21 +102,10 @@ def test_the_edition_that_was_served_until_now_is_kept_however_old_it_is(desk: D
 @pytest.mark.rule("PROV-9")
 def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_stays(desk: Desk) -> None:
     old = add_edition(desk, 1)
-    with sqlite3.connect(desk.home / "ledger.sqlite") as ledger:
-        ledger.execute(
-            "INSERT INTO capture SELECT 99, source_id, 'f', '0', '2024-02-01T00:00:00Z', 'stolen', counts "
-            "FROM capture LIMIT 1"
-        )
-        columns = (
-            "concept, unit, period_end, period_start, available_at, document, value, confidence, source_id"
-        )
-        ledger.execute(
-            f"INSERT INTO fact SELECT subject, {columns}, 'other place', declared_period, 99 FROM fact"
-        )
-        ledger.execute(
-            f"INSERT INTO fact SELECT 'ticker:JSE:B', {columns}, location, declared_period, 99 FROM fact"
-        )
-    ledger.close()
+    figure = Fact(ISSUER, "revenue", "ZAR", "2019-01-01", "2019-12-31", "", "d", "7", "other place")
+    with closing(desk.ledger()) as ledger, ledger.capture("filings", "stolen", "f", "0") as capture:
+        capture.fact(figure)
+        capture.fact(figure._replace(subject="ticker:JSE:B"))
     with pytest.raises(CheckFailed, match="unknown licence class"):
         desk.publish()
     shelf = desk.store.list_editions()
