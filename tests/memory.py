@@ -12,7 +12,6 @@ class MemoryReader:
     def __init__(self, manifest: Manifest | None = None) -> None:
         self.manifest: Manifest = manifest or {}
         self.damage: str | None = None
-        self.is_local = True
         self.files: Mapping[str, bytes] = {}
         self.asked = 0
         """How many blocks were handed out."""

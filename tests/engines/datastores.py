@@ -51,7 +51,7 @@ from tests.engines.datastores import BLOCKS, NOW, fact_rows
 url, home, work = sys.argv[1:]
 store = open_datastore(url, Path(home), SCHEMA)
 if work == "ingest":
-    session = store.ledger()
+    session = store.ledgers.open()
     with session.transaction():
         session.stage("fact", fact_rows(20_000))
         print(session.absorb("INSERT INTO fact SELECT * FROM staged_fact"), flush=True)

@@ -32,7 +32,7 @@ ABSORB = (
 def test_what_is_absorbed_is_read_back_and_absorbed_once(engine: Engine) -> None:
     rows = fact_rows(3)
     for appended in (3, 0):
-        with closing(engine.store.ledger()) as session:
+        with closing(engine.store.ledgers.open()) as session:
             with session.transaction():
                 session.stage("fact", rows)
                 assert session.absorb(ABSORB) == appended
@@ -40,14 +40,14 @@ def test_what_is_absorbed_is_read_back_and_absorbed_once(engine: Engine) -> None
 
 
 def test_the_staging_copy_is_empty_again_after_each_statement(engine: Engine) -> None:
-    with closing(engine.store.ledger()) as session, session.transaction():
+    with closing(engine.store.ledgers.open()) as session, session.transaction():
         for number in (1, 2):
             session.stage("fact", fact_rows(number))
             assert session.absorb(ABSORB) == 1
 
 
 def test_a_row_twice_in_one_batch_is_appended_once(engine: Engine) -> None:
-    with closing(engine.store.ledger()) as session, session.transaction():
+    with closing(engine.store.ledgers.open()) as session, session.transaction():
         session.stage("fact", fact_rows(5) + fact_rows(5))
         assert session.absorb(ABSORB) == 5
 
@@ -65,7 +65,7 @@ def test_text_is_ordered_by_its_bytes(engine: Engine) -> None:
         "lei:",
         "lei:a b",
     ]
-    with closing(engine.store.ledger()) as session:
+    with closing(engine.store.ledgers.open()) as session:
         with session.transaction():
             session.stage("fact", [row for subject in subjects for row in fact_rows(1, subject)])
             session.absorb(ABSORB)
@@ -75,7 +75,7 @@ def test_text_is_ordered_by_its_bytes(engine: Engine) -> None:
 
 def test_any_text_survives(engine: Engine) -> None:
     awkward = 'tab\there, \\N and \\., "quotes", line\nfeed\r\n, 100% of ?, \x1f, Ünïcödé \U0001f600'
-    with closing(engine.store.ledger()) as session:
+    with closing(engine.store.ledgers.open()) as session:
         with session.transaction():
             session.stage("fact", fact_rows(1, awkward))
             session.absorb(ABSORB)
@@ -91,7 +91,7 @@ def test_columns_are_the_rows_of_a_key_in_its_order(engine: Engine) -> None:
         for number in (7,)
     ]
     names = ("subject", "concept", "value", "location", "capture_id")
-    with closing(engine.store.ledger()) as session:
+    with closing(engine.store.ledgers.open()) as session:
         with session.transaction():
             session.append("fact", rows)
         for subject in ("a", awkward):
@@ -105,7 +105,7 @@ def test_columns_are_the_rows_of_a_key_in_its_order(engine: Engine) -> None:
 
 
 def test_an_error_inside_a_transaction_leaves_nothing(engine: Engine) -> None:
-    with closing(engine.store.ledger()) as session:
+    with closing(engine.store.ledgers.open()) as session:
         with pytest.raises(OSError, match="disk"), session.transaction():  # noqa: PT012 - what is undone
             session.stage("fact", fact_rows(10))
             session.absorb(ABSORB)
@@ -118,7 +118,7 @@ def test_an_error_inside_a_transaction_leaves_nothing(engine: Engine) -> None:
 
 
 def test_a_faulty_statement_is_told_to_the_operator(engine: Engine) -> None:
-    with closing(engine.store.ledger()) as session:
+    with closing(engine.store.ledgers.open()) as session:
         with pytest.raises(OperatorError, match="nowhere"), session.transaction():
             session.absorb("INSERT INTO fact SELECT * FROM nowhere")
         with pytest.raises(OperatorError, match="nowhere"):
@@ -138,7 +138,7 @@ def test_long_answers_are_read_in_turns(engine: Engine, inside: bool) -> None:
         pairs = list(zip(first, second, strict=True))
         assert [a[6] for a, _ in pairs] == [b for _, (b,) in pairs] == sorted(row[6] for row in rows)
 
-    with closing(engine.store.ledger()) as session:
+    with closing(engine.store.ledgers.open()) as session:
         with session.transaction():
             session.stage("fact", rows)
             session.absorb(ABSORB)
@@ -152,13 +152,13 @@ def test_writers_take_turns(engine: Engine) -> None:
     events: list[str] = []
 
     def second_writer() -> None:
-        with closing(engine.store.ledger()) as other:
+        with closing(engine.store.ledgers.open()) as other:
             ready.set()
             with other.transaction():
                 events.append(f"second sees {next(iter(other.query('SELECT count(*) FROM fact')))[0]}")
 
     ready = threading.Event()
-    with closing(engine.store.ledger()) as session:
+    with closing(engine.store.ledgers.open()) as session:
         with session.transaction():
             thread = threading.Thread(target=second_writer)
             thread.start()
@@ -199,7 +199,7 @@ def test_a_killed_writer_leaves_nothing_and_blocks_nobody(engine: Engine) -> Non
     worker = engine.start_worker("ingest")
     worker.kill()
     worker.communicate()
-    with closing(engine.store.ledger()) as session:
+    with closing(engine.store.ledgers.open()) as session:
         assert list(session.query("SELECT count(*) FROM fact")) == [(0,)]
         with session.transaction():
             session.stage("fact", fact_rows(20_000))

@@ -29,7 +29,7 @@ def book(engine: Engine) -> Book:
 
 
 def two(book: Book) -> IssuerProcesses:
-    return IssuerProcesses(2, 2, book.engine.store.ledger_opener())
+    return IssuerProcesses(2, 2, book.engine.store.ledgers.opener())
 
 
 def parts(issuers: Issuers, entities: Sequence[Entity]) -> list[bytes]:

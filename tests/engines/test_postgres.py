@@ -355,14 +355,14 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServ
 def test_a_server_that_goes_away_during_ingest_is_told(
     store: Datastore, postgres_server: PostgresServer
 ) -> None:
-    session = store.ledger()
+    session = store.ledgers.open()
     with pytest.raises(OperatorError, match="PostgreSQL: "), session.transaction():  # noqa: PT012
         session.stage("fact", fact_rows(10))
         postgres_server.kill()
         session.absorb("INSERT INTO fact SELECT * FROM staged_fact")
     session.close()
     postgres_server.start()
-    with closing(store.ledger()) as session:
+    with closing(store.ledgers.open()) as session:
         assert list(session.query("SELECT count(*) FROM fact")) == [(0,)]
 
 

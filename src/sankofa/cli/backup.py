@@ -85,7 +85,7 @@ def back_up(
 
 
 def _add_ledger(archive: ArchiveWriter, settings: Settings, store: Datastore, progress: Advance) -> None:
-    with closing(store.ledger()) as session, session.snapshot():
+    with closing(store.ledgers.open()) as session, session.snapshot():
         seals.verify(session, settings.gate_key())
         for number, (table, rows, lines) in enumerate(dump_rows(session)):
             archive.add(f"ledger/{table}/{number:06}.jsonl", lines, rows)
@@ -232,7 +232,7 @@ def _restore_stores(
     pairs = [msgspec.json.decode(line, type=tuple[str, str]) for line in lines]
     records = [StoredRecord(name, body.encode()) for name, body in pairs]
     store = open_store(settings)
-    with closing(store.ledger()) as session, session.transaction():
+    with closing(store.ledgers.open()) as session, session.transaction():
         if any(session.query("SELECT 1 FROM capture")):
             raise OperatorError("the datastore holds a ledger already; restore needs an empty one")
         for name, content in chunks:

@@ -25,7 +25,7 @@ from sankofa.collect.run import Collector, SourceOutcome, scheduled
 from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, SourceError
-from sankofa.replication.stores import open_store
+from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import Source, load_sources
@@ -180,7 +180,7 @@ def _holds_more_than_published(settings: Settings, newest: datetime | None) -> b
     """Whether the ledger held something at the start that an earlier run, cut short, did not publish."""
     if newest is None:
         return False
-    with closing(open_store(settings)) as store:
+    with closing(open_fresh_store(settings)) as store:
         current = store.list_editions().current
         if current is None:
             return True

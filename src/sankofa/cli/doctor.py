@@ -25,7 +25,7 @@ from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.datastore import Datastore, LedgerRows
 from sankofa.engines.edition_folder import BUILDING
 from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.publication import Publication
+from sankofa.engines.publication import Publication, signers_of
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
 from sankofa.replication.state import read_state
@@ -39,8 +39,10 @@ _DAY = timedelta(days=1)
 def store_findings(settings: Settings) -> Iterator[Finding]:
     yield from _key_store(settings)
     yield from _usage_store(settings)
-    if settings.editions:
-        yield _following(settings)
+    if settings.followed_address():
+        yield from _following(settings)
+    if settings.only_follows():
+        pass
     elif (folder := settings.datastore_folder()) and not (folder / "ledger.sqlite").exists():
         yield Finding("ledger", "warning", "there is none yet", to_have_an_edition(settings))
     else:
@@ -95,7 +97,7 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
     if settings.lacks_gate_secret():
         return  # told of among the secrets
     try:
-        with closing(open_store(settings).ledger()) as session:
+        with closing(open_store(settings).ledgers.open()) as session:
             ((captures, newest),) = session.query("SELECT count(*), max(observed_at) FROM capture")
             if captures and not settings.gate_secret and not (settings.home / "gate-secret").exists():
                 remedy = "put it back from a backup, or set SANKOFA_GATE_SECRET"
@@ -103,7 +105,7 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
                 return
             keyed = not captures or seals.is_keyed_with(session, settings.gate_key())
             if settings.datastore_folder() is None and _pages_unchecked(session):
-                message = "PostgreSQL keeps no checksums of its pages: damage is found when a block is read"
+                message = "PostgreSQL keeps no checksums of its pages: damage is found when a row is read"
                 yield Finding("datastore", "warning", message, "stop it and run: pg_checksums --enable")
     except OperatorError as failure:
         if settings.datastore_folder() is None and "permission denied" in str(failure):
@@ -135,20 +137,25 @@ def _pages_unchecked(session: LedgerRows) -> bool:
     return list(session.query("SELECT current_setting('data_checksums')")) != [("on",)]
 
 
-def _following(settings: Settings) -> Finding:
-    state = read_state(settings.home / "editions")
-    if complaint := state.complaint(now()):
+def _following(settings: Settings) -> Iterator[Finding]:
+    """A machine that shares a database need not follow all the time: each command looks for itself."""
+    state = read_state(settings.editions_folder())
+    shares = settings.shares_ledger()
+    if shares and not state.looked_at:
+        return
+    if complaint := state.untrusted or state.failure if shares else state.complaint(now()):
         remedy = "see that SANKOFA_EDITIONS answers, and that `sankofa serve` or `sankofa follow` runs"
         if state.untrusted:
             remedy = "see SANKOFA_TRUSTED_KEYS and who can write there: docs/operating.md, Signed editions"
-        return Finding("following", "error", complaint, remedy)
-    return Finding("following", "ok", f"edition {state.remote_edition} is current there")
+        yield Finding("following", "error", complaint, remedy)
+    elif state.remote_edition:
+        yield Finding("following", "ok", f"edition {state.remote_edition} is current there")
 
 
 def _editions(settings: Settings) -> Iterator[Finding]:
-    message = "none is pulled yet" if settings.editions else "none is published"
+    message = "none is pulled yet" if settings.only_follows() else "none is published"
     none_yet = Finding("editions", "warning", message, to_have_an_edition(settings))
-    if (folder := settings.datastore_folder()) and not (folder / "editions").exists():
+    if not settings.editions_folder().exists():
         yield none_yet
         return
     store: Datastore = open_store(settings)
@@ -156,7 +163,7 @@ def _editions(settings: Settings) -> Iterator[Finding]:
         listed = store.list_editions()
         if listed.current is None:
             yield none_yet
-        elif folder is not None:
+        else:
             yield _signature(settings, store.publication())
         for edition in dict.fromkeys([*filter(None, [listed.current]), *listed.editions]):
             yield _checked(store, edition, current=edition == listed.current)
@@ -165,8 +172,7 @@ def _editions(settings: Settings) -> Iterator[Finding]:
         yield Finding("editions", "error", failure.cause, remedy)
     finally:
         store.close()
-    folders = {settings.home, folder or settings.home}
-    if unfinished := sum(len(list(one.glob(f"editions/{BUILDING}*"))) for one in folders):
+    if unfinished := len(list(settings.editions_folder().glob(f"{BUILDING}*"))):
         message = f"{unfinished} unfinished builds"
         yield Finding("editions", "ok", f"{message}; the next publish removes those that nobody builds")
 
@@ -175,12 +181,13 @@ def _signature(settings: Settings, publication: Publication | None) -> Finding:
     """Whether anybody else could have made what is served. A note that no trusted key signed is an error of
     the store before this is asked."""
     if publication is None:
-        remedy = "publish there, then `sankofa follow`" if settings.editions else "run: sankofa publish"
+        remedy = "publish there, then `sankofa follow`" if settings.only_follows() else "run: sankofa publish"
         return Finding("signature", "warning", "an older version published: nothing is signed", remedy)
     names = ", ".join(publication.keys)
-    if settings.editions and not settings.trusted_keys:
+    if settings.followed_address() and not settings.trusted_keys and not signers_of(settings.home):
         message = f"the first key that was seen is trusted: {names}"
-        return Finding("signature", "warning", message, "set SANKOFA_TRUSTED_KEYS to what the publisher says")
+        remedy = "set SANKOFA_TRUSTED_KEYS to what `sankofa editions key` prints where editions are published"
+        return Finding("signature", "warning", message, remedy)
     return Finding("signature", "ok", f"signed at {publication.written_at} by {names}")
 
 

@@ -27,7 +27,11 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import new_signer
-from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
+from sankofa.replication.stores import (
+    open_fresh_store,
+    open_store,
+    refuse_where_editions_are_followed,
+)
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
 
@@ -75,8 +79,7 @@ def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | N
         if rotate and signers:
             signers = (new_signer(signers[0].verifier.name), *signers)
         elif rotate:  # it was lost: what it signed counts no more
-            if folder := settings.datastore_folder():
-                (folder / "editions" / NOTE).unlink(missing_ok=True)
+            (settings.editions_folder() / NOTE).unlink(missing_ok=True)
             signers = signers_to_sign(settings.home, signed_before=False)
         write_signers(settings.home, signers[:1] if retire else signers)
         with store.exclusive("switch"):
@@ -88,7 +91,7 @@ def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | N
 
 def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
     """Each kept edition, and what is wrong with it. Raises OperatorError where nothing is signed."""
-    with closing(open_store(settings)) as store:
+    with closing(open_fresh_store(settings)) as store:
         try:
             if store.publication() is None:
                 raise OperatorError("nothing is signed here yet: run `sankofa publish`")
@@ -134,7 +137,7 @@ def _person_captures(store: Datastore) -> Iterator[int]:
 
 def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
     """What changed between two kept editions, by dataset."""
-    store = open_store(settings)
+    store = open_fresh_store(settings)
     kept = store.list_editions().editions
     for edition in (before, after):
         if edition not in kept:
@@ -159,7 +162,7 @@ def editions(context: click.Context, as_json: bool) -> None:
     """What is published. One that is withdrawn is answered with 410: it holds what may no longer be shown."""
     if context.invoked_subcommand is not None:
         return
-    store = open_store(environment.load())
+    store = open_fresh_store(environment.load())
     listed = store.list_editions()
     withdrawn = store.withdrawn() - {listed.current}
     if as_json:

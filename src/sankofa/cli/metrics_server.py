@@ -68,7 +68,7 @@ class ServiceCollector(Collector):
         store = open_store(self._settings)
         while True:
             with suppress(OperatorError, StoreUnavailable):  # then the last that was read stands
-                self._ingested = await asyncio.to_thread(lambda: _by_source(store.captured()))
+                self._ingested = await asyncio.to_thread(lambda: _by_source(store.ledgers.captured()))
             await asyncio.sleep(_LEDGER_SECONDS)
 
     def collect(self) -> Iterator[Metric]:
@@ -78,8 +78,8 @@ class ServiceCollector(Collector):
         yield from _state_metrics(running.values())
         yield from _worker_metrics(running)
         yield from _ingest_metrics(self._ingested)
-        if self._settings.editions:
-            yield from _following_metrics(read_state(self._settings.home / "editions"))
+        if self._settings.followed_address():
+            yield from _following_metrics(read_state(self._settings.editions_folder()))
         build = InfoMetricFamily("sankofa_build", "The version that is running.")
         build.add_metric([], {"version": __version__, "build": build_id()})
         yield build

@@ -90,7 +90,7 @@ class Finding(NamedTuple):
 
 def to_have_an_edition(settings: Settings) -> str:
     """Advice where no edition is published."""
-    if settings.editions:
+    if settings.only_follows():
         return "see `following` in `sankofa doctor`"
     if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():
         return "try: sankofa starter"

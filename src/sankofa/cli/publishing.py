@@ -24,7 +24,7 @@ from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import replace_file
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import BuildFailed, EditionError, OperatorError
-from sankofa.replication.stores import open_store
+from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import Source, load_sources
 
@@ -85,7 +85,7 @@ def unchanged_edition(
         return None
     if last.inputs != inputs or store.list_editions().current != last.edition:
         return None
-    if settings.datastore_folder() and store.publication() is None:
+    if store.publication() is None:
         return None  # an older version built it: it is to be signed
     written = store.written_state(last.edition)
     try:
@@ -121,7 +121,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
     With `unchanged` where the current one is what would be built.
     """
     sources = load_sources(settings.home)
-    store = open_store(settings)
+    store = open_fresh_store(settings)
     with open_ledger(settings) as ledger:
         inputs = publication_inputs(ledger, sources, despite_floors=despite_floors)
         if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
@@ -150,7 +150,7 @@ def _issuer_processes(settings: Settings, store: Datastore) -> IssuerProcesses:
     than starting them does."""
     named = settings.processes_to_publish()
     number = named or min(_cores(), _PROCESSES_AT_MOST)
-    return IssuerProcesses(number, 2 if named else _WORTH_PROCESSES, store.ledger_opener())
+    return IssuerProcesses(number, 2 if named else _WORTH_PROCESSES, store.ledgers.opener())
 
 
 def _cores() -> int:

@@ -54,17 +54,18 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
 
 def follow_editions(settings: Settings, *, once: bool) -> FollowState:
     """Until told to stop, or until what is current is here. Raises OperatorError."""
-    if not settings.editions:
+    if not settings.followed_address():
         raise SettingsError("SANKOFA_EDITIONS: not set: there is nothing to follow")
     keep_freed_memory()
     with _only_follower(settings), closing(_source(settings)) as source:
+        store = open_following_store(settings)
         follower = Follower(
             source,
-            open_following_store(settings),
-            settings.home,
+            store,
+            settings.editions_folder().parent,
             layout=LAYOUT,
             kept=settings.editions_kept,
-            trusted=settings.verifier_keys(),
+            trusted=store.trusted(),
             clock=now,
         )
         if once:
@@ -85,7 +86,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
 
 def _source(settings: Settings) -> ObjectSource:
     try:
-        return open_source(settings.editions)
+        return open_source(settings.followed_address())
     except SettingsError as failure:
         raise SettingsError(f"SANKOFA_EDITIONS: {failure}") from None
 
@@ -99,7 +100,7 @@ def _only_follower(settings: Settings) -> AbstractContextManager[None]:
 def check_followed(settings: Settings) -> None:
     """Say what is wrong with the address that a server follows, before it starts. Raises SettingsError."""
     _source(settings).close()
-    address = urlsplit(settings.editions)
+    address = urlsplit(settings.followed_address())
     if address.scheme == "http" and address.hostname not in _LOOPBACK:
         click.echo(
             "Warning: editions are followed over http://: whoever is on the way decides them.", err=True

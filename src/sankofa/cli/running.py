@@ -31,7 +31,7 @@ def check_layouts(settings: Settings) -> list[Finding]:
 
 def _ledger(settings: Settings) -> Iterator[Finding]:
     store = open_store(settings)
-    tables = store.ledger_tables()
+    tables = store.ledgers.tables()
     if not tables:
         yield Finding("ledger", "ok", "there is none yet")
         return

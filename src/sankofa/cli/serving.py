@@ -5,7 +5,10 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +29,7 @@ from sankofa.settings import Settings, without_credentials
 
 _APPLICATION = "sankofa.cli.application:application"
 _EVERYWHERE = ("0.0.0.0", "::")  # nosec B104  # noqa: S104 - recognised, never a default
+_FIRST_PULL_SECONDS = 20.0
 _BACKLOG = 4096  # the kernel's own limit on most systems
 _HEAD_SECONDS = limit("time for the head of a request", 10.0, "seconds", "the connection is closed")
 _HTTP1 = HTTP1Settings(
@@ -43,14 +47,14 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     _refuse_taken_port(host, port)
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
     try:
-        current = open_store(settings).list_editions().current
+        current = _current_edition(settings)
     except StoreUnavailable as failure:
         click.echo(
             f"Warning: the datastore does not answer ({failure.cause}); serving 503 until it does.", err=True
         )
         current = None
     else:
-        if current is None and not settings.editions:
+        if current is None and not settings.only_follows():
             advice = to_have_an_edition(settings)
             click.echo(f"Warning: no edition is published; serving 503 until one is ({advice}).", err=True)
     serving = f"edition {current}" if current else "no edition yet"
@@ -70,12 +74,12 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         metrics = Path(tempfile.mkdtemp(prefix="sankofa-metrics-")), listener
         companions.append(Companion(partial(_serve_metrics, *metrics), (listener.fileno(),)))
         click.echo(f"Metrics at http://{settings.metrics_host}:{settings.metrics_port}/metrics")
-    if settings.editions:
+    if address_followed := settings.followed_address():
         from sankofa.cli.replicating import check_followed, follow_beside
 
         check_followed(settings)
         companions.append(Companion(follow_beside))
-        click.echo(f"Following editions from {without_credentials(settings.editions)}")
+        click.echo(f"Following editions from {without_credentials(address_followed)}")
     limits = ConnectionLimits.of(settings)
     server = Supervisor(
         _APPLICATION,
@@ -106,6 +110,25 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     finally:
         if metrics is not None:
             shutil.rmtree(metrics[0], ignore_errors=True)
+
+
+def _current_edition(settings: Settings) -> str | None:
+    """The edition in HOME. A new node of a shared database pulls one first, for as long as that is quick.
+
+    Raises StoreUnavailable.
+    """
+    store = open_store(settings)
+    current = store.list_editions().current
+    if current is None and settings.shares_ledger():
+        store.ledgers.captured()  # raises where the server does not answer
+        # In a process of its own: pulling takes threads, and this one forks.
+        command = [sys.executable, "-c", "from sankofa.cli.main import main; main()", "follow", "--once"]
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(  # noqa: S603 - of this program, with constant arguments
+                command, timeout=_FIRST_PULL_SECONDS, capture_output=True, check=False
+            )
+        current = store.list_editions().current
+    return current
 
 
 def _listen_for_metrics(settings: Settings) -> socket.socket:

@@ -21,7 +21,7 @@ from sankofa.model.errors import OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call, operations
-from sankofa.replication.stores import open_store
+from sankofa.replication.stores import open_fresh_store
 from sankofa.web.data import StatementTable, arrange, is_money, scaled
 from sankofa.web.languages import language
 from sankofa.web.visit import decode_answer
@@ -64,7 +64,7 @@ async def _statement(
 ) -> tuple[str, list[dict[str, Any]]]:
     """The name of the company, and the rows of its statement."""
     current = settings.load()
-    store = open_store(current)
+    store = open_fresh_store(current)
     edition_id = store.list_editions().current
     if edition_id is None:
         raise OperatorError(f"no edition is published ({to_have_an_edition(current)})")

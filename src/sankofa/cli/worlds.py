@@ -21,7 +21,7 @@ from sankofa.cli.ledger import ingest_files, open_ledger
 from sankofa.cli.publishing import print_published, publish_edition
 from sankofa.ledger.ingest import Summary
 from sankofa.model.errors import OperatorError
-from sankofa.replication.stores import open_store
+from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings
 
 _RATES_FILE: Final = ("currency_converter", "eurofxref-hist.zip")
@@ -85,7 +85,7 @@ def publish_world(
     settings: Settings, world: BundledWorld, *, if_empty: bool
 ) -> tuple[dict[str, Any] | None, list[Summary]]:
     """Ingest a bundled world and publish it; nothing where an edition is there and `if_empty` is given."""
-    if if_empty and open_store(settings).list_editions().current is not None:
+    if if_empty and open_fresh_store(settings).list_editions().current is not None:
         return None, []
     _refuse_to_mix(settings, world)
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
 """The datastore: the append-only ledger, and the published editions.
 
-Two engines stand behind these protocols: SQLite files under HOME (the default) and PostgreSQL.
-Statements are written once, with `?` for parameters, in the SQL both understand.
+The ledger is in SQLite or in PostgreSQL: its statements are written once, with `?` for parameters, in the SQL
+both understand. An edition is always files under HOME.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -68,6 +68,37 @@ class LedgerSession(LedgerRows, Protocol):
         """Append from the staging copies what the statement selects; how many rows were new."""
 
 
+class LedgerStore(Protocol):
+    """Where the ledger is: SQLite or PostgreSQL. None of these calls needs an edition."""
+
+    def open(self) -> LedgerSession: ...
+
+    def opener(self) -> Callable[[], LedgerRows]:
+        """A function that opens the ledger in another process, to read it; it can be pickled."""
+
+    def tables(self) -> frozenset[str]:
+        """The tables of the ledger, whichever version created them; nothing is created."""
+
+    def captured(self) -> list[tuple[str, str]]:
+        """(source id, counts as JSON) of every capture; empty where there is none.
+
+        Raises OperatorError or StoreUnavailable, and never waits for long.
+        """
+
+    def written_state(self) -> str:
+        """A text that changes with every write to the ledger, and not when a ledger is opened."""
+
+    def exclusive(self, turn: Turn, waiting: Callable[[], None]) -> AbstractContextManager[None]:
+        """One command at a time on all machines that share this ledger; `waiting` is called where one waits.
+        The lock ends with the process that holds it."""
+
+    async def ping(self) -> None:
+        """A real read. Raises StoreUnavailable."""
+
+    def close(self) -> None:
+        """Close the connections of the serving side."""
+
+
 class EditionWriter(Protocol):
     """An edition being built: invisible to every reader until it is finished.
 
@@ -117,8 +148,6 @@ class EditionReader(Protocol):
     manifest: Manifest
     damage: str | None
     """What was seen to be wrong since it was opened: it should no longer be served."""
-    is_local: bool
-    """Whether it is read without asking a server, which may be gone: nothing is answered then."""
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
@@ -159,19 +188,7 @@ class EditionList(NamedTuple):
 class Datastore(Protocol):
     """Everything an engine must do."""
 
-    def ledger(self) -> LedgerSession: ...
-
-    def ledger_opener(self) -> Callable[[], LedgerRows]:
-        """What opens the ledger in another process, to read it; it can be pickled."""
-
-    def ledger_tables(self) -> frozenset[str]:
-        """The tables that the ledger has, whichever version made them; nothing is created."""
-
-    def captured(self) -> list[tuple[str, str]]:
-        """(source id, counts as JSON) of every capture of the ledger; empty where there is none.
-
-        Raises OperatorError or StoreUnavailable, and never waits for long.
-        """
+    ledgers: LedgerStore
 
     def build(self) -> EditionWriter: ...
 
@@ -193,10 +210,7 @@ class Datastore(Protocol):
         both with their seals need not do so again until then. Opening a ledger does not change it."""
 
     def edition_folder(self, edition: str) -> Path:
-        """An edition as files, as `engines.edition_folder` writes them: to be carried to another machine.
-
-        Raises EditionError where it is not what was published, or not there.
-        """
+        """The files of an edition, as `engines.edition_folder` writes them."""
 
     def exclusive(
         self, turn: Turn, waiting: Callable[[], None] = lambda: None
@@ -225,9 +239,8 @@ class Datastore(Protocol):
         """Every edition on that list, which is part of the one of `published` and append-only like it."""
 
     def publication(self) -> Publication | None:
-        """What a trusted key signed of this store; None where nothing is signed: an older version published,
-        or the store is a database. Raises StoreUnavailable where nobody who is trusted signed what is there.
-        """
+        """The signed note of this store; None where an older version published and nothing is signed.
+        Raises StoreUnavailable where no trusted key signed it."""
 
     def signers(self) -> tuple[Signer, ...]:
         """The keys of this HOME, created where there are none. Raises OperatorError."""
@@ -236,4 +249,4 @@ class Datastore(Protocol):
         """A real read. Raises StoreUnavailable."""
 
     def close(self) -> None:
-        """Let go of the connections of the serving side, in the thread of its event loop."""
+        """Close the connections of the serving side."""

@@ -45,8 +45,6 @@ def edition_errors(folder: Path) -> Iterator[None]:
 class EditionFolderReader:
     """See `engines.datastore.EditionReader`. Reads take microseconds, so they run where they are asked."""
 
-    is_local = True
-
     def __init__(
         self, folder: Path, opened: OpenParts, seal: str | None = None, *, check_all: bool = False
     ) -> None:

@@ -7,8 +7,10 @@ names it, so that an installation without Redis or PostgreSQL needs no driver fo
 from pathlib import Path
 
 from sankofa.engines.block_cache import BLOCK_CACHE_BYTES
-from sankofa.engines.datastore import Datastore
+from sankofa.engines.datastore import Datastore, LedgerStore
+from sankofa.engines.file_store import FileStore
 from sankofa.engines.keyvalue import KeyValue
+from sankofa.engines.sqlite_rows import SqliteLedgers
 from sankofa.model.errors import SettingsError
 from sankofa.model.signed_notes import Verifier
 
@@ -21,20 +23,25 @@ def open_datastore(
     cache_bytes: int = BLOCK_CACHE_BYTES,
     trusted: tuple[Verifier, ...] = (),
 ) -> Datastore:
-    """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`.
+    """Editions in HOME (or in FOLDER, for `sqlite:FOLDER`), and the ledger that the URL names.
 
-    The key that signs editions is in HOME in any case. In files only what a `trusted` key signed is opened;
-    without them, what the key in HOME signed.
+    The key that signs editions is in HOME in any case. Only what a `trusted` key signed is opened; without
+    them, what the key in HOME signed.
     """
     scheme, _, rest = url.partition(":")
+    folder = Path(rest) if scheme == "sqlite" and rest else home
+    return FileStore(folder, open_ledgers(url, home, ledger_schema), cache_bytes, trusted, home)
+
+
+def open_ledgers(url: str, home: Path, schema: str) -> LedgerStore:
+    """`sqlite:` (a file in HOME), `sqlite:FOLDER`, or `postgresql://...`."""
+    scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
-        from sankofa.engines.file_store import FileStore
-
-        return FileStore(Path(rest) if rest else home, ledger_schema, cache_bytes, trusted, home)
+        return SqliteLedgers(Path(rest) if rest else home, schema)
     if scheme in ("postgresql", "postgres"):
-        from sankofa.engines.postgres_store import PostgresStore
+        from sankofa.engines.postgres_ledger import PostgresLedgers
 
-        return PostgresStore(url, home, ledger_schema)
+        return PostgresLedgers(url, schema)
     raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")
 
 

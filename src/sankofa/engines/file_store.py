@@ -1,23 +1,20 @@
-"""The datastore of one machine: the ledger in `ledger.sqlite`, and one folder per edition, under HOME.
+"""The datastore: one folder per edition under HOME, beside a ledger in SQLite or PostgreSQL.
 
-An edition is never written again once it is there; a signed note names the current one and is replaced
-atomically, so switching is one rename. CURRENT says the same in one line, for people, and for a HOME that
-nothing was signed in yet.
+An edition never changes once it is there. A signed note names the current one and is replaced atomically, so
+switching is one rename. CURRENT says the same in one line, for people, and for a HOME that has no note yet.
 """
 
 import os
 import re
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 from sankofa.engines.block_cache import BLOCK_CACHE_BYTES, BlockCache
 from sankofa.engines.checked_file import Damaged, FileStates
-from sankofa.engines.datastore import EditionList, Manifest, Turn
+from sankofa.engines.datastore import EditionList, LedgerStore, Manifest, Turn
 from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import EditionFolderWriter, remove_edition
 from sankofa.engines.edition_reader import (
@@ -47,7 +44,6 @@ from sankofa.engines.publication import (
     signers_to_sign,
     withdrawal_lines,
 )
-from sankofa.engines.sqlite_rows import SqliteLedger, SqliteRows
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import NotTrusted, Signer, Verifier
 
@@ -60,7 +56,7 @@ class FileStore:
     def __init__(
         self,
         home: Path,
-        ledger_schema: str,
+        ledgers: LedgerStore,
         cache_bytes: int = BLOCK_CACHE_BYTES,
         trusted: tuple[Verifier, ...] = (),
         keys: Path | None = None,
@@ -69,6 +65,7 @@ class FileStore:
 
         `keys` is HOME where the ledger and the editions are in another folder.
         """
+        self.ledgers = ledgers
         self._home = home
         self._keys = keys or home
         self._editions = home / "editions"
@@ -80,31 +77,8 @@ class FileStore:
         """The last note that was verified, and the inode, time and size of its file."""
         self._unsigned: dict[str, str | None] = {}
         """Editions that this process brought and that are to be signed: the seal of each, where known."""
-        self._schema = ledger_schema
         self._states = FileStates()
         self._opened = OpenParts(self._states, BlockCache(cache_bytes))
-
-    def ledger(self) -> SqliteLedger:
-        make_private_folder(self._home)
-        return SqliteLedger(self._home / "ledger.sqlite", self._schema)
-
-    def ledger_opener(self) -> Callable[[], SqliteRows]:
-        return partial(SqliteRows.open, self._home / "ledger.sqlite")
-
-    def ledger_tables(self) -> frozenset[str]:
-        path = self._home / "ledger.sqlite"
-        if not path.exists():
-            return frozenset()
-        with operator_errors(path), closing(sqlite3.connect(path, timeout=60)) as database:
-            names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-        return frozenset(name for (name,) in names if not name.startswith("sqlite_"))
-
-    def captured(self) -> list[tuple[str, str]]:
-        if "capture" not in self.ledger_tables():
-            return []
-        path = self._home / "ledger.sqlite"
-        with operator_errors(path), closing(sqlite3.connect(path, timeout=1)) as database:
-            return database.execute("SELECT source_id, counts FROM capture").fetchall()
 
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):
@@ -180,21 +154,16 @@ class FileStore:
         return self._editions / edition
 
     def written_state(self, edition: str) -> str:
-        """A digest of the inodes, sizes and times of writing of the files."""
+        """A digest of the ledger's state, and of the inodes, sizes and times of writing of the files."""
         folder = self._editions / edition
-        digest = sha256()
+        digest = sha256(self.ledgers.written_state().encode())
         with operator_errors(folder):
-            for path in (self._home / "ledger.sqlite", *sorted(folder.rglob("*"))):
+            for path in sorted(folder.rglob("*")):
                 if path.is_file():
                     known = path.stat()
                     digest.update(
                         f"{path.name} {known.st_ino} {known.st_size} {known.st_mtime_ns}\n".encode()
                     )
-            with suppress(
-                FileNotFoundError
-            ):  # rows that wait beside the ledger; it may be empty or not there
-                waiting = (self._home / "ledger.sqlite-wal").stat().st_size
-                digest.update(f"{waiting}".encode() if waiting else b"")
         return digest.hexdigest()
 
     def edition_folder(self, edition: str) -> Path:
@@ -221,6 +190,12 @@ class FileStore:
 
     @contextmanager
     def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        with self.ledgers.exclusive(turn, waiting), self.locked_here(turn, waiting):
+            yield
+
+    @contextmanager
+    def locked_here(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """One process at a time on this HOME."""
         path = self._home / f".{turn}.lock"
         with ExitStack() as stack:
             with operator_errors(path):
@@ -307,7 +282,8 @@ class FileStore:
                 os.fsync(stream.fileno())
 
     async def ping(self) -> None:
-        """The current edition is there, sealed, every file of its size, and no damage was seen in it."""
+        """The ledger answers; the current edition is there, sealed, and no damage was seen in it."""
+        await self.ledgers.ping()
         current = self.list_editions().current
         if current is None:
             raise StoreUnavailable("datastore", "no edition is published")
@@ -323,4 +299,4 @@ class FileStore:
             raise StoreUnavailable("datastore", str(failure)) from failure
 
     def close(self) -> None:
-        """Nothing is held: every reader has a file of its own."""
+        self.ledgers.close()

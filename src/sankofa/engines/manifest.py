@@ -1,7 +1,7 @@
 """The manifest of an edition: what a server believes about it, under one digest.
 
-An engine keeps the SHA-256 of the manifest's bytes beside its pointer (a file `.seal`, or a table), and
-the manifest has the digests of everything else. So one changed byte anywhere in an edition is noticed.
+The file `.seal` beside the folder has the SHA-256 of the manifest's bytes, and the manifest the digests of
+everything else. So one changed byte anywhere in an edition is noticed.
 """
 
 import hashlib
@@ -46,10 +46,10 @@ class _Part(_Strict, frozen=True):
     kinds: list[str]
     first: str
     content: str
-    """A digest of what is in it, the same on every engine."""
+    """A digest of what is in it."""
     sha256: _Sha256 | UnsetType = UNSET
     size_bytes: _Count | UnsetType = UNSET
-    """Of the file that it is, where it is one."""
+    """Size of the file."""
 
 
 class _LeftOut(_Strict, frozen=True):
@@ -82,30 +82,6 @@ class _ImpossibleDates(_Strict, frozen=True):
     rows: _Count
 
 
-class _Table(_Strict, frozen=True):
-    """Of rows in PostgreSQL: how many there are, and the sum of their digests."""
-
-    rows: _Count
-    digest: str
-
-
-class _Tables(_Strict, frozen=True):
-    """Of an edition that an older version of this service wrote to PostgreSQL."""
-
-    directory: _Table
-    block: _Table
-    file: _Table
-
-
-class _StoredPart(_Strict, frozen=True):
-    """Where PostgreSQL has a part or a file, and what is there."""
-
-    id: _Count
-    dataset: _Count
-    blocks: _Table
-    keys: _Table
-
-
 class _Manifest(_Strict, frozen=True):
     edition: str
     content_sha256: str
@@ -128,10 +104,8 @@ class _Manifest(_Strict, frozen=True):
     macro_name_buckets: _Count | UnsetType = UNSET
     quality: list[str] | UnsetType = UNSET
     parts: list[_Part] | UnsetType = UNSET
-    # What the engine adds: of files the digests of their pages; of PostgreSQL, its parts, then its files.
     checksums_sha256: _Sha256 | UnsetType = UNSET
-    stored: list[_StoredPart] | UnsetType = UNSET
-    tables: _Tables | UnsetType = UNSET
+    """Added by the writer: the digest of the digests of all pages."""
 
 
 _decode = msgspec.json.Decoder(_Manifest).decode

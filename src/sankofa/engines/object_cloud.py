@@ -6,7 +6,7 @@ so on).
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -99,6 +99,9 @@ class CloudObjects:
         with _object_errors("delete"):
             if listed := list(paths):
                 obstore.delete(self._store, listed)
+
+    def batch(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         """obstore closes its connections itself."""

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -58,6 +58,9 @@ class FolderObjects:
                 (self._folder / path).unlink(missing_ok=True)
                 with suppress(OSError):  # not empty
                     (self._folder / path).parent.rmdir()
+
+    def batch(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         """Nothing is held."""

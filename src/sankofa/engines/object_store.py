@@ -1,4 +1,4 @@
-"""Places that hold objects by path: a folder, a bucket of an object store, a static web server.
+"""Stores that hold objects by path: a folder, a bucket, a static web server, two tables of a database.
 
 `open_source` and `open_destination` pick one by its URL. Its driver is imported when a URL names it.
 """
@@ -65,6 +65,9 @@ class ObjectDestination(ObjectSource, Protocol):
 
     def delete(self, paths: Iterable[str]) -> None: ...
 
+    def batch(self) -> AbstractContextManager[None]:
+        """Writes inside appear together where the store has transactions, elsewhere one after another."""
+
 
 def open_source(url: str) -> ObjectSource:
     """Raises SettingsError for what is no address."""
@@ -94,4 +97,8 @@ def open_destination(url: str) -> ObjectDestination:
                 f"{address.scheme}:// needs a driver: make setup EXTRAS=1, or install sankofa[objects]"
             ) from None
         return CloudObjects(url)
-    raise SettingsError("expected a folder, file:///folder, s3://bucket/path, gs:// or az://")
+    if address.scheme in ("postgresql", "postgres"):
+        from sankofa.engines.object_postgres import PostgresObjects
+
+        return PostgresObjects(url)
+    raise SettingsError("expected a folder, file:///folder, s3://bucket/path, gs://, az:// or postgresql://")

@@ -1,22 +1,52 @@
 """The ledger in PostgreSQL: a schema of its own, append-only by triggers that no session setting skips."""
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from sankofa.engines.datastore import Row
-from sankofa.engines.postgres_server import Server, operator_errors, psycopg
-from sankofa.engines.postgres_writes import count_at_commit
-from sankofa.model.errors import OperatorError
+from sankofa.engines.datastore import Row, Turn
+from sankofa.engines.postgres_server import (
+    NO_SUCH_TABLE,
+    BoundedConnection,
+    Refused,
+    Server,
+    Unanswered,
+    operator_errors,
+    psycopg,
+)
+from sankofa.model.errors import OperatorError, StoreUnavailable
 
 LEDGER = "sankofa_ledger"
 
 # Names of advisory locks; they are shared by everything in the database.
 _CREATING, _WRITING = 0x53414E4B4F464101, 0x53414E4B4F464102
+_TURNS: Final[dict[Turn, int]] = {"publish": 0x53414E4B4F464103, "switch": 0x53414E4B4F464104}
+
+_PING_SECONDS: Final = 0.8
+_CAPTURED_SECONDS: Final = 1.9
+_NOT_PERMITTED: Final = "42501"
+# The server counts the rows that are written to each table, and gives a table that is rewritten another file.
+_WRITES: Final = b"""
+    SELECT c.relname, c.oid, pg_relation_filenode(c.oid), pg_stat_get_tuples_inserted(c.oid),
+           pg_stat_get_tuples_updated(c.oid), pg_stat_get_tuples_deleted(c.oid)
+    FROM pg_class AS c WHERE c.relnamespace = to_regnamespace('sankofa_ledger') AND c.relkind = 'r' ORDER BY 1
+"""
+# Counting begins again at zero after a crash, or where somebody says so.
+_COUNTED_SINCE: Final = b"""
+    SELECT oid, pg_stat_get_db_stat_reset_time(oid)::text FROM pg_database WHERE datname = current_database()
+"""
+_COUNT_AT_COMMIT: Final = b"SELECT pg_stat_force_next_flush()"
+_CAN_COUNT_AT_COMMIT: Final = 15_00_00
+"""The first server version that can. An older one counts seconds later: the next publication then compares
+everything."""
 
 _FETCH = 2_000
 _encode = msgspec.json.Encoder().encode
@@ -163,7 +193,8 @@ class PostgresLedger(PostgresRows):
             self._transaction = next(self._transactions)
             try:
                 yield
-                count_at_commit(self._connection)
+                if self._connection.info.server_version >= _CAN_COUNT_AT_COMMIT:
+                    self._connection.execute(_COUNT_AT_COMMIT)
             finally:
                 self._transaction = 0
 
@@ -202,6 +233,89 @@ class PostgresLedger(PostgresRows):
                 self._connection.execute(f"TRUNCATE {staged}".encode())
                 self._staged.clear()
         return appended
+
+
+class PostgresLedgers:
+    """See `engines.datastore.LedgerStore`: one database, which several machines may share."""
+
+    def __init__(self, url: str, schema: str) -> None:
+        self._server = Server(url)
+        self._schema = schema
+        self._bounded = BoundedConnection(self._server)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="postgresql")
+        self._asking: asyncio.Future[None] | None = None
+
+    def open(self) -> PostgresLedger:
+        return PostgresLedger(self._server, self._schema)
+
+    def opener(self) -> Callable[[], PostgresRows]:
+        return partial(PostgresRows.open, self._server)
+
+    def tables(self) -> frozenset[str]:
+        with operator_errors(), self._server.connect() as connection:
+            statement = b"SELECT tablename FROM pg_tables WHERE schemaname = 'sankofa_ledger'"
+            return frozenset(name for (name,) in connection.execute(statement))
+
+    def captured(self) -> list[tuple[str, str]]:
+        """A role that may not read the ledger sees no capture."""
+        rows = self._read("SELECT source_id, counts FROM sankofa_ledger.capture", _CAPTURED_SECONDS)
+        return [((source or b"").decode(), (counts or b"").decode()) for source, counts in rows]
+
+    def written_state(self) -> str:
+        """A digest of how often the server wrote to the tables. It does not show what a disk forgets."""
+        with operator_errors(), self._server.connect() as connection:
+            rows = [*connection.execute(_COUNTED_SINCE), *connection.execute(_WRITES)]
+        return sha256("\n".join(map(repr, rows)).encode()).hexdigest()
+
+    @contextmanager
+    def exclusive(self, turn: Turn, waiting: Callable[[], None]) -> Iterator[None]:
+        """A lock of a session: the server releases it when the connection ends, however it ends."""
+        with operator_errors():
+            connection = self._server.connect()
+        try:
+            with operator_errors():
+                lock = (_TURNS[turn],)
+                if connection.execute(b"SELECT pg_try_advisory_lock(%s)", lock).fetchone() != (True,):
+                    waiting()
+                    connection.execute(b"SET lock_timeout = 0")
+                    connection.execute(b"SELECT pg_advisory_lock(%s)", lock)
+            yield
+        finally:
+            connection.close()
+
+    async def ping(self) -> None:
+        """All who ask at once wait for one answer, in one thread: a frozen server holds up no other work."""
+        loop = asyncio.get_running_loop()
+        asking = self._asking
+        if asking is None or asking.done() or asking.get_loop() is not loop:
+            question = "SELECT capture_id FROM sankofa_ledger.capture LIMIT 1"
+            asking = self._asking = loop.run_in_executor(self._thread, self._ping, question)
+            asking.add_done_callback(_retrieve)
+        await asyncio.shield(asking)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._bounded.close()
+
+    def _ping(self, question: str) -> None:
+        self._read(question, _PING_SECONDS)
+
+    def _read(self, question: str, seconds: float) -> list[list[bytes | None]]:
+        """Nothing where there is no ledger, or this role may not read it. Raises StoreUnavailable."""
+        try:
+            return self._bounded.ask(question, seconds=seconds)
+        except Refused as refused:
+            if refused.sqlstate in (*NO_SUCH_TABLE, _NOT_PERMITTED):
+                return []
+            raise StoreUnavailable("datastore", str(refused)) from None
+        except Unanswered as failure:
+            raise StoreUnavailable("datastore", str(failure)) from None
+
+
+def _retrieve(asked: "asyncio.Future[None]") -> None:
+    """An answer that nobody waited for is no error."""
+    if not asked.cancelled():
+        asked.exception()
 
 
 def _guard(table: str) -> str:

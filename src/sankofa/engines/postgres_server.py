@@ -5,10 +5,12 @@ this package quotes the URL, which may carry a password; nor the server's addres
 business on a public surface.
 """
 
-import asyncio
-from collections.abc import Iterator
+import select
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from sankofa.model.errors import OperatorError, SettingsError
 
@@ -24,7 +26,8 @@ except ImportError as missing:
 __all__ = [
     "LATE",
     "LOST",
-    "UNREACHABLE",
+    "NO_SUCH_TABLE",
+    "BoundedConnection",
     "Refused",
     "Server",
     "Unanswered",
@@ -36,10 +39,10 @@ __all__ = [
 LATE = "did not answer in time"
 LOST = "connection closed"
 UNREACHABLE = "could not be reached"
+NO_SUCH_TABLE: Final = ("42P01", "3F000")
 
 _COMMAND_CONNECT_SECONDS = 10
 _SERVING_CONNECT_SECONDS = 2  # the least that libpq accepts
-_NEXT_HOST_SECONDS = 0.7  # then the next host of the URL is tried
 # What the serving side asks of a server, by the target_session_attrs of the URL: it only reads.
 _READS = {
     "standby": ("standby",),
@@ -80,13 +83,6 @@ class Refused(Exception):
 
 class _Opened(psycopg.Connection[Any]):
     """Opened by the driver, then driven by us: its own destructor would complain of what we close."""
-
-    def __del__(self, *_: object) -> None:
-        pass
-
-
-class _OpenedInLoop(psycopg.AsyncConnection[Any]):
-    """As `_Opened`."""
 
     def __del__(self, *_: object) -> None:
         pass
@@ -134,31 +130,86 @@ class Server:
                 return connection
         raise Unanswered(reason)
 
-    async def dial(self) -> pq.abc.PGconn:
-        """The same in the loop, for as long as the caller likes: it may be cancelled at any time."""
-        reason = UNREACHABLE
-        attempts = self._attempts()
-        for host in attempts:
-            patience = _NEXT_HOST_SECONDS if len(attempts) > 1 else None
-            try:
-                async with asyncio.timeout(patience):
-                    connection = (await _OpenedInLoop.connect(**{**self._options, **host})).pgconn
-            except TimeoutError:
-                reason = LATE
-                self._last = {}
-                place = {name: host[name] for name in host if name != "target_session_attrs"}
-                self._hosts = sorted(self._hosts, key=lambda other: other == place)  # the silent one last
-            except psycopg.Error as failure:
-                reason = _why_not(failure)
-            else:
-                self._last = host
-                return connection
-        raise Unanswered(reason)
-
     def _attempts(self) -> list[dict[str, Any]]:
         """Each host of the URL, in the order in which reads may use it."""
         wanted = [{**host, "target_session_attrs": kind} for kind in self._reads for host in self._hosts]
         return sorted(wanted, key=lambda attempt: attempt != self._last)
+
+
+class BoundedConnection:
+    """One connection for questions from threads. Each is answered or given up in time.
+
+    The driver answers a timeout by asking the server to cancel, and waits for it to agree, which a frozen
+    server never does. So this waits itself, on libpq's non-blocking calls, and closes what stays silent.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._lock = threading.Lock()
+        self._connection: pq.abc.PGconn | None = None
+
+    def ask(
+        self, text: str, values: Sequence[str] = (), *, seconds: float, binary: bool = False
+    ) -> list[list[bytes | None]]:
+        """The rows of a query. Raises Unanswered or Refused."""
+        if not self._lock.acquire(timeout=seconds):
+            raise Unanswered(LATE)
+        try:
+            was_open = self._connection is not None
+            try:
+                return self._ask(text, values, seconds, binary)
+            except Unanswered as failure:
+                if not was_open or str(failure) == LATE:
+                    raise
+                return self._ask(text, values, seconds, binary)  # the open connection had died meanwhile
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.finish()
+
+    def _ask(
+        self, text: str, values: Sequence[str], seconds: float, binary: bool
+    ) -> list[list[bytes | None]]:
+        if self._connection is None:
+            self._connection = self._server.connect_within_seconds()
+        form = pq.Format.BINARY if binary else pq.Format.TEXT
+        try:
+            self._connection.send_query_params(
+                text.encode(), [value.encode() for value in values], result_format=form
+            )
+            result = _answer(self._connection, time.monotonic() + seconds)
+        except (psycopg.Error, Unanswered) as failure:
+            self.close()
+            raise Unanswered(str(failure) if isinstance(failure, Unanswered) else LOST) from None
+        if result.status != pq.ExecStatus.TUPLES_OK:
+            refused = Refused.by(result)
+            if refused.passing:
+                self.close()
+                raise Unanswered(str(refused))
+            raise refused
+        columns = range(result.nfields)
+        return [[result.get_value(row, column) for column in columns] for row in range(result.ntuples)]
+
+
+def _answer(connection: pq.abc.PGconn, deadline: float) -> pq.abc.PGresult:
+    poll = select.poll()
+    last: pq.abc.PGresult | None = None
+    while True:
+        poll.register(connection.socket, select.POLLIN | (select.POLLOUT if connection.flush() else 0))
+        while not connection.is_busy():
+            result = connection.get_result()
+            if result is None:
+                if last is None:
+                    raise Unanswered(LOST)
+                return last
+            last = result
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            raise Unanswered(LATE)
+        connection.consume_input()
 
 
 def _hosts(options: dict[str, Any]) -> list[dict[str, Any]]:

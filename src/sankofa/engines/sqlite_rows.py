@@ -2,14 +2,15 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from sankofa.engines.datastore import Row
-from sankofa.engines.private_files import locked, operator_errors
+from sankofa.engines.datastore import Row, Turn
+from sankofa.engines.private_files import locked, make_private_folder, operator_errors
 
 _listed = msgspec.json.Decoder(list[Any]).decode
 
@@ -166,3 +167,56 @@ class SqliteLedger(SqliteRows):
             for (table,) in self._database.execute(tables).fetchall():
                 self._database.execute(f"DELETE FROM temp.{table}")
         return appended
+
+
+class SqliteLedgers:
+    """See `engines.datastore.LedgerStore`: one file, which one machine uses."""
+
+    def __init__(self, folder: Path, schema: str) -> None:
+        self._path = folder / "ledger.sqlite"
+        self._schema = schema
+
+    def open(self) -> SqliteLedger:
+        make_private_folder(self._path.parent)
+        return SqliteLedger(self._path, self._schema)
+
+    def opener(self) -> Callable[[], SqliteRows]:
+        return partial(SqliteRows.open, self._path)
+
+    def tables(self) -> frozenset[str]:
+        if not self._path.exists():
+            return frozenset()
+        with operator_errors(self._path), closing(sqlite3.connect(self._path, timeout=60)) as database:
+            names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return frozenset(name for (name,) in names if not name.startswith("sqlite_"))
+
+    def captured(self) -> list[tuple[str, str]]:
+        if "capture" not in self.tables():
+            return []
+        with operator_errors(self._path), closing(sqlite3.connect(self._path, timeout=1)) as database:
+            return database.execute("SELECT source_id, counts FROM capture").fetchall()
+
+    def written_state(self) -> str:
+        """The inode, size and time of writing of the file, and the size of the log beside it.
+
+        An empty log counts as none: opening a ledger creates one.
+        """
+        with operator_errors(self._path):
+            if not self._path.exists():
+                return ""
+            known = self._path.stat()
+            state = f"{self._path.name} {known.st_ino} {known.st_size} {known.st_mtime_ns}"
+            with suppress(FileNotFoundError):
+                if waiting := self._path.with_name("ledger.sqlite-wal").stat().st_size:
+                    state += f" {waiting}"
+        return state
+
+    def exclusive(self, turn: Turn, waiting: Callable[[], None]) -> AbstractContextManager[None]:
+        """The store's own lock in the same folder is enough."""
+        return nullcontext()
+
+    async def ping(self) -> None:
+        """Requests do not read the ledger: the files of the edition are asked instead."""
+
+    def close(self) -> None:
+        """Each session has a connection of its own."""

@@ -80,7 +80,7 @@ class Ledger(LedgerReader):
     """Opened once per command; not shared between threads."""
 
     def __init__(self, store: Datastore, gate_key: bytes, clock: Callable[[], datetime]) -> None:
-        self._session = store.ledger()
+        self._session = store.ledgers.open()
         super().__init__(self._session, gate_key)
         self._clock = clock
 

@@ -191,7 +191,7 @@ class ToolCalls:
         )
         budget = service.settings.mcp_answer_bytes
         question = call_name(operation, call, read, budget)
-        is_kept = may_be_kept(operation, call.edition, read)
+        is_kept = may_be_kept(operation, read)
         if is_kept and (known := service.answers.get(question)) is not None:
             return known.body
         with tool.translated_names():

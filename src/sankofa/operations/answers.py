@@ -169,10 +169,9 @@ class AnswerKey(NamedTuple):
     """The edition that the request names: links in the answer then name it too."""
 
 
-def may_be_kept(operation: Operation, edition: Edition, arguments: Mapping[str, Any]) -> bool:
-    """Whether an answer may be given again. One behind a cursor comes once; a live one changes. Where the
-    edition is on a server, that server being gone is a 503 for everybody alike (contract: KEY-13)."""
-    return edition.is_local and not operation.live and arguments.get("cursor") is None
+def may_be_kept(operation: Operation, arguments: Mapping[str, Any]) -> bool:
+    """Whether an answer may be given again. One behind a cursor comes once; a live one changes."""
+    return not operation.live and arguments.get("cursor") is None
 
 
 class CachedAnswer(NamedTuple):

@@ -126,7 +126,7 @@ class Service:
         self.wrong_keys = WrongKeys(addresses)
         self.visitors = Visitors(addresses, settings.per_minute_visitor, settings.per_day_visitor)
         self._proxies = settings.proxy_networks()
-        self.edition = EditionManager(self.datastore, follows=bool(settings.editions))
+        self.edition = EditionManager(self.datastore, follows=settings.only_follows())
         self.answers = AnswerCache(settings.answer_cache_bytes)
         self._watching: asyncio.Task[None] | None = None
         self.observe: Observer | None = None

@@ -4,8 +4,8 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from sankofa.engines.datastore import EditionList
 from sankofa.engines.edition_transfer import edition_contents, link_edition
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
-from sankofa.engines.private_files import make_private_folder
+from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.engines.publication import (
     NOTE,
     Publication,
@@ -33,6 +33,7 @@ from sankofa.replication.state import read_state, utc, write_state
 
 _log = logging.getLogger("sankofa.following")
 _PROGRESS_SECONDS: Final = 5.0
+_LOOK_LOCK: Final = ".look.lock"
 _SLOWEST: Final = 15.0
 """Most seconds between two looks while they fail."""
 
@@ -42,7 +43,7 @@ class RefusedNote(ObjectError):
 
 
 class Follower:
-    """One process at a time on one HOME: see `sankofa.cli.replicating`."""
+    """Brings editions into one HOME."""
 
     def __init__(
         self,
@@ -101,9 +102,10 @@ class Follower:
                 return
 
     def look(self) -> bool:
-        """Do what the pointer says; whether anything changed. Raises ObjectError or OperatorError."""
+        """Do what the note says; whether anything changed. Raises ObjectError or OperatorError."""
         try:
-            changed = self._look()
+            with locked(self._editions / _LOOK_LOCK):  # a command may look while a server follows
+                changed = self._look()
         except RefusedNote as refused:
             self._note(untrusted=str(refused), refused=self.state.refused + 1, failure="", failing_since="")
             raise
@@ -137,7 +139,7 @@ class Follower:
         publication, published = self._verified(content, before)
         for edition in damaged:
             self._repair(edition)
-        self._take(content, publication, published)
+        self._take(content, publication, published, before)
         self._note(
             index=fingerprint,
             written_at=publication.written_at,
@@ -167,11 +169,14 @@ class Follower:
             raise RefusedNote(f"{NOTE}: refused: {refused}") from None
         return publication, listed
 
-    def _take(self, note: bytes, publication: Publication, published: bytes) -> None:
+    def _take(
+        self, note: bytes, publication: Publication, published: bytes, before: Publication | None
+    ) -> None:
         current = self._catalogue.edition(publication.current)
         readable = current.layout == self._layout
         self._note(remote_edition=current.edition, refusal="" if readable else self._refusal(current))
-        self._store.take_list(published)
+        with self._unless_published_here(before):
+            self._store.take_list(published)
         if not readable:
             here = self._here()[1].current
             if here is not None and here not in publication.withdrawn:
@@ -185,11 +190,19 @@ class Follower:
             self._store.open(current.edition).close()
         # Those before, for cursors and questions that name them.
         older = [edition for edition in self._older(publication) if edition.edition != current.edition]
-        with self._store.exclusive("switch"):
+        with self._unless_published_here(before):
             self._store.take(note, current.edition, [edition.edition for edition in older])
         for edition in older:
             self._pull(edition)
         self._pool.prune()
+
+    @contextmanager
+    def _unless_published_here(self, before: Publication | None) -> Iterator[None]:
+        """Raises ObjectError where a command on this HOME published since the note was read."""
+        with self._store.locked_here("switch"):
+            if self._here()[0] != before:
+                raise ObjectError("an edition was published here meanwhile")
+            yield
 
     def _older(self, publication: Publication) -> list[RemoteEdition]:
         """Of those that this version reads, as many as are kept; some were removed since they were named."""
@@ -253,7 +266,7 @@ class Follower:
 
     def _link(self, remote: RemoteEdition) -> None:
         folder = self._editions / remote.edition
-        with self._store.exclusive("switch"):
+        with self._store.locked_here("switch"):
             link_edition(folder, remote.seal, [(path, self._pool.path(file)) for path, file in remote.files])
 
     def _repair(self, edition: str) -> None:

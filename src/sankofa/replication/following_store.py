@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from sankofa.engines.datastore import LedgerStore
 from sankofa.engines.edition_folder import remove_edition
 from sankofa.engines.edition_reader import EditionFolderReader
 from sankofa.engines.file_store import FileStore
@@ -25,9 +26,14 @@ class FollowingStore(FileStore):
     """
 
     def __init__(
-        self, home: Path, ledger_schema: str, cache_bytes: int, trusted: tuple[Verifier, ...] = ()
+        self,
+        home: Path,
+        ledgers: LedgerStore,
+        cache_bytes: int,
+        trusted: tuple[Verifier, ...] = (),
+        keys: Path | None = None,
     ) -> None:
-        super().__init__(home, ledger_schema, cache_bytes, trusted)
+        super().__init__(home, ledgers, cache_bytes, trusted, keys)
         self._folder = home / "editions"
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
@@ -59,8 +65,12 @@ class FollowingStore(FileStore):
                     remove_edition(self._folder / name)
         self._unsigned.clear()
 
+    def trusted(self) -> tuple[Verifier, ...]:
+        """The keys that may sign; none where the first that is seen is trusted."""
+        return self._trusted
+
     def _trusted_keys(self) -> tuple[Verifier, ...] | None:
-        return self._trusted or None
+        return self.trusted() or None
 
     def _current_of(self, publication: Publication) -> str:
         own = self._unsigned_pointer()

@@ -6,7 +6,7 @@ needs is removed after a while, so that nobody who began to pull it is cut off.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import Datastore
+from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.engines.edition_transfer import EditionContents, EditionFile, edition_contents
 from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing
 from sankofa.engines.publication import (
@@ -51,6 +51,14 @@ class Pushed(NamedTuple):
     changed: bool
     replaced: str
     """Why the note that was there before is not believed; empty where it is, or there was none."""
+    signed: "SignedList"
+
+
+class SignedList(NamedTuple):
+    """The note that a destination has now, and the list of everything ever published that it names."""
+
+    note: bytes
+    published: bytes
 
 
 class _Listed(NamedTuple):
@@ -67,27 +75,45 @@ def push(
     keep_unused: timedelta,
     progress: Callable[[str, int], None],
     now: Callable[[], datetime],
+    listed: EditionList | None = None,
 ) -> Pushed:
-    """Raises OperatorError, EditionError where the current edition is damaged, or ObjectError."""
-    listed = store.list_editions()
+    """Send what is `listed`, by default everything that the store keeps.
+
+    Raises OperatorError, EditionError where the current edition is damaged, or ObjectError.
+    """
+    if listed is None:
+        listed = store.list_editions()
     if listed.current is None:
         raise OperatorError("no edition is published: run `sankofa publish` first")
+    with destination.batch():
+        return _push(store, destination, keep_unused, progress, now, listed.editions, listed.current)
+
+
+def _push(
+    store: Datastore,
+    destination: ObjectDestination,
+    keep_unused: timedelta,
+    progress: Callable[[str, int], None],
+    now: Callable[[], datetime],
+    editions: Sequence[str],
+    current: str,
+) -> Pushed:
     signers = store.signers()
     there = {stored.path: stored for stored in destination.objects(POOL)}
     sizes = {path: stored.size for path, stored in there.items()}
-    before, replaced = _present(destination, signers, store)
-    contents = _contents(store, listed.current, listed.editions)
+    before, present, replaced = _present(destination, signers, store)
+    contents = _contents(store, current, editions)
     # What changed is looked for while everything is compared, and listed only where that came out well.
     with ThreadPoolExecutor(1, thread_name_prefix="deltas") as beside:
         last = before.current if before else ""
-        making = beside.submit(push_deltas, destination, contents, listed.current, last, sizes)
+        making = beside.submit(push_deltas, destination, contents, current, last, sizes)
         sending: list[_Listed] = []
         for name, own in contents.items():
             try:
                 pushed_before = before is not None and before.editions.get(name) == own.seal
                 sending.append(_listed(store, own, there, pushed_before=pushed_before))
             except EditionError:
-                if name == listed.current:
+                if name == current:
                     raise
         sent = _send(destination, sending, sizes, progress)
         deltas = making.result()
@@ -96,11 +122,11 @@ def push(
     digest = digest_of(published)
     publication, note = sign_publication(
         signers,
-        current=listed.current,
+        current=current,
         editions={edition.contents.edition: edition.contents.seal for edition in sending},
         withdrawn=store.withdrawn(),
         published=published,
-        before=before,
+        before=_later(before, store.publication()),
         now=now(),
     )
     changed = before is None or not publication.says_the_same(before)
@@ -116,7 +142,21 @@ def push(
     destination.delete(unused)
     deltas.remove_unused(now() - keep_unused)
     _send_open_files(destination, sending, keep_unused, now)
-    return Pushed(listed.current, len(sending), len(sent), sum(sent), len(unused), changed, replaced)
+    return Pushed(
+        current=current,
+        editions=len(sending),
+        files=len(sent),
+        bytes=sum(sent),
+        removed=len(unused),
+        changed=changed,
+        replaced=replaced,
+        signed=SignedList(note if changed else present, published),
+    )
+
+
+def _later(one: Publication | None, other: Publication | None) -> Publication | None:
+    known = [publication for publication in (one, other) if publication is not None]
+    return max(known, key=lambda publication: publication.sequence, default=None)
 
 
 def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str, EditionContents]:
@@ -131,8 +171,9 @@ def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str,
 
 def _present(
     destination: ObjectDestination, signers: Iterable[Signer], store: Datastore
-) -> tuple[Publication | None, str]:
-    """What was pushed last, where a key of this HOME signed it; and why it is not believed, where it is not.
+) -> tuple[Publication | None, bytes, str]:
+    """What was pushed last, where a key of this HOME signed it, and its note; why it is not believed, where
+    it is not.
 
     What its list has and the store has not is put on the store's: it was restored from an older backup.
     """
@@ -142,12 +183,12 @@ def _present(
         listed = destination.read(pool_path(publication.published_sha256), INDEX_BYTES)
         known = checked_list(publication, listed, None)
     except ObjectMissing:
-        return None, ""
+        return None, b"", ""
     except (NotTrusted, ObjectError) as failure:
-        return None, str(failure)
+        return None, b"", str(failure)
     store.list_as_published(known.published - store.published())
     store.withdraw(known.withdrawn - store.withdrawn())
-    return publication, ""
+    return publication, content, ""
 
 
 def _listed(

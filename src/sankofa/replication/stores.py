@@ -1,15 +1,17 @@
-"""The store of ledger and editions that the settings name: of this machine, or filled from elsewhere."""
+"""Opens the datastore that the settings name."""
 
+from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.factory import open_datastore
+from sankofa.engines.factory import open_datastore, open_ledgers
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.replication.following_store import FollowingStore
+from sankofa.replication.shared_store import SharedStore
 from sankofa.settings import Settings
 
 
 def open_store(settings: Settings) -> Datastore:
-    if settings.editions:
+    if settings.followed_address():
         return open_following_store(settings)
     return open_datastore(
         settings.datastore,
@@ -20,14 +22,34 @@ def open_store(settings: Settings) -> Datastore:
     )
 
 
+def open_fresh_store(settings: Settings) -> Datastore:
+    """With what other machines published, where they share a database. Raises OperatorError."""
+    store = open_store(settings)
+    if isinstance(store, SharedStore):
+        store.refresh()
+    return store
+
+
 def open_following_store(settings: Settings) -> FollowingStore:
+    ledgers = open_ledgers(settings.datastore, settings.home, SCHEMA)
+    if settings.shares_ledger():
+        return SharedStore(
+            settings.editions_folder().parent,
+            ledgers,
+            settings.block_cache_bytes,
+            settings.verifier_keys(),
+            home=settings.home,
+            address=settings.followed_address(),
+            layout=LAYOUT,
+            kept=settings.editions_kept,
+        )
     if settings.datastore != "sqlite:":
         raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")
-    return FollowingStore(settings.home, SCHEMA, settings.block_cache_bytes, settings.verifier_keys())
+    return FollowingStore(settings.home, ledgers, settings.block_cache_bytes, settings.verifier_keys())
 
 
 def refuse_where_editions_are_followed(settings: Settings) -> None:
-    if settings.editions:
+    if settings.only_follows():
         raise OperatorError(
             "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and what is "
             "current is decided there"

@@ -274,7 +274,7 @@ class RestApp:
         if holds and (client_tag := matching_tag(holds, tag)):
             return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
         key = AnswerKey(tag, head.accept_encoding, site.base_url, edition_id)
-        is_kept = may_be_kept(operation, edition, arguments)
+        is_kept = may_be_kept(operation, arguments)
         answer = service.answers.get(key) if is_kept else None
         if answer is None:
             open_for_cursor = service.edition.for_cursor if edition_id is None else same_edition(edition)

@@ -68,7 +68,6 @@ def search() -> Operation:
 
 class StandInEdition:
     id = "stand-in"
-    is_local = True
 
     def notice(self, dataset: str) -> Notice:
         return Notice("terms")

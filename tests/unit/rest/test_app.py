@@ -30,7 +30,6 @@ class Edition:
     """One that holds nothing."""
 
     id = "imagined"
-    is_local = True
     manifest: ClassVar = {"indexes": {ORGANISATIONS.records: 0}}
 
     async def index_block(self, *asked: object) -> None:

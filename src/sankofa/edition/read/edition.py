@@ -352,11 +352,6 @@ class Edition:
         return [columns for _, columns in blocks]
 
     @property
-    def is_local(self) -> bool:
-        """See `EditionReader`."""
-        return self._reader.is_local
-
-    @property
     def damage(self) -> str | None:
         """What was found to be wrong since it was opened."""
         return self._reader.damage

@@ -96,7 +96,7 @@ class IssuerProcesses(NamedTuple):
     number: int
     least_issuers: int
     open_ledger: Callable[[], LedgerRows]
-    """`Datastore.ledger_opener`."""
+    """`LedgerStore.opener`."""
 
 
 class WorkerSetup(NamedTuple):

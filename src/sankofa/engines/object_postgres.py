@@ -1,0 +1,178 @@
+"""Objects in two tables of a PostgreSQL database. See `engines.object_store`.
+
+    sankofa_objects.object   path, id, size, time of writing
+    sankofa_objects.chunk    (id, number) -> 1 MiB of the content, not compressed again
+
+Writers use one connection and one transaction (`batch`), so an edition appears with its note or not at all.
+Readers ask for one chunk at a time and give up a server that stays silent.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from sankofa.engines.object_store import CHUNK, READ_SECONDS, ObjectError, ObjectMissing, StoredObject
+from sankofa.engines.postgres_server import (
+    NO_SUCH_TABLE,
+    BoundedConnection,
+    Refused,
+    Server,
+    Unanswered,
+    operator_errors,
+    psycopg,
+)
+from sankofa.model.errors import OperatorError
+
+_CREATING: Final = 0x53414E4B4F464105
+_IS_THERE: Final = b"SELECT to_regclass('sankofa_objects.chunk') IS NOT NULL"
+_CREATE: Final = b"""
+    CREATE SCHEMA IF NOT EXISTS sankofa_objects;
+    CREATE TABLE IF NOT EXISTS sankofa_objects.object (
+        path TEXT COLLATE "C" PRIMARY KEY, id BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE,
+        size BIGINT NOT NULL, modified TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+    );
+    CREATE TABLE IF NOT EXISTS sankofa_objects.chunk (
+        object BIGINT NOT NULL REFERENCES sankofa_objects.object (id) ON DELETE CASCADE,
+        number INT NOT NULL, content BYTEA NOT NULL, PRIMARY KEY (object, number)
+    );
+    ALTER TABLE sankofa_objects.chunk ALTER content SET STORAGE EXTERNAL
+"""
+_INSERT: Final = b"INSERT INTO sankofa_objects.object (path, size) VALUES (%s, %s) RETURNING id"
+_DELETE: Final = b"DELETE FROM sankofa_objects.object WHERE path = ANY (%s)"
+_COPY: Final = b"COPY sankofa_objects.chunk FROM STDIN (FORMAT BINARY)"
+_SIZE: Final = "SELECT size::text FROM sankofa_objects.object WHERE path = $1"
+_RANGE: Final = """
+    SELECT substr(c.content, $3::int + 1) FROM sankofa_objects.object AS o
+    JOIN sankofa_objects.chunk AS c ON c.object = o.id WHERE o.path = $1 AND c.number = $2::int
+"""
+_LIST: Final = """
+    SELECT path, size, extract(epoch FROM modified) FROM sankofa_objects.object
+    WHERE starts_with(path, $1) ORDER BY path
+"""
+
+
+class PostgresObjects:
+    """See `ObjectDestination`."""
+
+    def __init__(self, url: str) -> None:
+        self._server = Server(url)
+        self._idle: list[BoundedConnection] = []
+        self._lock = threading.RLock()
+        self._writing: psycopg.Connection[Any] | None = None
+
+    def read(self, path: str, most: int) -> bytes:
+        size = self._rows(path, _SIZE, path)
+        if not size:
+            raise ObjectMissing(f"{path}: not there")
+        if int(size[0][0] or 0) > most:
+            raise ObjectError(f"{path}: more than {most} bytes")
+        return b"".join(self._chunks(path, 0, int(size[0][0] or 0)))
+
+    @contextmanager
+    def stream(self, path: str, start: int, size: int) -> Iterator[Iterator[bytes]]:
+        yield self._chunks(path, start, size)
+
+    def _chunks(self, path: str, start: int, size: int) -> Iterator[bytes]:
+        while start < size:
+            number, offset = divmod(start, CHUNK)
+            rows = self._rows(path, _RANGE, path, str(number), str(offset))
+            if not rows or not (content := rows[0][0]):
+                if not start:
+                    raise ObjectMissing(f"{path}: not there")
+                return
+            yield content
+            start += len(content)
+
+    def write(self, path: str, content: bytes, *, immutable: bool) -> None:
+        self._put(path, BytesIO(content), len(content))
+
+    def upload(self, path: str, file: Path) -> None:
+        try:
+            with file.open("rb") as stream:
+                self._put(path, stream, file.stat().st_size)
+        except OSError as failure:
+            raise ObjectError(f"{path}: {failure.strerror or failure}") from failure
+
+    def _put(self, path: str, content: BinaryIO, size: int) -> None:
+        with self._lock, self.batch(), _object_errors(path):
+            connection = self._connection()
+            connection.execute(_DELETE, ([path],))
+            ((number,),) = connection.execute(_INSERT, (path, size)).fetchall()
+            with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+                copy.set_types(["int8", "int4", "bytea"])
+                for chunk_number in range((size + CHUNK - 1) // CHUNK):
+                    copy.write_row((number, chunk_number, content.read(CHUNK)))
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        try:
+            rows = self._rows(prefix, _LIST, prefix)
+        except ObjectMissing:
+            return
+        for path, size, modified in rows:
+            written = datetime.fromtimestamp(float(modified or 0), UTC)
+            yield StoredObject((path or b"").decode(), int(size or 0), written)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        if listed := list(paths):
+            with self._lock, self.batch(), _object_errors("delete"):
+                self._connection().execute(_DELETE, (listed,))
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """One transaction; a batch inside another is part of it."""
+        if self._writing is not None:
+            yield
+            return
+        with _object_errors("write"):
+            self._writing = self._server.connect()
+        try:
+            with _object_errors("write"), self._writing, self._writing.transaction():
+                self._create()
+                yield
+        finally:
+            self._writing = None
+
+    def _create(self) -> None:
+        connection = self._connection()
+        if connection.execute(_IS_THERE).fetchone() != (True,):
+            connection.execute(f"SELECT pg_advisory_xact_lock({_CREATING})".encode())
+            connection.execute(_CREATE)
+
+    def _connection(self) -> psycopg.Connection[Any]:
+        assert self._writing is not None  # noqa: S101 - every caller is inside a batch
+        return self._writing
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _rows(self, name: str, question: str, *values: str) -> list[list[bytes | None]]:
+        """On a connection that no other thread uses now."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = BoundedConnection(self._server)
+        try:
+            rows = connection.ask(question, values, seconds=READ_SECONDS, binary=question == _RANGE)
+        except Refused as refused:
+            if refused.sqlstate in NO_SUCH_TABLE:
+                raise ObjectMissing(f"{name}: not there") from None
+            raise ObjectError(f"{name}: PostgreSQL: {refused.message or refused}") from None
+        except Unanswered as failure:
+            raise ObjectError(f"{name}: PostgreSQL {failure}") from None
+        finally:
+            self._idle.append(connection)
+        return rows
+
+
+@contextmanager
+def _object_errors(path: str) -> Iterator[None]:
+    try:
+        with operator_errors():
+            yield
+    except OperatorError as failure:
+        raise ObjectError(f"{path}: {failure}") from failure
