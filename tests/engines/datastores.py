@@ -19,9 +19,10 @@ from sankofa.engines.block_file import BlockFileReader
 from sankofa.engines.checked_file import CheckedFile, FileStates
 from sankofa.engines.datastore import Datastore, Row
 from sankofa.engines.edition_files import describe_file
-from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import files_under, ingest
-from sankofa.ledger.store import SCHEMA, Ledger
+from sankofa.ledger.store import Ledger
+from sankofa.replication.stores import open_store
+from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
 from tests.edition_parts import part_of
 
@@ -43,13 +44,12 @@ PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "
 WORKER = """
 import sys, time
 from pathlib import Path
-from sankofa.engines.factory import open_datastore
-from sankofa.ledger.store import SCHEMA, Ledger
-from tests.edition_parts import part_of
-from tests.engines.datastores import BLOCKS, NOW, fact_rows
+from sankofa.replication.stores import open_store
+from sankofa.settings import Settings
+from tests.engines.datastores import BLOCKS, fact_rows
 
 url, home, work = sys.argv[1:]
-store = open_datastore(url, Path(home), SCHEMA)
+store = open_store(Settings(home=Path(home), datastore=url))
 if work == "ingest":
     session = store.ledgers.open()
     with session.transaction():
@@ -75,7 +75,9 @@ class Engine:
         self.name = name
         self.url = url
         self.home = home
-        self.store: Datastore = open_datastore(url, home, SCHEMA)
+        settings = Settings(home=home, datastore=url)
+        self.editions = settings.editions_folder()
+        self.store: Datastore = open_store(settings)
 
     def raw(self, statement: str) -> list[Row]:
         """Past the product: any client may connect to the store."""
@@ -88,32 +90,16 @@ class Engine:
             return database.execute(statement).fetchall()
 
     def leftovers(self) -> list[str]:
-        """Whatever is there of editions that are not on the shelf."""
+        """Files of editions that are not kept."""
+        kept = self.store.list_editions().editions
+        known = {"CURRENT", "PUBLISHED", "editions.note", *kept, *(f"{edition}.seal" for edition in kept)}
         if self.name == "postgres":
-            named = self.raw("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sankofa_%' ORDER BY 1")
-            unused = self.raw(
-                "SELECT 'part ' || id FROM sankofa_editions.part "
-                "WHERE id NOT IN (SELECT part FROM sankofa_editions.edition_part)"
-            )
-            named += unused
-            known = {"sankofa_ledger", "sankofa_shelf", "sankofa_editions"}
-        else:
-            named = [(path.name,) for path in (self.home / "editions").iterdir()]
-            kept = self.store.list_editions().editions
-            known = {"CURRENT", "PUBLISHED", "editions.note", *kept, *(f"{edition}.seal" for edition in kept)}
-        return sorted({name for (name,) in named} - known)
+            known |= {"FOLLOWING", ".look.lock"}
+        return sorted({path.name for path in self.editions.iterdir()} - known)
 
     def damage(self, edition: str, what: str) -> None:
         """Harm an edition as a careless hand or a bad disk would."""
-        if self.name == "postgres":
-            with psycopg.connect(self.url, autocommit=True) as connection:
-                allow_changes(connection)
-                own = connection.execute(
-                    "SELECT min(part) FROM edition_part WHERE edition = %s", (edition,)
-                ).fetchone()
-                connection.execute(what.format(part=own and own[0]).encode())
-            return
-        folder = self.home / "editions" / edition
+        folder = self.editions / edition
         named = what.partition(" ")[2]
         path = part_of(folder) if named == "part" else folder / named
         if what.startswith("remove"):
@@ -135,14 +121,6 @@ class Engine:
         assert process.stdout is not None
         assert process.stdout.readline().strip() in ("20000", "ready")
         return process
-
-
-def allow_changes(connection: psycopg.Connection[Any]) -> None:
-    """To the tables of editions, by hand."""
-    connection.execute("SET search_path = sankofa_editions")
-    tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'sankofa_editions'")
-    for (table,) in tables.fetchall():
-        connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL".encode())
 
 
 def keys_of(path: Path) -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ from typing import TypeVar
 import pytest
 
 from sankofa.engines.checked_file import CheckedFile
-from sankofa.engines.postgres_check import PartsCheck
 from sankofa.model.errors import EditionError
 from tests.edition_parts import part_of
 from tests.engines.datastores import BLOCKS, Engine, block_file, run, shelve
@@ -96,7 +95,6 @@ def test_an_edition_compared_once_is_opened_without_reading_it_again(
 ) -> None:
     compared: list[object] = []
     monkeypatch.setattr(CheckedFile, "_compare", _recording(CheckedFile._compare, compared))
-    monkeypatch.setattr(PartsCheck, "_compare_some", _recording(PartsCheck._compare_some, compared))
     shelve(engine.store, "one")
     compared.clear()
     engine.store.open("one").close()

@@ -7,8 +7,7 @@ import pytest
 
 from sankofa.edition.format.edition_id import ledger_position
 from sankofa.edition.write.publish import publish, switch
-from sankofa.engines.factory import open_datastore
-from sankofa.ledger.store import SCHEMA, Ledger
+from sankofa.ledger.store import Ledger
 from sankofa.model.errors import EditionError
 from tests.depth import deep_after
 from tests.engines.datastores import NOW, SMALL_SOURCES, Engine, ingest_sample, shelve
@@ -28,7 +27,7 @@ class _Waiting:
         self._thread.start()
 
     def _publish(self) -> None:
-        store = open_datastore(self._engine.url, self._engine.home, SCHEMA)
+        store = Engine(self._engine.name, self._engine.url, self._engine.home).store
         with closing(Ledger(store, b"a key of the tests", lambda: NOW)) as ledger:
             self.edition = publish(store, ledger, 9, waiting=self.told.set)["edition"]
         store.close()

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from sankofa.engines import edition_reader
@@ -17,7 +16,7 @@ from sankofa.engines.datastore import EditionReader
 from sankofa.engines.manifest import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.edition_parts import parts_of
-from tests.engines.datastores import SMALL_SOURCES, Engine, allow_changes, keys_of, publish_sample, run
+from tests.engines.datastores import SMALL_SOURCES, Engine, keys_of, publish_sample, run
 from tests.torture import Trial, rounds
 
 
@@ -177,47 +176,6 @@ def test_an_edition_of_another_store_or_name_is_refused(kept: Kept) -> None:
     (editions / f"{kept.edition}.seal").rename(editions / f"{other}.seal")
     with pytest.raises(EditionError, match="of another edition"):
         engine.store.open(other)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
-def test_one_changed_byte_of_an_edition_in_postgresql_is_refused(engine: Engine, trial: Trial) -> None:
-    chance = trial.chance
-    edition = publish_sample(engine)["edition"]
-    with psycopg.connect(engine.url, autocommit=True) as connection:
-        allow_changes(connection)
-        (text,) = connection.execute(b"SELECT manifest FROM edition").fetchone() or ("",)
-        for _ in range(trial.count(rounds(20, 60), 500)):
-            at = chance.randrange(len(text))
-            changed = text[:at] + chr(ord(text[at]) ^ (1 << chance.randrange(6)) or 33) + text[at + 1 :]
-            connection.execute(b"UPDATE edition SET manifest = %s", (changed,))
-            with pytest.raises(EditionError, match="its manifest is damaged"):
-                engine.store.open(edition)
-            trial.saw("refused")
-        connection.execute(b"UPDATE edition SET manifest = %s", (text,))
-        reader = engine.store.open(edition)
-        connection.execute(
-            b"UPDATE block SET rows = set_byte(rows, 0, get_byte(rows, 0) # 1) WHERE (part, number) = "
-            b"(SELECT part, number FROM block WHERE length(rows) > 0 ORDER BY random() LIMIT 1)"
-        )
-    for _ in range(10_000):
-        reader.scrub(1 << 20)
-        if reader.damage is not None:
-            break
-    assert reader.damage is not None
-    assert "corrupt: block" in reader.damage
-
-    async def ping() -> None:
-        with pytest.raises(StoreUnavailable) as failure:
-            await engine.store.ping()
-        engine.store.close()
-        assert "corrupt: block" in failure.value.cause
-
-    run(ping)
-    with pytest.raises(EditionError, match="corrupt: block"):
-        engine.store.open(edition)
-    with pytest.raises(EditionError, match="corrupt: block"):
-        engine.store.open(edition, check_all=True)
 
 
 def test_what_is_under_home_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:

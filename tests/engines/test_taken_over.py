@@ -65,7 +65,7 @@ class World:
             return publish(self.engine.store, ledger, keep=9, sources=sources, issuer_cache=cache)
 
     def folder(self, manifest: dict[str, Any]) -> Path:
-        return self.engine.home / "editions" / str(manifest["edition"])
+        return self.engine.editions / str(manifest["edition"])
 
     def _ledger(self) -> Ledger:
         return Ledger(self.engine.store, b"k" * 32, lambda: self._now)

@@ -101,13 +101,17 @@ def test_stores_that_fail_alone_or_together_are_named_and_the_service_recovers(
 def _fail(live: LiveServer, stores: dict[str, Dependency], case: dict[str, str], trial: Trial) -> None:
     for name, way in case.items():
         stores[name].ways()[way][0]()
+    needed = [name for name in case if name != "datastore"]
     for path in (ISSUER, ENTITY):
         answer, took = timed(live, path, SANDBOX)
+        assert took < DATA_BOUND, case
+        if not needed:  # editions are files of the node
+            assert answer.status_code == 200, (case, answer.text)
+            continue
         trial.measured("slowest 503, seconds", took)
         assert answer.status_code == 503, (case, answer.text)
-        assert took < DATA_BOUND, case
         assert int(answer.headers["Retry-After"]) >= 1
-        assert any(DETAIL[name] in answer.json()["detail"] for name in case), (case, answer.text)
+        assert any(DETAIL[name] in answer.json()["detail"] for name in needed), (case, answer.text)
     assert_degraded(live, set(case))
     for name, way in case.items():
         stores[name].ways()[way][1]()

@@ -327,7 +327,7 @@ def test_a_home_that_follows_takes_no_data_of_its_own(destination: Path, home: P
         done = run(home, *command, editions=url)
         assert done.returncode == 1
         assert "follows editions" in done.stderr
-    both = run(home, "editions", editions=url, datastore="postgresql://127.0.0.1/x")
+    both = run(home, "editions", editions=url, datastore=f"sqlite:{tmp_path}")
     assert "unset DATASTORE" in both.stderr
     assert "nothing to follow" in run(tmp_path / "node", "follow", "--once").stderr
     assert "expected a folder" in run(home, "push", "https://there.example/editions").stderr

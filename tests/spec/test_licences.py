@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sankofa.engines.factory import open_datastore
-from sankofa.ledger.store import SCHEMA
+from sankofa.replication.stores import open_store
+from sankofa.settings import Settings
 from tests.spec.market import Asked, Desk, package, release
 from tests.spec.register import COLUMNS, lei, record, sid
 from tests.spec.tender_market import wait_for_edition
@@ -157,7 +157,8 @@ def test_publish_says_in_one_line_each_what_it_left_out(published: Published) ->
         "left out portal-too (commercial_redistribution is not true): captures 1, rows 4",
         "left out rates-too (not registered): captures 1, rows 7",
     ]
-    store = open_datastore(published.desk.settings.get("datastore", "sqlite:"), published.desk.home, SCHEMA)
+    datastore = published.desk.settings.get("datastore", "sqlite:")
+    store = open_store(Settings(home=published.desk.home, datastore=datastore))
     manifest = store.open(published.second).manifest
     assert [one["source"] for one in manifest["left_out"]] == sorted(WITHDRAWN)
     assert set(manifest["left_out"][0]) == {"source", "why", "captures", "rows"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sankofa.engines.factory import open_datastore
-from sankofa.ledger.store import SCHEMA
+from sankofa.replication.stores import open_store
+from sankofa.settings import Settings
 from tests.depth import deep_after
 from tests.spec.market import Desk, package, party, release
 from tests.spec.market import desk as desk
@@ -147,7 +147,9 @@ def test_an_edition_without_withdrawn_files_is_that_of_a_ledger_that_never_had_t
     assert len(json.loads(desk.command("ledger", "captures", "bank", "--json").stdout)) == 2
     assert desk.command("ledger", "verify").returncode == 0
     manifest = (
-        open_datastore(desk.settings.get("datastore", "sqlite:"), desk.home, SCHEMA).open(after).manifest
+        open_store(Settings(home=desk.home, datastore=desk.settings.get("datastore", "sqlite:")))
+        .open(after)
+        .manifest
     )
     assert [(one["source"], one["reason"]) for one in manifest["withdrawals"]] == [
         (name, "wrong figures") for name in ("filed", "rates", "names", "portal", "bank")

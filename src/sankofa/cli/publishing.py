@@ -85,7 +85,7 @@ def unchanged_edition(
         return None
     if last.inputs != inputs or store.list_editions().current != last.edition:
         return None
-    if store.publication() is None:
+    if not store.is_shared() or store.publication() is None:
         return None  # an older version built it: it is to be signed
     written = store.written_state(last.edition)
     try:

@@ -188,7 +188,8 @@ class EditionList(NamedTuple):
 class Datastore(Protocol):
     """Everything an engine must do."""
 
-    ledgers: LedgerStore
+    @property
+    def ledgers(self) -> LedgerStore: ...
 
     def build(self) -> EditionWriter: ...
 
@@ -241,6 +242,9 @@ class Datastore(Protocol):
     def publication(self) -> Publication | None:
         """The signed note of this store; None where an older version published and nothing is signed.
         Raises StoreUnavailable where no trusted key signed it."""
+
+    def is_shared(self) -> bool:
+        """Whether the other machines of a shared store, if any, find what is current here."""
 
     def signers(self) -> tuple[Signer, ...]:
         """The keys of this HOME, created where there are none. Raises OperatorError."""

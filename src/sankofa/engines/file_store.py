@@ -140,6 +140,9 @@ class FileStore:
             return keys
         raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
 
+    def is_shared(self) -> bool:
+        return True
+
     def signers(self) -> tuple[Signer, ...]:
         signers = signers_to_sign(self._keys, signed_before=self._note.exists())
         if self._trusted and not {signer.verifier for signer in signers}.intersection(self._trusted):

@@ -23,6 +23,7 @@ from sankofa.engines.postgres_server import (
     psycopg,
 )
 from sankofa.model.errors import OperatorError, StoreUnavailable
+from sankofa.model.limits import limit
 
 LEDGER = "sankofa_ledger"
 
@@ -30,7 +31,9 @@ LEDGER = "sankofa_ledger"
 _CREATING, _WRITING = 0x53414E4B4F464101, 0x53414E4B4F464102
 _TURNS: Final[dict[Turn, int]] = {"publish": 0x53414E4B4F464103, "switch": 0x53414E4B4F464104}
 
-_PING_SECONDS: Final = 0.8
+_PING_SECONDS: Final = limit(
+    "answer of PostgreSQL to a status check", 0.8, "seconds", "/v1/status is degraded; data is answered"
+)
 _CAPTURED_SECONDS: Final = 1.9
 _NOT_PERMITTED: Final = "42501"
 # The server counts the rows that are written to each table, and gives a table that is rewritten another file.
@@ -242,7 +245,7 @@ class PostgresLedgers:
         self._server = Server(url)
         self._schema = schema
         self._bounded = BoundedConnection(self._server)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="postgresql")
+        self._thread: ThreadPoolExecutor | None = None
         self._asking: asyncio.Future[None] | None = None
 
     def open(self) -> PostgresLedger:
@@ -288,17 +291,20 @@ class PostgresLedgers:
         loop = asyncio.get_running_loop()
         asking = self._asking
         if asking is None or asking.done() or asking.get_loop() is not loop:
-            question = "SELECT capture_id FROM sankofa_ledger.capture LIMIT 1"
-            asking = self._asking = loop.run_in_executor(self._thread, self._ping, question)
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, thread_name_prefix="postgresql")
+            asking = self._asking = loop.run_in_executor(self._thread, self._ping)
             asking.add_done_callback(_retrieve)
         await asyncio.shield(asking)
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.shutdown(wait=False, cancel_futures=True)
         self._bounded.close()
 
-    def _ping(self, question: str) -> None:
-        self._read(question, _PING_SECONDS)
+    def _ping(self) -> None:
+        self._read("SELECT capture_id FROM sankofa_ledger.capture LIMIT 1", _PING_SECONDS)
 
     def _read(self, question: str, seconds: float) -> list[list[bytes | None]]:
         """Nothing where there is no ledger, or this role may not read it. Raises StoreUnavailable."""

@@ -37,11 +37,13 @@ class FollowingStore(FileStore):
         self._folder = home / "editions"
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
+        folder = self._folder_of(edition)
         try:
             return super().open(edition, check_all=check_all)
         except EditionError:
             with suppress(OSError):
-                (self._folder / f"{_DAMAGED}{edition}").touch()
+                if folder.exists():
+                    (self._folder / f"{_DAMAGED}{edition}").touch()
             raise
 
     def following(self) -> FollowState:

@@ -93,6 +93,9 @@ class SharedStore(FollowingStore):
             self.signers()
         return super().build()
 
+    def is_shared(self) -> bool:
+        return self._refused is None and not self.following().refusal
+
     def signers(self) -> tuple[Signer, ...]:
         if self._note.exists() and not signers_of(self._keys):
             publication = self.publication()

@@ -12,7 +12,7 @@ import pytest
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read import edition_manager
 from sankofa.edition.read.edition_manager import EditionManager
-from sankofa.engines.datastore import EditionList, EditionWriter, LedgerRows, LedgerSession, Manifest, Turn
+from sankofa.engines.datastore import EditionList, EditionWriter, LedgerStore, Manifest, Turn
 from sankofa.model.errors import EditionError, Gone, NotFound, StoreUnavailable
 from sankofa.model.signed_notes import Signer
 from tests.memory import MemoryReader
@@ -56,16 +56,8 @@ class Store:
     def edition_folder(self, edition: str) -> Path:
         raise AssertionError("serving carries nothing away")
 
-    def ledger(self) -> LedgerSession:
-        raise AssertionError("serving reads no ledger")
-
-    def ledger_opener(self) -> Callable[[], LedgerRows]:
-        raise AssertionError("serving reads no ledger")
-
-    def ledger_tables(self) -> frozenset[str]:
-        raise AssertionError("serving reads no ledger")
-
-    def captured(self) -> list[tuple[str, str]]:
+    @property
+    def ledgers(self) -> LedgerStore:
         raise AssertionError("serving reads no ledger")
 
     def build(self) -> EditionWriter:
@@ -90,6 +82,9 @@ class Store:
         return frozenset()
 
     def publication(self) -> None: ...
+
+    def is_shared(self) -> bool:
+        raise AssertionError("serving publishes nothing")
 
     def signers(self) -> tuple[Signer, ...]:
         raise AssertionError("serving signs nothing")
