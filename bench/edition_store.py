@@ -1,4 +1,4 @@
-"""Where a benchmark has its ledger and editions: in the files of a home, or in a PostgreSQL of their own."""
+"""Where a benchmark has its ledger: in a file of its home, or in a PostgreSQL of its own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,14 +6,8 @@ from pathlib import Path
 from typing import Protocol
 
 import psutil
-import psycopg
 
 from tests.services import PostgresServer, postgres_binaries
-
-_TABLES = """
-    SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
-    JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname LIKE 'sankofa\\_e%' AND c.relkind = 'r'
-"""
 
 
 class EditionStore(Protocol):
@@ -33,15 +27,15 @@ class EditionStore(Protocol):
 
 
 class _Files(EditionStore):
-    """Editions in files."""
+    """The ledger in a file."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, editions: str = "editions") -> None:
         self.settings: dict[str, str] = {}
-        self._home = home
+        self._editions = home / editions
 
     def sizes(self) -> dict[str, int]:
-        """The files under `editions`, by inode: a file that two editions share is one."""
-        found = [path.stat() for path in (self._home / "editions").rglob("*") if path.is_file()]
+        """The files of editions, by inode: a file that two editions share is one."""
+        found = [path.stat() for path in self._editions.rglob("*") if path.is_file()]
         return {str(one.st_ino): one.st_size for one in found}
 
     def cpu_seconds(self) -> float:
@@ -51,17 +45,13 @@ class _Files(EditionStore):
         return ""
 
 
-class _Database(EditionStore):
-    """Ledger and editions in a PostgreSQL of their own."""
+class _Database(_Files):
+    """The ledger in a PostgreSQL of its own."""
 
-    def __init__(self, server: PostgresServer) -> None:
+    def __init__(self, home: Path, server: PostgresServer) -> None:
+        super().__init__(home, "shared/editions")
         self.settings = {"SANKOFA_DATASTORE": server.url}
         self._server = server
-
-    def sizes(self) -> dict[str, int]:
-        with psycopg.connect(self._server.url) as connection:
-            ((size,),) = connection.execute(_TABLES).fetchall()
-        return {"tables": int(size)}
 
     def cpu_seconds(self) -> float:
         """Of the server and of every connection that there is or was."""
@@ -86,6 +76,6 @@ def edition_store(home: Path, *, postgres: bool) -> Iterator[EditionStore]:
     server = PostgresServer(binaries)
     try:
         server.start()
-        yield _Database(server)
+        yield _Database(home, server)
     finally:
         server.close()

@@ -13,13 +13,13 @@ BEGIN
     IF to_regrole('sankofa_api') IS NULL THEN CREATE ROLE sankofa_api LOGIN; END IF;
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO sankofa_publish, sankofa_ingest, sankofa_api', current_database());
-    -- publish and the upgrade of layouts: owns the ledger and every edition
+    -- publish: owns the ledger and the objects that editions travel as
     EXECUTE format('GRANT CREATE, TEMPORARY ON DATABASE %I TO sankofa_publish', current_database());
     -- ingest: stages what it reads in temporary tables
     EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO sankofa_ingest', current_database());
 END $$;
 
--- Editions are new schemas: the API may read each from the moment it is there.
+-- The first publication creates the schema of objects: the API may read it from then on.
 ALTER DEFAULT PRIVILEGES FOR ROLE sankofa_publish GRANT USAGE ON SCHEMAS TO sankofa_api;
 ALTER DEFAULT PRIVILEGES FOR ROLE sankofa_publish GRANT SELECT ON TABLES TO sankofa_api;
 
@@ -29,7 +29,7 @@ BEGIN
         -- Append-only: no UPDATE, DELETE or TRUNCATE, besides the triggers that refuse them to everybody.
         GRANT USAGE ON SCHEMA sankofa_ledger TO sankofa_ingest;
         GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA sankofa_ledger TO sankofa_ingest;
-        -- The API serves editions, and reads nothing of the ledger.
+        -- The API follows editions, and reads nothing of the ledger.
         REVOKE ALL ON ALL TABLES IN SCHEMA sankofa_ledger FROM sankofa_api;
         REVOKE ALL ON SCHEMA sankofa_ledger FROM sankofa_api;
     END IF;

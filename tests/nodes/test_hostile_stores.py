@@ -16,6 +16,7 @@ import pytest
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import signers_of
+from sankofa.engines.sqlite_rows import SqliteLedgers
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import Verifier
@@ -200,7 +201,7 @@ class Attack:
 
 
 def follower(node: Path, store: Path, trusted: tuple[Verifier, ...]) -> tuple[Follower, FollowingStore]:
-    own = FollowingStore(node, SCHEMA, 1 << 20, trusted)
+    own = FollowingStore(node, SqliteLedgers(node, SCHEMA), 1 << 20, trusted)
     source = open_source(f"file://{store}")
     return Follower(
         source, own, node, layout=LAYOUT, kept=5, trusted=trusted, clock=lambda: datetime.now(UTC)
@@ -210,7 +211,7 @@ def follower(node: Path, store: Path, trusted: tuple[Verifier, ...]) -> tuple[Fo
 def served(node: Path, trusted: tuple[Verifier, ...]) -> tuple[str | None, dict[str, str]]:
     """What a server of this node has: the current edition, and the manifest of each that it would open, every
     byte of which was compared."""
-    store = FollowingStore(node, SCHEMA, 1 << 20, trusted)
+    store = FollowingStore(node, SqliteLedgers(node, SCHEMA), 1 << 20, trusted)
     listed = store.list_editions()
     usable = {}
     for edition in listed.editions:
