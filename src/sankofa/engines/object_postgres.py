@@ -22,7 +22,7 @@ from sankofa.engines.postgres_server import (
     Refused,
     Server,
     Unanswered,
-    operator_errors,
+    message_of,
     psycopg,
 )
 from sankofa.model.errors import OperatorError
@@ -98,8 +98,7 @@ class PostgresObjects:
             raise ObjectError(f"{path}: {failure.strerror or failure}") from failure
 
     def _put(self, path: str, content: BinaryIO, size: int) -> None:
-        with self._lock, self.batch(), _object_errors(path):
-            connection = self._connection()
+        with self._lock, self._transaction() as connection, _object_errors(path):
             connection.execute(_DELETE, ([path],))
             ((number,),) = connection.execute(_INSERT, (path, size)).fetchall()
             with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
@@ -118,33 +117,32 @@ class PostgresObjects:
 
     def delete(self, paths: Iterable[str]) -> None:
         if listed := list(paths):
-            with self._lock, self.batch(), _object_errors("delete"):
-                self._connection().execute(_DELETE, (listed,))
+            with self._lock, self._transaction() as connection, _object_errors("delete"):
+                connection.execute(_DELETE, (listed,))
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """One transaction; a batch inside another is part of it."""
-        if self._writing is not None:
+        with self._transaction():
             yield
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        """One inside another is part of it."""
+        if self._writing is not None:
+            yield self._writing
             return
-        with _object_errors("write"):
-            self._writing = self._server.connect()
         try:
-            with _object_errors("write"), self._writing, self._writing.transaction():
-                self._create()
-                yield
+            connection = self._writing = self._server.connect()
+        except OperatorError as failure:
+            raise ObjectError(str(failure)) from None
+        try:
+            with _object_errors("write"), connection, connection.transaction():
+                if connection.execute(_IS_THERE).fetchone() != (True,):
+                    connection.execute(f"SELECT pg_advisory_xact_lock({_CREATING})".encode())
+                    connection.execute(_CREATE)
+                yield connection
         finally:
             self._writing = None
-
-    def _create(self) -> None:
-        connection = self._connection()
-        if connection.execute(_IS_THERE).fetchone() != (True,):
-            connection.execute(f"SELECT pg_advisory_xact_lock({_CREATING})".encode())
-            connection.execute(_CREATE)
-
-    def _connection(self) -> psycopg.Connection[Any]:
-        assert self._writing is not None  # noqa: S101 - every caller is inside a batch
-        return self._writing
 
     def close(self) -> None:
         while self._idle:
@@ -172,7 +170,6 @@ class PostgresObjects:
 @contextmanager
 def _object_errors(path: str) -> Iterator[None]:
     try:
-        with operator_errors():
-            yield
-    except OperatorError as failure:
-        raise ObjectError(f"{path}: {failure}") from failure
+        yield
+    except psycopg.Error as failure:
+        raise ObjectError(f"{path}: PostgreSQL: {message_of(failure)}") from None

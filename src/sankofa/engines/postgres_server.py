@@ -31,6 +31,7 @@ __all__ = [
     "Refused",
     "Server",
     "Unanswered",
+    "message_of",
     "operator_errors",
     "pq",
     "psycopg",
@@ -236,10 +237,10 @@ def operator_errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as failure:
-        raise OperatorError(f"PostgreSQL: {_message(failure)}") from None
+        raise OperatorError(f"PostgreSQL: {message_of(failure)}") from None
 
 
-def _message(failure: psycopg.Error) -> str:
+def message_of(failure: psycopg.Error) -> str:
     if failure.diag.message_primary:
         return failure.diag.message_primary
     if isinstance(failure, psycopg.errors.ConnectionTimeout):
