@@ -16,6 +16,7 @@ from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines import object_cloud
 from sankofa.engines.object_store import ObjectError, open_destination, open_source
 from sankofa.engines.publication import signers_of
+from sankofa.engines.sqlite_rows import SqliteLedgers
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError
 from sankofa.replication.follow import Follower
@@ -97,7 +98,7 @@ def test_whatever_the_store_answers_no_forged_row_is_served_and_the_node_says_wh
     node = Path(shutil.copytree(bucket.first, tmp_path / "node"))
     trusted = tuple(signer.verifier for signer in signers_of(world.home))
     honest = read_note(world.home / "editions").editions
-    store = FollowingStore(node, SCHEMA, 1 << 20, trusted)
+    store = FollowingStore(node, SqliteLedgers(node, SCHEMA), 1 << 20, trusted)
     clock = lambda: datetime.now(UTC)  # noqa: E731 - passed in, as everywhere
     looking = Follower(open_source(STORE), store, node, layout=LAYOUT, kept=5, trusted=trusted, clock=clock)
     bucket.attack(WAYS[way], victim)

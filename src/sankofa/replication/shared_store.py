@@ -134,6 +134,7 @@ class SharedStore(FollowingStore):
             looked_at=now,
             answered_at=now,
             failure="",
+            failing_since="",
             refusal="",
             untrusted="",
         )

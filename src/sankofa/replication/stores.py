@@ -1,6 +1,6 @@
 """Opens the datastore that the settings name."""
 
-from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_datastore, open_ledgers
 from sankofa.ledger.store import SCHEMA
