@@ -37,10 +37,7 @@ class Settings:
 
     home: Path = _setting(Path("var"), "Data folder: ledger, editions, key stores, rejects.")
     datastore: str = _setting(
-        "sqlite:",
-        "Where the ledger is: sqlite: (a file in HOME), sqlite:FOLDER, or postgresql://..., which machines "
-        "share. Editions are files beside it, or in HOME with PostgreSQL.",
-        secret=True,
+        "sqlite:", "Where the ledger is: sqlite: (HOME), sqlite:FOLDER, or a shared postgresql:", secret=True
     )
     keystore: str = _setting(
         "embedded:", "Where keys live: embedded: (a file in HOME) or redis://...", secret=True
@@ -241,27 +238,9 @@ class Settings:
         return int(text)
 
     def datastore_folder(self) -> Path | None:
-        """The folder of ledger and editions: HOME, or that of `sqlite:FOLDER`. None: the ledger is in a
-        database."""
+        """The folder of ledger and editions: HOME, or that of `sqlite:FOLDER`. None: a server has it."""
         scheme, _, folder = self.datastore.partition(":")
         return Path(folder or self.home) if scheme == "sqlite" else None
-
-    def shares_ledger(self) -> bool:
-        """Whether the ledger is in a database that several machines use."""
-        return self.datastore.partition(":")[0] in ("postgresql", "postgres")
-
-    def followed_address(self) -> str:
-        """Where editions are followed from and, with a shared ledger, published to; empty for neither."""
-        return self.editions or (self.datastore if self.shares_ledger() else "")
-
-    def only_follows(self) -> bool:
-        """Whether this HOME has no ledger and serves what others publish."""
-        return bool(self.editions) and not self.shares_ledger()
-
-    def editions_folder(self) -> Path:
-        """The editions of a shared ledger have a folder of their own: HOME may have others, of an own one."""
-        folder = self.home / "shared" if self.shares_ledger() else self.datastore_folder() or self.home
-        return folder / "editions"
 
     def keyvalue_url(self, url: str, name: str) -> str:
         """`embedded:` alone means a file of that name in HOME."""

@@ -21,6 +21,7 @@ from sankofa.engines.datastore import Datastore, Row
 from sankofa.engines.edition_files import describe_file
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import Ledger
+from sankofa.replication.sharing import editions_folder
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
@@ -76,7 +77,7 @@ class Engine:
         self.url = url
         self.home = home
         settings = Settings(home=home, datastore=url)
-        self.editions = settings.editions_folder()
+        self.editions = editions_folder(settings)
         self.store: Datastore = open_store(settings)
 
     def raw(self, statement: str) -> list[Row]:

@@ -28,6 +28,7 @@ from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.publication import Publication, signers_of
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
+from sankofa.replication.sharing import editions_folder, followed_address, only_follows, shares_ledger
 from sankofa.replication.state import read_state
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
@@ -39,9 +40,9 @@ _DAY = timedelta(days=1)
 def store_findings(settings: Settings) -> Iterator[Finding]:
     yield from _key_store(settings)
     yield from _usage_store(settings)
-    if settings.followed_address():
+    if followed_address(settings):
         yield from _following(settings)
-    if settings.only_follows():
+    if only_follows(settings):
         pass
     elif (folder := settings.datastore_folder()) and not (folder / "ledger.sqlite").exists():
         yield Finding("ledger", "warning", "there is none yet", to_have_an_edition(settings))
@@ -139,8 +140,8 @@ def _pages_unchecked(session: LedgerRows) -> bool:
 
 def _following(settings: Settings) -> Iterator[Finding]:
     """A machine that shares a database need not follow all the time: each command looks for itself."""
-    state = read_state(settings.editions_folder())
-    shares = settings.shares_ledger()
+    state = read_state(editions_folder(settings))
+    shares = shares_ledger(settings)
     if shares and not state.looked_at:
         return
     if complaint := state.untrusted or state.failure if shares else state.complaint(now()):
@@ -153,9 +154,9 @@ def _following(settings: Settings) -> Iterator[Finding]:
 
 
 def _editions(settings: Settings) -> Iterator[Finding]:
-    message = "none is pulled yet" if settings.only_follows() else "none is published"
+    message = "none is pulled yet" if only_follows(settings) else "none is published"
     none_yet = Finding("editions", "warning", message, to_have_an_edition(settings))
-    if not settings.editions_folder().exists():
+    if not editions_folder(settings).exists():
         yield none_yet
         return
     store: Datastore = open_store(settings)
@@ -172,7 +173,7 @@ def _editions(settings: Settings) -> Iterator[Finding]:
         yield Finding("editions", "error", failure.cause, remedy)
     finally:
         store.close()
-    if unfinished := len(list(settings.editions_folder().glob(f"{BUILDING}*"))):
+    if unfinished := len(list(editions_folder(settings).glob(f"{BUILDING}*"))):
         message = f"{unfinished} unfinished builds"
         yield Finding("editions", "ok", f"{message}; the next publish removes those that nobody builds")
 
@@ -181,10 +182,10 @@ def _signature(settings: Settings, publication: Publication | None) -> Finding:
     """Whether anybody else could have made what is served. A note that no trusted key signed is an error of
     the store before this is asked."""
     if publication is None:
-        remedy = "publish there, then `sankofa follow`" if settings.only_follows() else "run: sankofa publish"
+        remedy = "publish there, then `sankofa follow`" if only_follows(settings) else "run: sankofa publish"
         return Finding("signature", "warning", "an older version published: nothing is signed", remedy)
     names = ", ".join(publication.keys)
-    if settings.followed_address() and not settings.trusted_keys and not signers_of(settings.home):
+    if followed_address(settings) and not settings.trusted_keys and not signers_of(settings.home):
         message = f"the first key that was seen is trusted: {names}"
         remedy = "set SANKOFA_TRUSTED_KEYS to what `sankofa editions key` prints where editions are published"
         return Finding("signature", "warning", message, remedy)

@@ -27,6 +27,7 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import new_signer
+from sankofa.replication.sharing import editions_folder
 from sankofa.replication.stores import (
     open_fresh_store,
     open_store,
@@ -79,7 +80,7 @@ def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | N
         if rotate and signers:
             signers = (new_signer(signers[0].verifier.name), *signers)
         elif rotate:  # it was lost: what it signed counts no more
-            (settings.editions_folder() / NOTE).unlink(missing_ok=True)
+            (editions_folder(settings) / NOTE).unlink(missing_ok=True)
             signers = signers_to_sign(settings.home, signed_before=False)
         write_signers(settings.home, signers[:1] if retire else signers)
         with store.exclusive("switch"):

@@ -35,6 +35,7 @@ from sankofa.cli.process import now
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.operations.build_id import build_id
+from sankofa.replication.sharing import editions_folder, followed_address
 from sankofa.replication.state import FollowState, read_state
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
@@ -78,8 +79,8 @@ class ServiceCollector(Collector):
         yield from _state_metrics(running.values())
         yield from _worker_metrics(running)
         yield from _ingest_metrics(self._ingested)
-        if self._settings.followed_address():
-            yield from _following_metrics(read_state(self._settings.editions_folder()))
+        if followed_address(self._settings):
+            yield from _following_metrics(read_state(editions_folder(self._settings)))
         build = InfoMetricFamily("sankofa_build", "The version that is running.")
         build.add_metric([], {"version": __version__, "build": build_id()})
         yield build

@@ -18,6 +18,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from sankofa.replication.sharing import only_follows
 from sankofa.settings import Settings
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
@@ -90,7 +91,7 @@ class Finding(NamedTuple):
 
 def to_have_an_edition(settings: Settings) -> str:
     """Advice where no edition is published."""
-    if settings.only_follows():
+    if only_follows(settings):
         return "see `following` in `sankofa doctor`"
     if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():
         return "try: sankofa starter"

@@ -24,6 +24,7 @@ from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.replication.follow import Follower
 from sankofa.replication.push import Pushed, push
+from sankofa.replication.sharing import editions_folder, followed_address
 from sankofa.replication.state import FollowState
 from sankofa.replication.stores import open_following_store, open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
@@ -54,7 +55,7 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
 
 def follow_editions(settings: Settings, *, once: bool) -> FollowState:
     """Until told to stop, or until what is current is here. Raises OperatorError."""
-    if not settings.followed_address():
+    if not followed_address(settings):
         raise SettingsError("SANKOFA_EDITIONS: not set: there is nothing to follow")
     keep_freed_memory()
     with _only_follower(settings), closing(_source(settings)) as source:
@@ -62,7 +63,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
         follower = Follower(
             source,
             store,
-            settings.editions_folder().parent,
+            editions_folder(settings).parent,
             layout=LAYOUT,
             kept=settings.editions_kept,
             trusted=store.trusted(),
@@ -86,7 +87,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
 
 def _source(settings: Settings) -> ObjectSource:
     try:
-        return open_source(settings.followed_address())
+        return open_source(followed_address(settings))
     except SettingsError as failure:
         raise SettingsError(f"SANKOFA_EDITIONS: {failure}") from None
 
@@ -100,7 +101,7 @@ def _only_follower(settings: Settings) -> AbstractContextManager[None]:
 def check_followed(settings: Settings) -> None:
     """Say what is wrong with the address that a server follows, before it starts. Raises SettingsError."""
     _source(settings).close()
-    address = urlsplit(settings.followed_address())
+    address = urlsplit(followed_address(settings))
     if address.scheme == "http" and address.hostname not in _LOOPBACK:
         click.echo(
             "Warning: editions are followed over http://: whoever is on the way decides them.", err=True

@@ -24,6 +24,7 @@ from sankofa.cli.process import STOP_SECONDS
 from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
+from sankofa.replication.sharing import followed_address, only_follows, shares_ledger
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings, without_credentials
 
@@ -54,7 +55,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         )
         current = None
     else:
-        if current is None and not settings.only_follows():
+        if current is None and not only_follows(settings):
             advice = to_have_an_edition(settings)
             click.echo(f"Warning: no edition is published; serving 503 until one is ({advice}).", err=True)
     serving = f"edition {current}" if current else "no edition yet"
@@ -74,7 +75,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         metrics = Path(tempfile.mkdtemp(prefix="sankofa-metrics-")), listener
         companions.append(Companion(partial(_serve_metrics, *metrics), (listener.fileno(),)))
         click.echo(f"Metrics at http://{settings.metrics_host}:{settings.metrics_port}/metrics")
-    if address_followed := settings.followed_address():
+    if address_followed := followed_address(settings):
         from sankofa.cli.replicating import check_followed, follow_beside
 
         check_followed(settings)
@@ -119,7 +120,7 @@ def _current_edition(settings: Settings) -> str | None:
     """
     store = open_store(settings)
     current = store.list_editions().current
-    if current is None and settings.shares_ledger():
+    if current is None and shares_ledger(settings):
         store.ledgers.captured()  # raises where the server does not answer
         # In a process of its own: pulling takes threads, and this one forks.
         command = [sys.executable, "-c", "from sankofa.cli.main import main; main()", "follow", "--once"]

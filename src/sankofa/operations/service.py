@@ -26,6 +26,7 @@ from sankofa.model.errors import BadRequest, Problem, SettingsError, StoreUnavai
 from sankofa.model.limits import limit
 from sankofa.operations.answers import AnswerCache
 from sankofa.replication.following_store import FollowingStore
+from sankofa.replication.sharing import only_follows
 from sankofa.replication.state import FollowState
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
@@ -126,7 +127,7 @@ class Service:
         self.wrong_keys = WrongKeys(addresses)
         self.visitors = Visitors(addresses, settings.per_minute_visitor, settings.per_day_visitor)
         self._proxies = settings.proxy_networks()
-        self.edition = EditionManager(self.datastore, follows=settings.only_follows())
+        self.edition = EditionManager(self.datastore, follows=only_follows(settings))
         self.answers = AnswerCache(settings.answer_cache_bytes)
         self._watching: asyncio.Task[None] | None = None
         self.observe: Observer | None = None

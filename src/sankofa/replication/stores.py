@@ -7,11 +7,12 @@ from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.replication.following_store import FollowingStore
 from sankofa.replication.shared_store import SharedStore
+from sankofa.replication.sharing import editions_folder, followed_address, only_follows, shares_ledger
 from sankofa.settings import Settings
 
 
 def open_store(settings: Settings) -> Datastore:
-    if settings.followed_address():
+    if followed_address(settings):
         return open_following_store(settings)
     return open_datastore(
         settings.datastore,
@@ -32,14 +33,14 @@ def open_fresh_store(settings: Settings) -> Datastore:
 
 def open_following_store(settings: Settings) -> FollowingStore:
     ledgers = open_ledgers(settings.datastore, settings.home, SCHEMA)
-    if settings.shares_ledger():
+    if shares_ledger(settings):
         return SharedStore(
-            settings.editions_folder().parent,
+            editions_folder(settings).parent,
             ledgers,
             settings.block_cache_bytes,
             settings.verifier_keys(),
             home=settings.home,
-            address=settings.followed_address(),
+            address=followed_address(settings),
             layout=LAYOUT,
             kept=settings.editions_kept,
         )
@@ -49,7 +50,7 @@ def open_following_store(settings: Settings) -> FollowingStore:
 
 
 def refuse_where_editions_are_followed(settings: Settings) -> None:
-    if settings.only_follows():
+    if only_follows(settings):
         raise OperatorError(
             "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and what is "
             "current is decided there"
