@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
+from sankofa.settings import Settings
 from tests.live import LiveServer
+from tests.resealing import seal_again
 from tests.spec.market import CITY, Asked, Desk, identified, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.planted_persons import (
@@ -206,20 +208,21 @@ def test_no_row_of_the_database_names_anybody(world: World) -> None:
 
 
 def insert(desk: Desk, table: str, *values: object) -> None:
-    """As somebody with the database at hand, past everything the code checks, seals included."""
+    """As somebody with the database and the gate secret, who seals the ledger again."""
     url = desk.settings.get("datastore")
     marks = ", ".join(["?" if url is None else "%s"] * len(values))
     if url is None:
         with closing(sqlite3.connect(desk.home / "ledger.sqlite")) as database, database:
             database.execute(f"INSERT INTO {table} VALUES ({marks})", values)
             database.execute("DROP TABLE IF EXISTS seal")
-        return
-    with psycopg.connect(url) as connection:
-        (schema,) = connection.execute(
-            "SELECT schemaname FROM pg_tables WHERE tablename = 'party'"
-        ).fetchone() or ("",)
-        connection.execute(f'INSERT INTO "{schema}".{table} VALUES ({marks})'.encode(), values)
-        connection.execute(f'DROP TABLE IF EXISTS "{schema}".seal'.encode())
+    else:
+        with psycopg.connect(url) as connection:
+            (schema,) = connection.execute(
+                "SELECT schemaname FROM pg_tables WHERE tablename = 'party'"
+            ).fetchone() or ("",)
+            connection.execute(f'INSERT INTO "{schema}".{table} VALUES ({marks})'.encode(), values)
+            connection.execute(f'DROP TABLE IF EXISTS "{schema}".seal'.encode())
+    seal_again(Settings(home=desk.home, datastore=url or Settings.datastore))
 
 
 def row_of(body: Json, party_id: str) -> tuple[object, ...]:

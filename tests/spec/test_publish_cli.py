@@ -3,12 +3,14 @@
 import re
 import shutil
 import sqlite3
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from sankofa.model.identifiers import service_id
+from sankofa.model.records import Fact
 from tests.edition_parts import part_of
 from tests.live import LiveServer, create_key, run
 from tests.world.desk import Desk
@@ -139,17 +141,11 @@ def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
 ) -> None:
     add(desk, figure(1), ["ticker:JSE:TWO", *figure(1)[1:]])
     old = desk.publish().id
-    # Appending is all the store allows: a figure under a licence class that nobody holds.
-    with sqlite3.connect(home / "ledger.sqlite") as ledger:
-        ledger.execute(
-            "INSERT INTO capture SELECT 99, source_id, file_name, content_sha256, observed_at, 'stolen', "
-            "counts FROM capture"
-        )
-        ledger.execute(
-            "INSERT INTO fact SELECT subject, concept, unit, '2021-12-31', '2021-01-01', available_at, "
-            "document, '7', confidence, source_id, location, declared_period, 99 FROM fact"
-        )
-    ledger.close()
+    # A figure under a licence class that nobody holds.
+    subjects = (figure(1)[0], "ticker:JSE:TWO")
+    with closing(desk.ledger()) as ledger, ledger.capture("filings", "stolen", "f", "0") as capture:
+        for subject in subjects:
+            capture.fact(Fact(subject, "revenue", "ZAR", "2021-01-01", "2021-12-31", "", "d", "7", "x"))
     with LiveServer(home) as server:
         done = run(home, "publish", publish_processes=processes)
         assert done.returncode == 1
