@@ -153,9 +153,12 @@ class BoundedConnection:
         self, text: str, values: Sequence[str] = (), *, seconds: float, binary: bool = False
     ) -> list[list[bytes | None]]:
         """The rows of a query. Raises Unanswered or Refused."""
+        was_open = self._connection is not None
         if not self._lock.acquire(timeout=seconds):
             raise Unanswered(LATE)
         try:
+            if was_open and self._connection is None:  # the question before found the server silent
+                raise Unanswered(LATE)
             was_open = self._connection is not None
             try:
                 return self._ask(text, values, seconds, binary)
