@@ -9,5 +9,9 @@ from sankofa.settings import Settings
 
 def seal_again(settings: Settings) -> None:
     """Seal every row of a ledger whose seals were dropped."""
-    with closing(open_store(settings)) as store, closing(store.ledger()) as session, session.transaction():
+    with (
+        closing(open_store(settings)) as store,
+        closing(store.ledgers.open()) as session,
+        session.transaction(),
+    ):
         seals.append_seals(session, settings.gate_key(), seals._scan(session))

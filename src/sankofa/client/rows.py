@@ -74,7 +74,7 @@ Vintages = Literal["latest", "as_reported", "all"]
 
 
 class Row(TypedDict):
-    """What every row carries."""
+    """Fields that every row carries."""
 
     source_ref: str
     """Source reference: `<source id>:<document>#<location>`."""
@@ -109,7 +109,7 @@ class CoverageRow(Row):
     count: int
     """Number of issuers, releases, series or indicators; see `unit_of_count`."""
     unit_of_count: Literal["issuers", "releases", "series", "indicators"]
-    """Of what."""
+    """What `count` counts: issuers, releases, series or indicators."""
     first_date: Day | None
     """Earliest period_end, release date or observation."""
     last_date: Day | None
@@ -226,7 +226,7 @@ class ExportRow(Row):
     name: str
     """Name of the file; a large table has several."""
     sku: str | None
-    """The dataset it is of; null where it is of all."""
+    """Dataset in the file; null for a file of all datasets."""
     signal_key: str | None
     """Signal panel in the file; null for other tables."""
     access: Literal["open", "licensed"]
@@ -246,7 +246,7 @@ class ExportRow(Row):
     columns: list[str]
     """Names of the columns, in order."""
     min_tier: str | None
-    """The least tier of a key that may fetch it; null where none is needed."""
+    """Lowest tier whose keys may fetch the file; null where none is needed."""
     updated_at: Instant
     """The instant of the edition's last capture."""
 
@@ -273,7 +273,7 @@ class FundamentalsRow(Row):
     period_end: Day
     """Last day of the period, or the day of an instant."""
     period_type: Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
-    """Told from the dates; TTM are twelve months that end on no year-end of the issuer."""
+    """Kind of period, from its dates. TTM: twelve months that end on no year-end of the issuer."""
     fiscal_year: int | None
     """Year in which the financial year ends."""
     available_at: Day
@@ -394,7 +394,7 @@ class MetricsRow(Row):
     value: Number
     """Value, computed exactly and rounded half-even to 10 significant digits."""
     unit: Literal["days", "ratio"]
-    """Of the value."""
+    """Unit of the value."""
     period_end: Day
     """Last day of the full year."""
     as_of: Day
@@ -435,7 +435,7 @@ class SearchRow(Row):
     """Something that a search found."""
 
     type: Literal["organisation", "series", "indicator"]
-    """What it is."""
+    """Kind of result."""
     id: str
     """A service_id, a series key or an indicator code."""
     name: str | None
@@ -502,7 +502,7 @@ class FactRow(Row):
     country_iso3: str | None
     """ISO 3166-1 alpha-3 code of the entity's country."""
     dataset: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
-    """SKU."""
+    """Code of the dataset."""
     measure: str
     """Measure: a line item, award_value, tender_value, indicator code or series key."""
     value: Number | None
@@ -640,7 +640,7 @@ class FundamentalsRevisionsRow(PanelRow):
     revision_size: Number | None
     """(latest - first) / |first|; null where first is 0 or latest withdrawn."""
     direction: str | None
-    """Of the latest against the first; null where withdrawn."""
+    """Direction from the first figure to the latest; null where withdrawn."""
     first_available_at: Day
     """Day on which the first figure became public."""
     available_at: Day
@@ -798,7 +798,7 @@ class SourceRow(Row):
     attribution: str
     """Name that users of the data must give."""
     sku: str | None
-    """The dataset it is of; null where it only says who is who."""
+    """Dataset that the source feeds; null for a source of identifiers alone."""
     countries: list[str]
     """Country codes of its rows, ISO 3166-1 alpha-2."""
     row_count: int

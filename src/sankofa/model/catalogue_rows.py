@@ -22,7 +22,7 @@ _Freshness = Annotated[
 class SearchRow(Row, frozen=True, kw_only=True):
     """Something that a search found."""
 
-    type: Annotated[str, one_of(SEARCH_TYPES, "What it is.")]
+    type: Annotated[str, one_of(SEARCH_TYPES, "Kind of result.")]
     id: Annotated[str, doc("A service_id, a series key or an indicator code.")]
     name: Annotated[str | None, doc("Legal name, or the series or indicator in words.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null for several countries.")]
@@ -119,7 +119,8 @@ class SourceRow(Row, frozen=True, kw_only=True):
     licence_url: Annotated[str | None, doc("Web address of the licence.")]
     attribution: Annotated[str, doc("Name that users of the data must give.")]
     sku: Annotated[
-        str | None, one_of((*SKUS, None), "The dataset it is of; null where it only says who is who.")
+        str | None,
+        one_of((*SKUS, None), "Dataset that the source feeds; null for a source of identifiers alone."),
     ]
     countries: Annotated[list[str], doc("Country codes of its rows, ISO 3166-1 alpha-2.")]
     row_count: Annotated[
@@ -141,7 +142,9 @@ class CoverageRow(Row, frozen=True, kw_only=True):
     count: Annotated[
         int, doc("Number of issuers, releases, series or indicators; see `unit_of_count`.", ge=1)
     ]
-    unit_of_count: Annotated[str, one_of(UNITS_OF_COUNT, "Of what.")]
+    unit_of_count: Annotated[
+        str, one_of(UNITS_OF_COUNT, "What `count` counts: issuers, releases, series or indicators.")
+    ]
     first_date: Annotated[date | None, doc("Earliest period_end, release date or observation.")]
     last_date: Annotated[date | None, doc("Latest period_end, release date or observation.")]
     freshness_days: _Freshness
@@ -172,7 +175,7 @@ class ExportRow(Row, frozen=True, kw_only=True):
     """One published Parquet file."""
 
     name: Annotated[str, doc("Name of the file; a large table has several.")]
-    sku: Annotated[str | None, one_of((*SKUS, None), "The dataset it is of; null where it is of all.")]
+    sku: Annotated[str | None, one_of((*SKUS, None), "Dataset in the file; null for a file of all datasets.")]
     signal_key: Annotated[str | None, doc("Signal panel in the file; null for other tables.")]
     access: Annotated[str, one_of(("open", "licensed"), "Open files need no key.")]
     license: Annotated[str, doc("Licence of the file: SPDX id, or the service's own reference.")]
@@ -184,7 +187,7 @@ class ExportRow(Row, frozen=True, kw_only=True):
     columns: Annotated[list[str], doc("Names of the columns, in order.")]
     min_tier: Annotated[
         str | None,
-        one_of(("starter", None), "The least tier of a key that may fetch it; null where none is needed."),
+        one_of(("starter", None), "Lowest tier whose keys may fetch the file; null where none is needed."),
     ]
     updated_at: Annotated[str, instant("The instant of the edition's last capture.")]
 

@@ -26,7 +26,7 @@ def doc(description: str, **limits: Any) -> Meta:
 
 
 def one_of(words: Iterable[str | None], description: str) -> Meta:
-    """The same of a field that has one of these values."""
+    """Describe a field that has one of these values."""
     return Meta(description=description, extra_json_schema={"enum": list(words)})
 
 
@@ -66,7 +66,7 @@ _Day = date  # where a row has a field of that name
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """What every row carries."""
+    """Fields that every row carries."""
 
     source_ref: Annotated[str, doc("Source reference: `<source id>:<document>#<location>`.", min_length=1)]
     license_class: Annotated[str, doc("Licence class of the source.", min_length=1)]
@@ -92,7 +92,8 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     period_type: Annotated[
         str,
         one_of(
-            PERIOD_TYPES, "Told from the dates; TTM are twelve months that end on no year-end of the issuer."
+            PERIOD_TYPES,
+            "Kind of period, from its dates. TTM: twelve months that end on no year-end of the issuer.",
         ),
     ]
     fiscal_year: Annotated[int | None, doc("Year in which the financial year ends.")]
@@ -187,7 +188,7 @@ class MetricsRow(Row, frozen=True, kw_only=True):
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     metric: Annotated[str, doc("Name of the metric.")]
     value: Annotated[Decimal, doc("Value, computed exactly and rounded half-even to 10 significant digits.")]
-    unit: Annotated[str, one_of(("days", "ratio"), "Of the value.")]
+    unit: Annotated[str, one_of(("days", "ratio"), "Unit of the value.")]
     period_end: Annotated[date, doc("Last day of the full year.")]
     as_of: Annotated[date, doc("Day that the answer is as of.")]
     available_at: Annotated[date, doc("Day on which the last input became public.")]
@@ -242,7 +243,7 @@ class FactRow(Row, frozen=True, kw_only=True):
     entity_id: Annotated[str, doc("Identifier: an organisation's service_id, or an ISO 3166-1 alpha-3 code.")]
     entity_name: Annotated[str | None, doc("Today's name of the organisation or country, under `as_of` too.")]
     country_iso3: Annotated[str | None, doc("ISO 3166-1 alpha-3 code of the entity's country.")]
-    dataset: Annotated[str, one_of(SKUS, "SKU.")]
+    dataset: Annotated[str, one_of(SKUS, "Code of the dataset.")]
     measure: Annotated[
         str, doc("Measure: a line item, award_value, tender_value, indicator code or series key.")
     ]

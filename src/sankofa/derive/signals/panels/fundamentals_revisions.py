@@ -39,7 +39,10 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     ]
     direction: Annotated[
         str | None,
-        one_of(("up", "down", "none", None), "Of the latest against the first; null where withdrawn."),
+        one_of(
+            ("up", "down", "none", None),
+            "Direction from the first figure to the latest; null where withdrawn.",
+        ),
     ]
     first_available_at: Annotated[date, doc("Day on which the first figure became public.")]
     available_at: Annotated[date, doc("Day on which the latest figure became public.")]
