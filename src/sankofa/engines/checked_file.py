@@ -28,7 +28,7 @@ class Damaged(Exception):
 
 
 class Identity(NamedTuple):
-    """Of one state of one file: every write to it, and every replacement, gives another; a link does not."""
+    """Identifies one state of a file. A write or a replacement changes it; another link does not."""
 
     device: int
     inode: int
@@ -37,7 +37,7 @@ class Identity(NamedTuple):
 
 
 class FileState:
-    """What this process knows of a file: it outlives the readers of the file."""
+    """This process's knowledge of a file. It outlives the readers of the file."""
 
     def __init__(self, identity: Identity, pages: int, path: Path) -> None:
         self.identity = identity
@@ -46,7 +46,7 @@ class FileState:
         self.verified = bytearray(pages)
         self.complete = not pages
         self.damage: str | None = None
-        """What was seen to be wrong with it; it is not read again."""
+        """The fault that was found. A damaged file is not read again."""
         self.suspicion: str | None = None
         """That another process was about to write to it; until it is opened again."""
 
@@ -65,7 +65,7 @@ class FileStates:
         return known
 
     def damage_of(self, status: os.stat_result) -> str | None:
-        """What was wrong with a file when it was last opened, or since."""
+        """The fault of a file, found when it was last opened or since."""
         state = self._states.get((status.st_dev, status.st_ino))
         return None if state is None else state.damage or state.suspicion
 

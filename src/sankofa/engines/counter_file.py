@@ -160,7 +160,7 @@ class CounterFile:
         raise OSError(0, "no room for another counter")
 
     def generation(self) -> bytes | None:
-        """What changes with every change of the values; None while one is under way, or was cut short."""
+        """A marker that changes with every write; None during a write, and after one that was cut short."""
         generation = self._map[len(_HEADER) : len(_HEADER) + _GENERATION]
         return None if generation == _CHANGING else generation
 

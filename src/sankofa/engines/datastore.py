@@ -26,7 +26,7 @@ ALIASES: Final = "alias"
 """The kind under which other keys of an organisation lead to the one that its rows are kept by."""
 Manifest = Mapping[str, Any]
 Turn = Literal["publish", "switch"]
-"""What one command at a time may do: build the next edition; move the pointer and remove editions."""
+"""Locks: one command at a time builds an edition; one at a time moves the pointer or removes editions."""
 
 
 class LedgerRows(Protocol):
@@ -147,7 +147,7 @@ class EditionReader(Protocol):
 
     manifest: Manifest
     damage: str | None
-    """What was seen to be wrong since it was opened: it should no longer be served."""
+    """The fault that was found since it was opened. A damaged edition should no longer be served."""
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
@@ -179,7 +179,7 @@ class EditionReader(Protocol):
 
 
 class EditionList(NamedTuple):
-    """What is published: edition ids, newest first, and the one that is served."""
+    """The published edition ids, newest first, and the one that is served."""
 
     editions: tuple[str, ...]
     current: str | None

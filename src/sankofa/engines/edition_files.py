@@ -17,7 +17,7 @@ _READ: Final = 16 * PAGE
 
 
 class StoredFile(NamedTuple):
-    """What a finished file is: its digest, its size, and the digests of its pages."""
+    """A finished file: its digest, its size and the digests of its pages."""
 
     sha256: str
     size: int

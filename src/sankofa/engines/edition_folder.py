@@ -68,9 +68,9 @@ class EditionFolderWriter:
         self._blocks: BlockFileWriter | None = None
         self._kinds: set[str] = set()
         self._held: dict[str, StoredFile] = {}
-        """Of this edition: parts by their content, files taken over by their SHA-256."""
+        """Files of this edition: parts by their content, reused files by their SHA-256."""
         self._kept: dict[str, tuple[Path, StoredFile]] | None = None
-        """Of the editions there are, likewise."""
+        """The same for the stored editions."""
         try:
             with operator_errors(self._unfinished):
                 self.files.mkdir(PRIVATE_FOLDER)
@@ -153,7 +153,7 @@ class EditionFolderWriter:
         return self._blocks
 
     def _only_part(self) -> list[dict[str, Any]]:
-        """Of what was written without a word of parts."""
+        """Make one part of all rows, for a caller that names no parts."""
         self.end_part("")
         return [{"kinds": sorted(self._kinds), "first": "", "content": ""}]
 
@@ -190,7 +190,7 @@ class EditionFolderWriter:
         return self._held.get(sha256) or describe_file(self.files / name)
 
     def _make_durable(self) -> None:
-        """What was taken over is so already."""
+        """Flush new files to the disk. Reused files are there already."""
         for path in (*self._parts.iterdir(), *self.files.iterdir(), *self._folder.glob("*")):
             if path.is_file() and path.stat().st_mode & 0o777 != _SEALED_FILE:
                 path.chmod(_SEALED_FILE)
@@ -211,7 +211,7 @@ class EditionFolderWriter:
 def _files_of_editions(
     editions: Path, signed: Mapping[str, str] | None
 ) -> dict[str, tuple[Path, StoredFile]]:
-    """Whatever the kept editions have: parts by their content, files by their SHA-256; the newest first."""
+    """Files of the stored editions, newest first: parts by their content, others by their SHA-256."""
     files: dict[str, tuple[Path, StoredFile]] = {}
     for path in sorted(editions.glob(f"*/{MANIFEST}")):
         with suppress(OSError, ValueError, KeyError, TypeError, Damaged):

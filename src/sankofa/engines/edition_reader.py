@@ -28,7 +28,7 @@ _PIECES_A_TURN = 128
 
 @contextmanager
 def edition_errors(folder: Path) -> Iterator[None]:
-    """Whatever is wrong with the files of an edition is an EditionError that names it."""
+    """Turn any fault of an edition's files into an EditionError that names it."""
     try:
         yield
     except FileNotFoundError as failure:

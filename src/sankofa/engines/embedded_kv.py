@@ -231,7 +231,7 @@ class EmbeddedKeyValue:
 
     @contextmanager
     def _counters_in_use(self) -> Iterator[CounterFile]:
-        """What fails is dropped, and told as StoreUnavailable."""
+        """Close the counters on a failure, and raise StoreUnavailable."""
         try:
             yield self._open_counters()
         except OSError as error:

@@ -218,8 +218,8 @@ class FileStore:
                 remove_edition(self._editions / name)
 
     def _sign(self, signers: Sequence[Signer], current: str, kept: Iterable[str]) -> None:
-        """Of the kept editions those that were signed before or that this process built. All of them where
-        nothing was signed before: an older version built them."""
+        """Sign the stored editions that were signed before or that this process built. Sign all of them where
+        nothing was signed before."""
         before = self.publication()
         editions = {}
         for name in kept:
@@ -260,7 +260,7 @@ class FileStore:
         return self.published_list().withdrawn
 
     def published_list(self) -> PublishedList:
-        """What is in the file."""
+        """The list of every published edition, as the file has it."""
         try:
             return read_list(self._published.read_bytes())
         except FileNotFoundError:

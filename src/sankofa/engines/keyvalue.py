@@ -1,4 +1,4 @@
-"""What the service asks of a key-value store.
+"""The protocol of a key-value store.
 
 Two stores are used, for keys and for usage; each is read or counted once per request, so the
 protocol is nine calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
@@ -17,7 +17,7 @@ class Window(NamedTuple):
 
 
 PROBE = "probe", (Window("now", 60),)
-"""What a probe counts under, whichever the engine."""
+"""The name under which a probe counts, on every engine."""
 
 
 class KeyValue(Protocol):

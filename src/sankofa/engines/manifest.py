@@ -60,7 +60,7 @@ class _LeftOut(_Strict, frozen=True):
 
 
 class _Withdrawal(_Strict, frozen=True):
-    """What the edition is built without, and why."""
+    """A withdrawal that the edition leaves out, with its reason."""
 
     source: str
     capture: int | None

@@ -14,7 +14,7 @@ from sankofa.engines.parts_by_kind import PartsByKind
 _ROOM: Final = 16 << 20
 """Bytes of pieces of a kind that were read lately; as many that were read before are kept besides."""
 _ENTRY_BYTES: Final = 256
-"""What it takes to keep a piece, besides its bytes."""
+"""Memory that an entry takes besides its bytes."""
 _LARGEST: Final = 16 << 10
 
 

@@ -236,7 +236,7 @@ def _why_not(failure: psycopg.Error) -> str:
 
 @contextmanager
 def operator_errors() -> Iterator[None]:
-    """What the server refuses is reported to the operator in its own words, without a traceback."""
+    """Report a refusal to the operator in the server's own words, without a traceback."""
     try:
         yield
     except psycopg.Error as failure:

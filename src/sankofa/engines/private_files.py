@@ -12,7 +12,7 @@ from sankofa.model.errors import OperatorError
 
 PRIVATE_FOLDER: Final = 0o700
 SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
-"""Of a file that is damaged, full or in use; what SQLite says of damage may itself be no text."""
+"""Errors of a file that is damaged, full or in use. SQLite's message about damage may not be valid text."""
 
 
 def open_private(path: str, flags: int) -> int:

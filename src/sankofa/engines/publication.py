@@ -1,4 +1,4 @@
-"""What a publisher signs about its editions, and the one place that decides what is trusted.
+"""The note that a publisher signs about its editions, and the rules that decide what is trusted.
 
 `editions.note` is a signed note (`model.signed_notes`). It names the current edition, the kept ones with the
 SHA-256 of their manifests, those that are withdrawn, and the list of everything that was ever published. A
@@ -108,7 +108,7 @@ def sign_publication(
     before: Publication | None,
     now: datetime,
 ) -> tuple[Publication, bytes]:
-    """What is published now, and the note that says so.
+    """The new publication and its signed note.
 
     The sequence goes on from `before` and is never less than the time in seconds: a publisher that was
     restored from a backup does not go back.
@@ -128,7 +128,7 @@ def sign_publication(
 
 
 def read_publication(content: bytes, trusted: Sequence[Verifier] | None) -> Publication:
-    """What a trusted key signed. With None the keys that it names are trusted: nothing was seen before.
+    """The publication that a trusted key signed. With None the keys that the note names are trusted.
 
     Raises NotTrusted.
     """

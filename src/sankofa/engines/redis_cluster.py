@@ -39,7 +39,7 @@ _CALL_SECONDS: Final = limit("call of a Redis cluster", 0.85, "seconds", "503")
 _SERVER_SECONDS: Final = 0.4  # of one server; then there is time for another
 _AT_ONCE: Final = 64
 _HASHES: Final = tuple(f"{VALUES}:{{{number}}}" for number in range(16))
-"""What the values are spread over."""
+"""The hashes that share the values, so that they spread over the cluster."""
 
 T = TypeVar("T")
 

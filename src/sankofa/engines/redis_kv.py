@@ -200,7 +200,7 @@ class _WatchedServer(_Server):
 
 
 def _greeting(user: str, password: str, database: int) -> list[tuple[_Word, ...]]:
-    """What is said on a new connection."""
+    """The commands that open a connection."""
     commands: list[tuple[_Word, ...]] = []
     if password:
         commands.append(("AUTH", *([user] if user else []), password))

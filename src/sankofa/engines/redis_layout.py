@@ -1,4 +1,4 @@
-"""What is stored in Redis and under which names, whichever way it is reached."""
+"""The names and values in Redis, the same for one server, Sentinel and a cluster."""
 
 import hashlib
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 return 1
 """
-"""Of a hash, a field, the value that is expected and the one to put in its place."""
+"""Arguments: a hash, a field, the expected value and the new value."""
 COUNT_SHA: Final = hashlib.sha1(COUNT_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 

@@ -17,7 +17,7 @@ except ImportError as missing:
     ) from missing
 
 _SENTINEL_SECONDS: Final = 0.25
-"""Of one sentinel; then there is time for another."""
+"""The wait for one sentinel, short enough to ask another."""
 
 
 class NoPrimary(Exception):

@@ -110,7 +110,7 @@ async def _everything(
     macro_words: list[str],
     most: int,
 ) -> tuple[list[Hit], bool]:
-    """What a query means of every type, best first, and whether there are others."""
+    """Hits of every type, best first, and whether there are more."""
     hits: list[Hit] = []
     macro: list[Hit] = []
     more = others = False
@@ -178,7 +178,7 @@ def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hi
 
 
 _RECENT: Final[BoundedCache[tuple[object, ...], Selection]] = BoundedCache(_MOST_KEPT)
-"""What was found last: people who type ask the same few questions, and an edition never changes."""
+"""Recent results: people who type ask the same few questions, and an edition never changes."""
 _FOR_AGENTS: Final = AgentView(
     description="""\
 Find an organisation by name, ticker or identifier: the way to a `service_id`, which other tools need.

@@ -1,4 +1,4 @@
-"""What a place has published, read by name alone: no folder is ever listed.
+"""The publications of a store, read by name alone: no folder is ever listed.
 
 Two kinds of place have the same signed note and differ by where the files are. One that `sankofa push` wrote
 to has each under its SHA-256; the folder `editions/` of another HOME has one folder for each edition. Its
@@ -84,7 +84,7 @@ class Catalogue:
         return RemoteEdition(name, layout, seal, ((MANIFEST, own), (CHECKSUMS, checksums), *files))
 
     def deltas(self, name: str) -> list[RemoteDelta]:
-        """What leads to files of an edition from files of one before it; none where nothing is known."""
+        """Deltas to files of an edition from files of an earlier one; none if none are listed."""
         if not self._pushed:
             return []
         path = deltas_path(name)

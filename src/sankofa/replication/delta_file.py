@@ -1,4 +1,4 @@
-"""What is new in a file against one before it: zstd, with that one as a prefix (`zstd --patch-from`).
+"""The difference between a file and its predecessor: zstd with the old file as prefix (`zstd --patch-from`).
 
 A file is taken in stretches, each against the bytes around the same place of the one before: so memory is
 bounded, and what moved is found again, unless by more than the file grew or shrank and a little.
@@ -21,7 +21,7 @@ _AROUND: Final = 2 << 20
 _AROUND_AT_MOST: Final = 16 << 20
 _RANGE_AT_MOST: Final = 64 << 20
 _WINDOW_LOG: Final = 27
-"""Of 128 MiB: a stretch with all that is around it."""
+"""A window of 128 MiB: a stretch and its surroundings."""
 _OPTIONS: Final[dict[int, int]] = {
     zstd.CompressionParameter.compression_level: 1,
     zstd.CompressionParameter.window_log: _WINDOW_LOG,
@@ -35,7 +35,7 @@ class NotApplicable(Exception):
 
 
 def make_delta(base: Path, target: Path) -> bytes:
-    """What leads from one file to another. Raises OSError."""
+    """The delta from one file to another. Raises OSError."""
     delta = [_MAGIC]
     with base.open("rb") as old, target.open("rb") as new:
         size = base.stat().st_size

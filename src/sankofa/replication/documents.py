@@ -1,4 +1,4 @@
-"""What a destination holds beside its signed note. Whatever is not exactly of its type is refused."""
+"""The documents beside the signed note of a store. A document of another type is refused."""
 
 import hashlib
 from typing import Annotated, Final, TypeVar
@@ -35,7 +35,7 @@ class Digest(_Strict, frozen=True):
 
 
 class DeltaEntry(_Strict, frozen=True):
-    """What leads from one file of the pool to another (`replication.delta_file`)."""
+    """A delta from one file of the pool to another (`replication.delta_file`)."""
 
     target: Sha256
     base: Sha256

@@ -39,7 +39,7 @@ _SLOWEST: Final = 15.0
 
 
 class RefusedNote(ObjectError):
-    """What the place says is not followed: nobody who is trusted signed it, or it goes back."""
+    """The note is not followed: no trusted key signed it, or it is older than the last one."""
 
 
 class Follower:
@@ -150,14 +150,14 @@ class Follower:
         return True
 
     def _here(self) -> tuple[Publication | None, EditionList]:
-        """What was followed so far; nothing where those who signed it are no longer trusted."""
+        """The last publication followed; none if its signers are no longer trusted."""
         try:
             return self._store.publication(), self._store.list_editions()
         except StoreUnavailable:
             return None, EditionList((), None)
 
     def _verified(self, content: bytes, before: Publication | None) -> tuple[Publication, bytes]:
-        """What is published there, and the list of all that ever was. Raises RefusedNote or ObjectError."""
+        """The publication of the store and its list of all editions. Raises RefusedNote or ObjectError."""
         try:
             trusted = self._trusted or (before.verifiers() if before is not None else None)
             publication = read_publication(content, trusted)
@@ -205,7 +205,7 @@ class Follower:
             yield
 
     def _older(self, publication: Publication) -> list[RemoteEdition]:
-        """Of those that this version reads, as many as are kept; some were removed since they were named."""
+        """Older editions to store, as many as the settings say. Skips those removed from the store since."""
         older: list[RemoteEdition] = []
         for name in sorted({*publication.editions} - {publication.current}, reverse=True):
             if len(older) == self._kept:
@@ -270,7 +270,7 @@ class Follower:
             link_edition(folder, remote.seal, [(path, self._pool.path(file)) for path, file in remote.files])
 
     def _repair(self, edition: str) -> None:
-        """What is damaged of an edition is removed, and pulled again."""
+        """Remove the damaged files of an edition and pull them again."""
         if (self._editions / edition).exists():
             with suppress(ObjectMissing):
                 remote = self._catalogue.edition(edition)

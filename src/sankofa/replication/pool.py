@@ -43,7 +43,7 @@ def pooled(digest: Digest) -> PooledFile:
 
 
 class Pool:
-    """Whatever is in it under a digest was compared with it when it came."""
+    """A folder of files named by their digests. Each was compared with its digest when it arrived."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -185,7 +185,7 @@ class Pool:
 
 
 class _Useless(Exception):
-    """What came is not what was published, and nothing of it can be kept."""
+    """The bytes that arrived are not the published ones; none of them can be used."""
 
 
 def _complete(stream: BinaryIO, source: ObjectSource, file: PooledFile, progress: Progress) -> None:

@@ -36,12 +36,12 @@ from sankofa.replication.push_deltas import push_deltas
 _AT_ONCE: Final = 4
 _OPEN_INDEX: Final = f"{OPEN}index.json"
 _OLD_POINTER: Final = "current.json"
-"""Of versions that signed nothing."""
+"""The pointer of versions that signed nothing."""
 _OPEN_EDITION: Final = re.compile(rf"{OPEN}([^/]+)/")
 
 
 class Pushed(NamedTuple):
-    """What a push did."""
+    """The result of a push."""
 
     current: str
     editions: int
@@ -160,7 +160,7 @@ def _later(one: Publication | None, other: Publication | None) -> Publication | 
 
 
 def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str, EditionContents]:
-    """What the editions here say that they hold, the current one first. Raises EditionError for that one."""
+    """Contents of the local editions, the current one first. Raises EditionError if that one is damaged."""
     contents = {current: edition_contents(store.edition_folder(current))}
     for name in names:
         if name != current:
@@ -172,10 +172,10 @@ def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str,
 def _present(
     destination: ObjectDestination, signers: Iterable[Signer], store: Datastore
 ) -> tuple[Publication | None, bytes, str]:
-    """What was pushed last, where a key of this HOME signed it, and its note; why it is not believed, where
-    it is not.
+    """The last push and its note if a key of this HOME signed it; else the reason why it is not believed.
 
-    What its list has and the store has not is put on the store's: it was restored from an older backup.
+    Editions that its list names and the local list does not are added to the local list: this HOME was
+    restored from an older backup.
     """
     try:
         content = destination.read(NOTE, NOTE_BYTES)

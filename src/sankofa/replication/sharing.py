@@ -1,4 +1,4 @@
-"""What the settings say about machines that share a ledger, or follow editions."""
+"""The settings of machines that share a ledger or follow editions."""
 
 from pathlib import Path
 

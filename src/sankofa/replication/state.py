@@ -1,4 +1,4 @@
-"""What a follower knows, in a small file beside the editions: the workers and `sankofa doctor` read it."""
+"""The state of a follower, in a small file beside the editions. Workers and `sankofa doctor` read it."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,7 @@ class FollowState(msgspec.Struct, frozen=True):
     """How many looks found a note that was refused."""
     pulled_files: int = 0
     pulled_bytes: int = 0
-    """Of the last change."""
+    """Bytes of the last change."""
     pulled_seconds: float = 0.0
 
     def age_seconds(self, now: datetime) -> float | None:
@@ -46,7 +46,7 @@ class FollowState(msgspec.Struct, frozen=True):
         return _seconds(self.answered_at, now)
 
     def complaint(self, now: datetime) -> str | None:
-        """What is wrong with following, or None."""
+        """The fault of following, or None."""
         if self.untrusted:
             return self.untrusted
         age = self.age_seconds(now)

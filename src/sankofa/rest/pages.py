@@ -29,7 +29,7 @@ from sankofa.settings import Settings
 
 
 def guide_for_models(settings: Settings) -> str:
-    """What is here, how to present a key, and where each thing is asked for."""
+    """The guide for AI models: the datasets, how to present a key, and the address of each."""
     base_url, sandbox = settings.base_url, settings.sandbox_key
     key = f" `{sandbox}` works without signing up, for a few rows." if sandbox else ""
     tools = "\n".join(f"- `{o.tool}`: {o.summary}" for o in operations() if o.tool)
@@ -156,8 +156,8 @@ class _Status:
         )
 
     def _following(self, degraded: list[str]) -> dict[str, object]:
-        """Of a node that follows editions: how old its knowledge is. It answers all the same, so the status
-        code stays: a balancer that took away every node for that would turn old data into none."""
+        """The age of a following node's last contact. Old data is still served, so the status code stays: a
+        balancer that removed every node for it would leave no data at all."""
         following = self._service.following()
         if following is None:
             return {}

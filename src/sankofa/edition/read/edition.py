@@ -353,7 +353,7 @@ class Edition:
 
     @property
     def damage(self) -> str | None:
-        """What was found to be wrong since it was opened."""
+        """The fault that was found since it was opened."""
         return self._reader.damage
 
     def scrub(self, most: int) -> None:

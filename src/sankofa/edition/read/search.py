@@ -199,7 +199,7 @@ class NameQuery:
         self._known: dict[str, Meanings] | None = None
 
     async def meanings(self, *, forgiving: bool) -> dict[str, Meanings]:
-        """What each word may mean. Misspellings count if `forgiving`, or if another word is known."""
+        """Known words for each typed word. Misspellings count if `forgiving`, or if another word is known."""
         edition, index, scope = self._edition, self._index, self._scope
         if not self.records:
             return {}
