@@ -160,7 +160,7 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 @as_json
 @click.pass_context
 def editions(context: click.Context, as_json: bool) -> None:
-    """What is published. One that is withdrawn is answered with 410: it holds what may no longer be shown."""
+    """List the published editions. Requests for a withdrawn one get 410: its data may no longer be shown."""
     if context.invoked_subcommand is not None:
         return
     store = open_fresh_store(environment.load())
@@ -221,8 +221,8 @@ def verify() -> None:
     "--examples", default=5, show_default=True, type=click.IntRange(0), help="Keys to show of each dataset."
 )
 def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None:
-    """What changed from edition A to edition B: rows added, changed, removed (withheld now, or no longer
-    served), and of those added or changed the restated: figures that a later vintage replaced."""
+    """Compare edition A with edition B: rows added, changed, removed (withheld now, or no longer served), and
+    restated (figures that a later vintage replaced)."""
     differences = difference(environment.load(), before, after, examples)
     if as_json:
         document = {"before": before, "after": after, "datasets": differences}

@@ -167,7 +167,7 @@ async def create(
 )
 @with_keys
 async def rotate(store: Keys, domains: Domains, id_or_key: str, overlap: timedelta) -> None:
-    """Print a new key in the place of another: same tier, limits, label, domains, and counted with it."""
+    """Print a new key that replaces another: same tier, limits, label, domains and counts."""
     key, old, new = await store.replace(id_or_key)
     await domains.admit_too(new, beside=old)
     old = await store.expire(old, new, overlap)
@@ -179,7 +179,7 @@ async def rotate(store: Keys, domains: Domains, id_or_key: str, overlap: timedel
 @as_json
 @with_usage
 async def list_keys(store: Keys, _: Quotas, used: LastUsed, as_json: bool) -> None:
-    """What is issued: id, tier, label, limits, whether it is valid, and the day it was last used."""
+    """List the issued keys: id, tier, label, limits, whether each is valid, and the day it was last used."""
     records = await store.list()
     days: dict[str, date | None] = dict.fromkeys(key.id for key in records)
     try:
@@ -204,7 +204,7 @@ async def list_keys(store: Keys, _: Quotas, used: LastUsed, as_json: bool) -> No
 @as_json
 @with_usage
 async def usage(store: Keys, quotas: Quotas, used: LastUsed, id_or_key: str | None, as_json: bool) -> None:
-    """What each key has used of its limits in this UTC minute and month, and the day it was last used."""
+    """Show the requests of each key in this UTC minute and month, its limits, and the day of last use."""
     records = [await store.find(id_or_key)] if id_or_key else await store.list()
     rows: list[dict[str, Any]] = []
     for key in records:

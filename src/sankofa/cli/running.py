@@ -127,7 +127,7 @@ def status() -> None:
 @click.command()
 @as_json
 def doctor(as_json: bool) -> None:
-    """What is wrong here and what to do about it; exit code 1 when something must be mended."""
+    """Check this installation, and say how to mend each fault. Exits with 1 when something must be mended."""
     try:
         findings = examine(settings.load())
     except SettingsError as failure:
