@@ -126,6 +126,7 @@ class Server:
                 connection = _Opened.connect(**options).pgconn
             except psycopg.Error as failure:
                 reason = _why_not(failure)
+                failure.__traceback__ = None  # it leads to the driver's socket
             else:
                 self._last = host
                 return connection
