@@ -159,7 +159,6 @@ def test_a_command_that_waits_for_a_frozen_redis_ends(
             "ledger captures",
             "withdraw sample-filings --reason test",
             "editions",
-            "push FILE",
             "show Anybody",
             "vault replay",
             "backup FILE",
