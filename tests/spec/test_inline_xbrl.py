@@ -180,7 +180,13 @@ def test_time_and_memory_are_bounded(tmp_path: Path) -> None:
     assert failed.returncode != 0
     assert "INGEST_XBRL_MEMORY_BYTES" in failed.stderr
     desk = desk_at(tmp_path / "time", ingest_xbrl_seconds="1")
-    failed = desk.command("ingest", "reports", desk.write("report.zip", report_package()))
+    figures = "".join(
+        f'<ix:nonFraction id="f{number}" name="ifrs-full:Revenue" contextRef="year" unitRef="zar" '
+        f'decimals="0">{number}</ix:nonFraction>'
+        for number in range(20_000)
+    )
+    long = report_package(report(f"<p>{figures}</p>"))
+    failed = desk.command("ingest", "reports", desk.write("report.zip", long))
     assert failed.returncode != 0
     assert "1 s of processor time" in failed.stderr or "not read within 2 s" in failed.stderr
 
