@@ -157,6 +157,21 @@ def test_a_killed_writer_leaves_nothing_and_a_removed_object_no_chunks(
         assert connection.execute("SELECT count(*) FROM sankofa_objects.chunk").fetchone() == (1,)
 
 
+@pytest.mark.parametrize("objects", ["postgres"], indirect=True)
+def test_an_altered_row_gives_no_more_than_a_chunk_at_a_time(
+    objects: ObjectDestination, postgres_url: str
+) -> None:
+    objects.write("pool/new", b"new", immutable=True)
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE sankofa_objects.chunk SET content = repeat('x', 3 << 20)::bytea")
+    with objects.stream("pool/new", 0, 3) as chunks:
+        assert [len(chunk) for chunk in chunks] == [CHUNK]
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE sankofa_objects.object SET size = 1 << 40")
+    with pytest.raises(ObjectError, match="more than 9 bytes"):
+        objects.read("pool/new", 9)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("objects", ["postgres"], indirect=True)
 def test_a_frozen_server_is_given_up_and_asked_again(

@@ -45,8 +45,8 @@ _INSERT: Final = b"INSERT INTO sankofa_objects.object (path, size) VALUES (%s, %
 _DELETE: Final = b"DELETE FROM sankofa_objects.object WHERE path = ANY (%s)"
 _COPY: Final = b"COPY sankofa_objects.chunk FROM STDIN (FORMAT BINARY)"
 _SIZE: Final = "SELECT size::text FROM sankofa_objects.object WHERE path = $1"
-_RANGE: Final = """
-    SELECT substr(c.content, $3::int + 1) FROM sankofa_objects.object AS o
+_RANGE: Final = f"""
+    SELECT substr(c.content, $3::int + 1, {CHUNK}) FROM sankofa_objects.object AS o
     JOIN sankofa_objects.chunk AS c ON c.object = o.id WHERE o.path = $1 AND c.number = $2::int
 """
 _LIST: Final = """
