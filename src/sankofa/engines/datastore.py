@@ -124,10 +124,6 @@ class EditionWriter(Protocol):
     def take_over_file(self, name: str, sha256: str) -> bool:
         """The same for a file of `files`."""
 
-    def kept_file(self, sha256: str) -> Path | None:
-        """A file of `files` of a kept edition, whole, to be read while this one is built; None where there is
-        no such file."""
-
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Make it durable and complete under its name. Not yet current.
 

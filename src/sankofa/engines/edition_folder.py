@@ -157,10 +157,6 @@ class EditionFolderWriter:
         self.end_part("")
         return [{"kinds": sorted(self._kinds), "first": "", "content": ""}]
 
-    def kept_file(self, sha256: str) -> Path | None:
-        path, _ = self._whole_file(sha256) or (None, None)
-        return path
-
     def _link(self, known_by: str, folder: Path, name: str) -> bool:
         """Have a file of a kept edition in this one, under its own name unless one is given."""
         if (whole := self._whole_file(known_by)) is None:

@@ -220,7 +220,7 @@ class BuildContext:
 
     @property
     def omissions(self) -> object:
-        """What is left out of the ledger, for the digests of inputs."""
+        """Withdrawals and settings that change an edition: part of the digest of its inputs."""
         return [self.left_out, self.manifest_extras]
 
     def _fundamentals(self, day: str) -> FundamentalCounts:

@@ -47,7 +47,7 @@ class Reuse:
                 self.inputs[name] = context.inputs.digest(name, reads)
         known = {name: self.known(inputs) for name, inputs in self.inputs.items()}
         self.records = {name: record for name, record in known.items() if record is not None}
-        """What is reused, by dataset or table."""
+        """Records of the reused datasets and tables, by name."""
         while dropped := self._needed_by_others():
             for name in dropped:
                 del self.records[name]
