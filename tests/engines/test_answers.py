@@ -23,7 +23,11 @@ FIRST = ("lei", "identifiers", "isin", "openfigi", "filings", "tenders-za")
 SECOND = ("companyfacts", "worldbank", "series", "tenders-ke")
 SETTINGS = {"base_url": "http://service.example", "cursor_secret": "a secret", "gate_secret": "another"}
 PASSING = {"date", "x-request-id", "ratelimit"}
-OTHER_MODE = {"/v1/macro": "indicator", "/v1/shared/facts": "country"}
+OTHER_MODE = {
+    "/v1/macro": "indicator",
+    "/v1/shared/facts": "country",
+    "/v1/signals/{signal_key}": "basis",
+}
 """A parameter whose example belongs to another question than those of the others."""
 
 

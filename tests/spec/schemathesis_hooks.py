@@ -8,6 +8,7 @@ from typing import Any
 
 import schemathesis
 
+from sankofa.derive.signals.contract import panels
 from sankofa.edition.format.keys import searched_words
 from sankofa.model.countries import country
 from sankofa.model.days import real_days
@@ -109,6 +110,9 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
         return len(set(pair)) == len(pair)
     if case.path == "/v1/shared/facts":
         return _is_one_question(query)
+    if case.path == "/v1/signals/{signal_key}" and "basis" in query:
+        panel = panels().get(str((case.path_parameters or {}).get("signal_key")))
+        return panel is not None and panel.has_basis
     return True
 
 
@@ -182,4 +186,8 @@ def before_add_examples(context: schemathesis.HookContext, examples: list[schema
             case.query.pop(_OTHER_MODE[case.path], None)
 
 
-_OTHER_MODE = {"/v1/macro": "indicator", "/v1/shared/facts": "country"}
+_OTHER_MODE = {
+    "/v1/macro": "indicator",
+    "/v1/shared/facts": "country",
+    "/v1/signals/{signal_key}": "basis",
+}

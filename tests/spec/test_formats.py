@@ -24,6 +24,7 @@ NOBODY = "/v1/fundamentals/DC000000000000000000000000"
 OTHER_MODE = {
     "get_macro": "indicator",
     "get_shared_facts": "country",
+    "get_signal": "basis",
 }  # the examples of the others ask one question together
 MODES = {
     "get_macro": ("/v1/macro?country=ZA", "/v1/macro?series=CPI.ZA", "/v1/macro?series=NO.SUCH"),

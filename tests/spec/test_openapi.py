@@ -29,6 +29,7 @@ EXAMPLES = Path(sankofa.rest.__file__).with_name("examples")
 OTHER_MODE = {  # the examples of the others ask one question together
     "get_macro": ("indicator",),
     "get_shared_facts": ("country",),
+    "get_signal": ("basis",),
 }
 EXAMPLE_ROWS = 2
 EXAMPLE_EDITION = "20240701T060000Z-5d41402abc"

@@ -16,8 +16,8 @@ from tests.spec.test_changes import figure, filings
 plain_desk = market.plain_desk
 
 FIELDS = set(
-    "rank service_id legal_name country metric value unit period_end as_of available_at methodology_ref "
-    "inputs source_ref license_class observed_at".split()
+    "rank service_id legal_name country metric value unit period_end as_of age_days available_at "
+    "methodology_ref inputs source_ref license_class observed_at".split()
 )
 REASONS = {
     *("not_published", "input_absent", "currency_mixed", "denominator_not_positive"),

@@ -125,6 +125,17 @@ class Issuer:
         now = self._of_year(latest, self._end, view.basis if view.rows else None)
         return {slug: self._answer(slug, latest, then[slug], now[slug], day) for slug in SLUGS}
 
+    def known(self, day: date) -> dict[str, Answer]:
+        """The same with `basis=as_known`: nothing that became public later is looked at."""
+        ends = self._published(day)
+        if not ends:
+            return dict.fromkeys(SLUGS, ("not_published", None, None))
+        then = self._of_year(max(ends), day)
+        return {
+            slug: ("stands", own, max(ends)) if own.value is not None else (own.reason, None, max(ends))
+            for slug, own in then.items()
+        }
+
     def _answer(self, slug: str, end: date, then: Worked, now: Worked, day: date) -> Answer:
         if then[:2] == now[:2] and (then.reason, then.routes) == (now.reason, now.routes):
             return (then.reason, None, end) if then.value is None else ("stands", now, end)

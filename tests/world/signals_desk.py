@@ -10,6 +10,7 @@ import pytest
 
 from sankofa.derive.signals.contract import panels
 from sankofa.edition.write.context import BuildContext
+from sankofa.model.days import FOREVER
 from sankofa.model.rows import wire
 from tests.spec.register import lei
 from tests.world.desk import Desk
@@ -26,10 +27,13 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home", TODAY)
 
 
-def observed(desk: Desk, key: str) -> Rows:
+def observed(desk: Desk, key: str, known: date | None = None) -> Rows:
+    """The rows of today; or, with `basis=as_known`, those of a day."""
     ledger = desk.ledger()
+    day = FOREVER - 1 if known is None else known.toordinal()
     try:
-        rows = [wire.encode(o.row) for o in panels()[key].observe(BuildContext(ledger))]
+        every = panels()[key].observe(BuildContext(ledger))
+        rows = [wire.encode(o.row) for o in every if o.seen_from <= day < o.until]
     finally:
         ledger.close()
     return [json.loads(row, parse_int=Decimal, parse_float=Decimal) for row in rows]

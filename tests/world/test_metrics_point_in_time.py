@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.issuers import dated, screen
+from sankofa.edition.read.issuers import Ranking, dated, screen
 from sankofa.model.identifiers import service_id
+from sankofa.model.vintages import Mode
 from tests.loop import wait
 from tests.torture import rounds
 from tests.world.desk import Desk, around, as_row
@@ -173,10 +175,14 @@ def events(told: Iterable[Told]) -> list[date]:
     return around({day for t in told for day in (t.end, t.available) if day is not None and day < TODAY})
 
 
-def of_issuer(edition: Edition, key: str, day: date) -> tuple[list[dict[str, Any]], Counter[str]]:
+def of_issuer(
+    edition: Edition, key: str, day: date, *, known: bool = False
+) -> tuple[list[dict[str, Any]], Counter[str]]:
+    modes = AS_KNOWN if known else int(Mode.LATEST)
+
     async def ask() -> tuple[list[dict[str, Any]], Counter[str]]:
-        found = await edition.select("metrics", key, day=day.toordinal())
-        missing = await edition.select("omitted", key, day=day.toordinal())
+        found = await edition.select("metrics", key, day=day.toordinal(), modes=modes)
+        missing = await edition.select("omitted", key, day=day.toordinal(), modes=modes)
         rows = json.loads(
             b"[%b]" % dated(found.rows if found else b"", day), parse_int=Decimal, parse_float=Decimal
         )
@@ -187,13 +193,16 @@ def of_issuer(edition: Edition, key: str, day: date) -> tuple[list[dict[str, Any
 
 
 @pytest.mark.deep
-@pytest.mark.rule("MET-1", "MET-12")
-def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_shows(world: World) -> None:
+@pytest.mark.rule("MET-1", "MET-12", "MET-13")
+@pytest.mark.parametrize("known", [False, True])
+def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_shows(
+    world: World, *, known: bool
+) -> None:
     compared = 0
     for key, issuer in world.issuers.items():
         for day in world.chance.sample(all_days := events(issuer.told), min(25, len(all_days))):
-            rows, missing = of_issuer(world.edition, key, day)
-            expected = issuer.shown(day)
+            rows, missing = of_issuer(world.edition, key, day, known=known)
+            expected = issuer.known(day) if known else issuer.shown(day)
             values = {slug: found for slug, found in expected.items() if found[0] == "stands"}
             assert {r["metric"]: as_worked(r) for r in rows} == {
                 slug: as_expected(worked, end) for slug, (_, worked, end) in values.items()
@@ -227,10 +236,14 @@ def test_no_value_appears_before_its_filing(world: World) -> None:
 
 
 @pytest.mark.deep
-def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world: World) -> None:
+@pytest.mark.rule("MET-13")
+@pytest.mark.parametrize("known", [False, True])
+def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(
+    world: World, *, known: bool
+) -> None:
     every = sorted({day for issuer in world.issuers.values() for day in events(issuer.told)})
     for day in [date(1990, 1, 1), *world.chance.sample(every, 12), TODAY, date(2031, 1, 1)]:
-        held = {key: of_issuer(world.edition, key, day) for key in world.issuers}
+        held = {key: of_issuer(world.edition, key, day, known=known) for key in world.issuers}
         for slug in SLUGS:
             rows = [r for rows, _ in held.values() for r in rows if r["metric"] == slug]
             for order in ("asc", "desc"):
@@ -238,9 +251,8 @@ def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world
                 ranked = sorted(rows, key=lambda r: (sign * r["value"], r["service_id"]))
                 expected = [{"rank": n, **r} for n, r in enumerate(ranked, 1)]
                 for most in (1, 7, 100):
-                    found = wait(
-                        screen(world.edition, slug, None, day, smallest_first=order == "asc", most=most)
-                    )
+                    ranking = Ranking(slug, None, day, smallest_first=order == "asc", known=known)
+                    found = wait(screen(world.edition, ranking, most=most))
                     served = json.loads(
                         b"[%b]" % found.selection.rows, parse_int=Decimal, parse_float=Decimal
                     )
@@ -252,7 +264,7 @@ def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world
             total += missing
         counted = Counter[str]()
         for slug in SLUGS:
-            found = wait(screen(world.edition, slug, None, day, smallest_first=False, most=1))
+            found = wait(screen(world.edition, Ranking(slug, None, day, known=known), most=1))
             counted += Counter(found.omitted)
         assert counted == total
 

@@ -39,10 +39,10 @@ ENDPOINTS: Final = {
     "list_issuers": Endpoint("/v1/issuers", (), "data", ("IssuerRow",), ()),
     "get_macro": Endpoint("/v1/macro", (), "data", ("MacroAnnualRow", "MacroSeriesRow"), ("as_of",)),
     "get_metrics": Endpoint(
-        "/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",), ("omitted", "missing")
+        "/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",), ("omitted", "missing", "basis")
     ),
     "get_quality_metrics": Endpoint("/v1/quality-metrics/{sku}", ("sku",), "data", ("QualityRow",), ()),
-    "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",), ("omitted",)),
+    "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",), ("omitted", "basis")),
     "search": Endpoint("/v1/search", (), "data", ("SearchRow",), ()),
     "list_series": Endpoint("/v1/series", (), "data", ("SeriesCatalogueRow",), ()),
     "get_series_vintages": Endpoint(
@@ -67,7 +67,7 @@ ENDPOINTS: Final = {
             "SupplierIssuerDemandRow",
             "TenderAwardConcentrationRow",
         ),
-        (),
+        ("basis",),
     ),
     "get_sources": Endpoint("/v1/sources", (), "data", ("SourceRow",), ()),
     "get_statement": Endpoint(

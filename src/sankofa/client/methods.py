@@ -437,6 +437,8 @@ class Methods(Session):
         *,
         metric: rows.Metric | None = None,
         as_of: date | str | None = None,
+        basis: rows.Basis | None = None,
+        max_age: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
@@ -444,10 +446,10 @@ class Methods(Session):
     ) -> Answer[rows.MetricsRow]:
         """Every metrics-v1 value for one issuer.
 
-        The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric.
-        `omitted` counts the metrics that have none, by reason. `missing` names them, with the figures that
-        a later filing restated or added where that is the reason. Each row's `methodology_ref` names its
-        formula, which is explained at `/methodology/` and that name. For information only.
+        The same values that `/v1/screen` ranks, under the same rules for `as_of` and `basis`, ordered by
+        metric. `omitted` counts the metrics that have none, by reason. `missing` names them, with the
+        figures that a later filing restated or added where that is the reason. Each row's `methodology_ref`
+        names its formula, which is explained at `/methodology/` and that name. For information only.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -456,6 +458,8 @@ class Methods(Session):
             service_id=service_id,
             metric=metric,
             as_of=as_of,
+            basis=basis,
+            max_age=max_age,
             limit=limit,
             cursor=cursor,
             edition=edition,
@@ -468,12 +472,21 @@ class Methods(Session):
         *,
         metric: rows.Metric | None = None,
         as_of: date | str | None = None,
+        basis: rows.Basis | None = None,
+        max_age: int | None = None,
         limit: int | None = None,
         edition: str | None = None,
     ) -> Iterator[Answer[rows.MetricsRow]]:
         """Every page of `get_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
-            "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
+            "get_metrics",
+            service_id=service_id,
+            metric=metric,
+            as_of=as_of,
+            basis=basis,
+            max_age=max_age,
+            limit=limit,
+            edition=edition,
         )
 
     iter_metrics = row_by_row(metrics_pages)
@@ -512,6 +525,8 @@ class Methods(Session):
         order: rows.ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
+        basis: rows.Basis | None = None,
+        max_age: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
@@ -520,8 +535,10 @@ class Methods(Session):
         """Issuers ranked on a metric.
 
         Each issuer has the value of the latest full year published by `as_of`. A year whose figures were
-        restated or completed later is left out, not replaced, and `omitted` counts it. Rows are ordered by
-        `rank`, the position by size in the whole result, ties by service_id. It is not a rating.
+        restated or completed later is left out, not replaced, and `omitted` counts it; with
+        `basis=as_known` each value is computed from the figures known that day, and no later event leaves
+        one out. Rows are ordered by `rank`, the position by size in the whole result, ties by service_id.
+        It is not a rating.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -531,6 +548,8 @@ class Methods(Session):
             order=order,
             as_of=as_of,
             country=country,
+            basis=basis,
+            max_age=max_age,
             limit=limit,
             cursor=cursor,
             edition=edition,
@@ -544,6 +563,8 @@ class Methods(Session):
         order: rows.ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
+        basis: rows.Basis | None = None,
+        max_age: int | None = None,
         limit: int | None = None,
         edition: str | None = None,
     ) -> Iterator[Answer[rows.ScreenRow]]:
@@ -554,6 +575,8 @@ class Methods(Session):
             order=order,
             as_of=as_of,
             country=country,
+            basis=basis,
+            max_age=max_age,
             limit=limit,
             edition=edition,
         )
@@ -790,6 +813,8 @@ class Methods(Session):
         self,
         signal_key: str,
         *,
+        as_of: date | str | None = None,
+        basis: rows.Basis | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
@@ -798,19 +823,35 @@ class Methods(Session):
         """One published signal panel.
 
         Every panel has rows of its own; its method, its columns and their order are explained at
-        `/methodology/signals-v1/` and its key.
+        `/methodology/signals-v1/` and its key. `basis` is for the panels of issuers: fundamentals-factors,
+        fundamentals-quality, fundamentals-revisions and issuer-persistence.
 
         `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "get_signal", signal_key=signal_key, limit=limit, cursor=cursor, edition=edition, all=all
+            "get_signal",
+            signal_key=signal_key,
+            as_of=as_of,
+            basis=basis,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
         )
 
     def signal_pages(
-        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
+        self,
+        signal_key: str,
+        *,
+        as_of: date | str | None = None,
+        basis: rows.Basis | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
     ) -> Iterator[Answer[rows.SignalRow]]:
         """Every page of `get_signal`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+        return self._walk(
+            "get_signal", signal_key=signal_key, as_of=as_of, basis=basis, limit=limit, edition=edition
+        )
 
     iter_signal = row_by_row(signal_pages)
 

@@ -15,6 +15,8 @@ Number = Annotated[int | Decimal, "figure"]
 Float = Annotated[int | Decimal, "float"]
 """A number that was never more exact than a float: a score, a confidence."""
 
+Basis = Literal["current", "as_known"]
+
 Dataset = Literal["crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders"]
 
 Detail = Literal["compact", "full"]
@@ -399,6 +401,8 @@ class MetricsRow(Row):
     """Last day of the full year."""
     as_of: Day
     """Day that the answer is as of."""
+    age_days: int
+    """Days from `period_end` to `as_of`."""
     available_at: Day
     """Day on which the last input became public."""
     methodology_ref: str

@@ -5,7 +5,7 @@ a JSON schema needs the pattern to say which dates a parameter takes.
 """
 
 import re
-from calendar import isleap
+from calendar import isleap, monthrange
 from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -71,6 +71,14 @@ def ordinal(iso_day: str) -> int:
 def iso_day(day: int) -> str:
     """The day of an ordinal, as it is written."""
     return date.fromordinal(day).isoformat()
+
+
+def months_before(day: date, months: int) -> date:
+    """The same day of the month, or the last one, so many months earlier; the first day of all at most."""
+    year, month = divmod(12 * day.year + day.month - 1 - months, 12)
+    if year < 1:
+        return date.min
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def instant(moment: datetime) -> str:

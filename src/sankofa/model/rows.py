@@ -191,6 +191,7 @@ class MetricsRow(Row, frozen=True, kw_only=True):
     unit: Annotated[str, one_of(("days", "ratio"), "Unit of the value.")]
     period_end: Annotated[date, doc("Last day of the full year.")]
     as_of: Annotated[date, doc("Day that the answer is as of.")]
+    age_days: Annotated[int, doc("Days from `period_end` to `as_of`.", ge=0)]
     available_at: Annotated[date, doc("Day on which the last input became public.")]
     methodology_ref: Annotated[str, doc("Name of the formula; /methodology/ explains it.")]
     inputs: Annotated[list[MetricInput], doc("Figures that the value is computed from.")]

@@ -24,7 +24,13 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row
 from sankofa.operations.parameter_types import JsonSchema, ParameterType
-from sankofa.operations.parameters import ALL_BY_DEFAULT, TOOL_ONLY, EditionParameter, FormatParameter
+from sankofa.operations.parameters import (
+    ALL_BY_DEFAULT,
+    TOOL_ONLY,
+    Basis,
+    EditionParameter,
+    FormatParameter,
+)
 
 NO_ROWS: Final = Selection((), 0, truncated=False)
 NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
@@ -36,6 +42,14 @@ NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
     }
 }
 """The schema of `as_of` in the envelope where an answer may hold annual macro."""
+BASIS: Final[dict[str, JsonSchema]] = {
+    "basis": {
+        "type": "string",
+        "enum": list(get_args(Basis)),
+        "description": "The figures that values are computed from: today's, or those known on `as_of`.",
+    }
+}
+"""The schema of `basis` in the envelope."""
 
 
 async def no_such_edition(edition_id: str) -> Edition:
@@ -62,6 +76,10 @@ class Call(msgspec.Struct, frozen=True):
     def day_asked(self, as_of: date | None) -> date:
         """The day that a question is about: as it says, or today."""
         return as_of or self.today
+
+    def basis(self, basis: Basis | None) -> Basis:
+        """The basis of derived values: as asked, or `current`."""
+        return basis or "current"
 
 
 class Answer(msgspec.Struct, frozen=True):

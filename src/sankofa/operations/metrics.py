@@ -1,28 +1,50 @@
 """GET /v1/screen and GET /v1/metrics/{service_id}."""
 
+from collections import Counter
+from datetime import date
+
 import msgspec
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
-from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.format.visibility import ANY_TAG, AS_KNOWN
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.issuers import dated, omissions, rank_of, screen, screen_order
+from sankofa.edition.read.issuers import (
+    TOO_OLD,
+    Ranking,
+    dated,
+    omissions,
+    rank_of,
+    screen,
+    screen_order,
+    year_end,
+)
+from sankofa.model.days import months_before
 from sankofa.model.facts import FUND
-from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, State
-from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.model.rows import REASONS, MetricsRow, ScreenRow
+from sankofa.model.vintages import Mode
+from sankofa.operations.contract import BASIS, NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     AsOfParameter,
+    BasisParameter,
     CountryParameter,
     CursorParameter,
     LimitParameter,
+    MaxAgeParameter,
     MetricParameter,
     OrderParameter,
     RequiredMetricParameter,
     ServiceIdParameter,
 )
+
+
+class _Named(msgspec.Struct):
+    """The metric of a row."""
+
+    metric: str
 
 
 class _Missing(msgspec.Struct):
@@ -37,6 +59,7 @@ _ORDER = RowOrder("metric")
 _TAGS = {slug: tag for tag, slug in enumerate(slugs())}
 _STATES = {reason: state for state, reason in REASONS.items()}
 _read = msgspec.json.Decoder(list[_Missing]).decode
+_read_metrics = msgspec.json.Decoder(list[_Named]).decode
 _OMITTED: dict[str, JsonSchema] = {
     "omitted": {
         "type": "object",
@@ -53,6 +76,7 @@ _OMITTED: dict[str, JsonSchema] = {
                     "revised_after_as_of",
                     "An input, or a figure that decides between routes, was revised later.",
                 ),
+                (TOO_OLD, "Only with `max_age`: the year ended longer ago than that."),
             )
         },
         "required": list(REASONS.values()),
@@ -68,7 +92,9 @@ _MISSING: dict[str, JsonSchema] = {
             "properties": {
                 "metric": {"type": "string", "enum": list(slugs()), "description": "Slug of the metric."},
                 "reason": {
-                    "type": "string", "enum": list(REASONS.values()), "description": "As in `omitted`.",
+                    "type": "string",
+                    "enum": [*REASONS.values(), TOO_OLD],
+                    "description": "As in `omitted`.",
                 },
                 "changes": {
                     "type": "array",
@@ -101,9 +127,9 @@ _MISSING: dict[str, JsonSchema] = {
 _SCREEN_FOR_AGENTS = AgentView(
     description="""\
 Ranks companies on one financial metric as it could be computed on a day, from the latest full year
-published by `as_of`; a year revised or completed later is left out, and `omitted` counts why values are
-missing. `rank` is a position by size, not a rating. 100 rows where `limit` is omitted; `inputs` name the
-figures and their sources. Next: get_metrics, get_fundamentals.
+published by `as_of`; a year revised or completed later is left out unless `basis` is `as_known`, and
+`omitted` counts why values are missing. `rank` is a position by size, not a rating. 100 rows where `limit`
+is omitted; `inputs` name the figures and their sources. Next: get_metrics, get_fundamentals.
 Example: {"metric":"return_on_equity","country":"ZA","as_of":"2024-06-30","limit":10}""",
     narrow_by=("country", "limit"),
 )
@@ -122,9 +148,9 @@ Example: {"service_id":"DC46AF1B1AAA424B58D1368176","as_of":"2024-12-31"}""",
     dataset=FUND,
     row=ScreenRow,
     errors=(400, 401, 402, 429, 503),
-    members=_OMITTED,
+    members=_OMITTED | BASIS,
     tool="screen_issuers",
-    extensions=("cursor",),
+    extensions=("basis", "max_age", "cursor"),
     agent=_SCREEN_FOR_AGENTS,
 )
 async def get_screen(
@@ -134,35 +160,46 @@ async def get_screen(
     order: OrderParameter = "desc",
     as_of: AsOfParameter = None,
     country: CountryParameter = None,
+    basis: BasisParameter = None,
+    max_age: MaxAgeParameter = None,
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
     """Issuers ranked on a metric.
 
     Each issuer has the value of the latest full year published by `as_of`. A year whose figures were restated
-    or completed later is left out, not replaced, and `omitted` counts it. Rows are ordered by `rank`, the
-    position by size in the whole result, ties by service_id. It is not a rating.
+    or completed later is left out, not replaced, and `omitted` counts it; with `basis=as_known` each value is
+    computed from the figures known that day, and no later event leaves one out. Rows are ordered by `rank`,
+    the position by size in the whole result, ties by service_id. It is not a rating.
     """
-    page = first_page(call, "screen", metric, order, country, as_of=as_of)
+    applied = call.basis(basis)
+    page = first_page(call, "screen", metric, order, country, applied, max_age, as_of=as_of)
     if cursor is not None:
         page = await page.after(cursor)
-    smallest_first = order == "asc"
-
-    async def locate(edition: Edition, key: SortKey) -> Start:
-        return (await rank_of(edition, metric, country, page.day, key, smallest_first=smallest_first),)
-
-    start = await page.start(locate)
-    ranking = await screen(
-        page.edition,
+    ranking = Ranking(
         metric,
         country,
         page.day,
-        smallest_first=smallest_first,
-        most=call.grant.rows(limit),
-        after=int(start[0]) if start else 0,
+        smallest_first=order == "asc",
+        known=applied == "as_known",
+        oldest=_oldest(page.day, max_age),
     )
-    own_order = screen_order(smallest_first=smallest_first)
-    return page.answer(ranking.selection, own_order, as_of=page.day, members={"omitted": ranking.omitted})
+
+    async def locate(edition: Edition, key: SortKey) -> Start:
+        return (await rank_of(edition, ranking, key),)
+
+    start = await page.start(locate)
+    ranked = await screen(
+        page.edition, ranking, most=call.grant.rows(limit), after=int(start[0]) if start else 0
+    )
+    own_order = screen_order(smallest_first=ranking.smallest_first)
+    members: dict[str, object] = {"basis": applied, "omitted": ranked.omitted}
+    return page.answer(ranked.selection, own_order, as_of=page.day, members=members)
+
+
+def _oldest(day: date, max_age: int | None) -> int:
+    """The earliest last day of a year that is young enough; 0 where any is."""
+    return months_before(day, max_age).toordinal() if max_age else 0
 
 
 @operation(
@@ -170,9 +207,9 @@ async def get_screen(
     dataset=FUND,
     row=MetricsRow,
     errors=(400, 401, 402, 429, 503),
-    members=_OMITTED | _MISSING,
+    members=_OMITTED | _MISSING | BASIS,
     tool="get_metrics",
-    extensions=("cursor",),
+    extensions=("basis", "max_age", "cursor"),
     agent=_METRICS_FOR_AGENTS,
 )
 async def get_metrics(
@@ -181,37 +218,49 @@ async def get_metrics(
     service_id: ServiceIdParameter,
     metric: MetricParameter = None,
     as_of: AsOfParameter = None,
+    basis: BasisParameter = None,
+    max_age: MaxAgeParameter = None,
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
     """Every metrics-v1 value for one issuer.
 
-    The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric. `omitted`
-    counts the metrics that have none, by reason. `missing` names them, with the figures that a later filing
-    restated or added where that is the reason. Each row's `methodology_ref` names its formula, which is
-    explained at `/methodology/` and that name. For information only.
+    The same values that `/v1/screen` ranks, under the same rules for `as_of` and `basis`, ordered by metric.
+    `omitted` counts the metrics that have none, by reason. `missing` names them, with the figures that a
+    later filing restated or added where that is the reason. Each row's `methodology_ref` names its formula,
+    which is explained at `/methodology/` and that name. For information only.
     """
     key = service_id.upper()
-    page = first_page(call, "metrics", key, metric, as_of=as_of)
+    applied = call.basis(basis)
+    page = first_page(call, "metrics", key, metric, applied, max_age, as_of=as_of)
     if cursor is not None:
         page = await page.after(cursor)
     day, edition = page.day.toordinal(), page.edition
     tag = ANY_TAG if metric is None else _TAGS[metric]
     most = call.grant.rows(limit)
-    values = await page.select("metrics", key, _ORDER, most, tag=tag)
+    modes = AS_KNOWN if applied == "as_known" else int(Mode.LATEST)
+    values = await page.select("metrics", key, _ORDER, most, modes=modes, tag=tag)
     if values is None:
         await refuse_other_identifier(call, service_id)
     values = values or NO_ROWS
-    missing = await edition.select("omitted", key, day=day, tag=tag) or NO_ROWS
-    absent = _read(b"[%b]" % missing.rows) if missing.count else []
-    counts = [0] * len(State)
-    for one in absent:
-        counts[_STATES[one.reason]] += 1
-    runs = (dated(values.rows, page.day),) if values.count else ()
+    rows = values.rows
+    listed = await edition.select("omitted", key, day=day, modes=modes, tag=tag) or NO_ROWS
+    missing = _read(b"[%b]" % listed.rows) if listed.count else []
+    omitted = omissions(Counter(_STATES[one.reason] for one in missing))
+    if max_age:
+        omitted[TOO_OLD] = 0
+        if rows and year_end(rows) < _oldest(page.day, max_age):
+            every = await edition.select("metrics", key, day=day, modes=modes, tag=tag) or NO_ROWS
+            too_old = [_Missing(one.metric, TOO_OLD, []) for one in _read_metrics(b"[%b]" % every.rows)]
+            omitted[TOO_OLD] = len(too_old)
+            missing = sorted([*missing, *too_old], key=lambda one: one.metric)
+            values, rows = NO_ROWS, b""
+    runs = (dated(rows, page.day),) if rows else ()
     selection = Selection(runs, values.count, truncated=values.truncated, following=values.following)
     members = {
-        "omitted": omissions(counts),
-        "missing": msgspec.to_builtins(absent),
+        "basis": applied,
+        "omitted": omitted,
+        "missing": msgspec.to_builtins(missing),
         **await predecessor_hint(edition, key, selection),
     }
     return page.answer(selection, _ORDER, as_of=page.day, members=members)

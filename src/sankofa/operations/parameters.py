@@ -26,6 +26,7 @@ ALL_BY_DEFAULT = "all by default"
 """Marks a `limit` that is no limit where it is omitted."""
 
 Vintages = Literal["latest", "as_reported", "all"]
+Basis = Literal["current", "as_known"]
 
 ServiceIdParameter = Annotated[
     str,
@@ -90,6 +91,17 @@ _METRIC = "Slug of the metrics-v1 set; each is explained at `/methodology/metric
 RequiredMetricParameter = Annotated[str, Choice(slugs(), "revenue_growth"), _METRIC]
 MetricParameter = Annotated[
     str | None, Choice(slugs(), "revenue_growth"), _METRIC + " Omit for every metric."
+]
+BasisParameter = Annotated[
+    Basis | None,
+    Choice(("current", "as_known"), "as_known"),
+    "`current` (default): today's figures; values whose inputs were restated or completed after `as_of` are "
+    "left out. `as_known`: the figures known on `as_of`; no later event leaves anything out.",
+]
+MaxAgeParameter = Annotated[
+    int | None,
+    Whole(18, 1200),
+    "Leaves out values whose `period_end` is more than this many months before `as_of`.",
 ]
 OrderParameter = Annotated[
     Literal["asc", "desc"], Choice(("asc", "desc"), "desc"), "Order by value: ascending or descending."

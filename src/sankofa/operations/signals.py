@@ -2,6 +2,7 @@
 
 from calendar import monthrange
 from datetime import date
+from typing import get_args
 
 import msgspec
 
@@ -10,17 +11,22 @@ from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRo
 from sankofa.edition.format.keys import panel_kind
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.seek import find_in_list
 from sankofa.model.days import FOREVER
-from sankofa.model.errors import NotFound
+from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.facts import TENDER
 from sankofa.model.rows import panel_key
-from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.model.vintages import Mode
+from sankofa.operations.contract import BASIS, NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.paging import Start, first_page
+from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     AsOfParameter,
+    Basis,
+    BasisParameter,
     CategoryParameter,
     CursorParameter,
     FromMonthParameter,
@@ -33,6 +39,15 @@ from sankofa.operations.parameters import (
 _DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)
 _EVERY_ROW = 2**31 - 1
 _rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_BASIS: dict[str, JsonSchema] = {
+    "basis": {
+        **BASIS["basis"],
+        "type": ["string", "null"],
+        "enum": [*get_args(Basis), None],
+        "description": "The figures that rows are computed from: today's, or those known on `as_of`. Null "
+        "for panels that are not derived from figures of issuers.",
+    }
+}
 _DEMAND_FOR_AGENTS = AgentView(
     description="""\
 Monthly public procurement of one country (ZA unless named) by category: tender count, share, concentration
@@ -112,26 +127,34 @@ def _end_of_month(day: date) -> int:
     errors=(400, 401, 404, 429, 503),
     rows_under="observations",
     tool="get_signal",
-    extensions=("cursor",),
+    members=_BASIS,
+    extensions=("as_of", "basis", "cursor"),
     agent=_SIGNAL_FOR_AGENTS,
 )
 async def get_signal(
     call: Call,
     *,
     signal_key: SignalKeyParameter,
+    as_of: AsOfParameter = None,
+    basis: BasisParameter = None,
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
     """One published signal panel.
 
     Every panel has rows of its own; its method, its columns and their order are explained at
-    `/methodology/signals-v1/` and its key.
+    `/methodology/signals-v1/` and its key. `basis` is for the panels of issuers: fundamentals-factors,
+    fundamentals-quality, fundamentals-revisions and issuer-persistence.
     """
     panel = panels().get(signal_key)
     if panel is not None and panel.filters:  # as at its own path, which takes the filters
-        answer = await get_procurement_demand(call, limit=limit, cursor=cursor)
-        return msgspec.structs.replace(answer, dataset=panel.sku)
-    page = first_page(call, "signal", signal_key)
+        _refuse_basis(basis, signal_key)
+        answer = await get_procurement_demand(call, as_of=as_of, limit=limit, cursor=cursor)
+        return msgspec.structs.replace(answer, dataset=panel.sku, members={**answer.members, "basis": None})
+    applied = call.basis(basis) if panel is not None and panel.has_basis else None
+    if applied is None:
+        _refuse_basis(basis, signal_key)
+    page = first_page(call, "signal", signal_key, applied, as_of=as_of)
     if cursor is not None:
         page = await page.after(cursor)
     most = call.grant.rows(limit)
@@ -139,10 +162,17 @@ async def get_signal(
         raise NotFound(f"No signal panel {signal_key}.")
     kind, day = panel_kind(panel.key), page.day.toordinal()
     order = RowOrder(*panel.order)
+    modes = AS_KNOWN if applied == "as_known" else int(Mode.LATEST)
 
     async def locate(edition: Edition, key: SortKey) -> Start:
-        return await find_in_list(edition, kind, order.behind(key), day=day)
+        return await find_in_list(edition, kind, order.behind(key), day=day, modes=modes)
 
     start = await page.start(locate)
-    selection = await page.edition.select_list(kind, day=day, limit=most, start=start)
-    return page.answer(selection, order, dataset=panel.sku)
+    selection = await page.edition.select_list(kind, day=day, modes=modes, limit=most, start=start)
+    return page.answer(selection, order, as_of=page.day, members={"basis": applied}, dataset=panel.sku)
+
+
+def _refuse_basis(basis: Basis | None, signal_key: str) -> None:
+    """Raises InvalidParameter where a basis is named for a panel that is not derived from figures."""
+    if basis is not None:
+        raise InvalidParameter("basis", f"{signal_key} has none: no figure of an issuer enters it")

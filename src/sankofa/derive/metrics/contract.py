@@ -133,6 +133,9 @@ _AS_OF = """\
    value or an older year.
 4. Values are recomputed from current figures. A later restatement can remove a value from a past day; it
    never adds one dated before its filing.
+
+With `basis=as_known` rule 1 holds, and the value is the one that the filings public by that day give. Nothing
+filed later leaves it out.
 """
 
 

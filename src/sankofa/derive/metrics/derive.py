@@ -9,17 +9,19 @@ rules for `as_of D` (contract: MET-1, MET-2, MET-8) then compare two such days:
 3. Where D had another value, a figure was revised later. Where D had none and today has one, the year was
    completed later. Either way the value is left out, not replaced.
 4. Where neither has a value, D shows its own reason.
+
+With `basis=as_known` D shows what it computes itself, whatever today does (contract: MET-13).
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics
+from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics, slugs
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
 from sankofa.derive.metrics.lines import Fact, Figure
 from sankofa.derive.metrics.period_views import StatementBasis, deciding_concepts
@@ -28,11 +30,11 @@ from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import State
 
-Inputs = tuple[tuple[str, Figure], ...]
+T = TypeVar("T")
 
 
 class Value(msgspec.Struct, frozen=True, gc=False):
-    """A value that is served on the days [first, until), and the named figures it is computed from."""
+    """A value as known on the days [first, until), and the named figures it is computed from."""
 
     metric: Metric
     value: Decimal
@@ -41,6 +43,8 @@ class Value(msgspec.Struct, frozen=True, gc=False):
     until: int
     names: tuple[str, ...]
     figures: tuple[Figure, ...] = ()
+    current: bool = True
+    """Whether today computes the same, so that `basis=current` serves it too."""
 
 
 class LaterChange(NamedTuple):
@@ -67,6 +71,9 @@ class Derived(NamedTuple):
 
     values: list[Value]
     histories: list[list[Stretch]]
+    """For `basis=current`."""
+    known: list[list[Stretch]]
+    """For `basis=as_known`."""
     identity_conflicts: int = 0
     """Routes passed over in the years that a metric is computed from."""
 
@@ -102,8 +109,9 @@ def derive(years: IssuerYearList) -> Derived:
     """The values of an issuer from its full years."""
     asked = windows(years)
     if not asked:
-        return Derived([], [[] for _ in metrics()])
+        return Derived([], [[] for _ in metrics()], [[] for _ in metrics()])
     histories: list[list[Stretch]] = [[Stretch(0, asked[0][1], State.NOT_PUBLISHED)] for _ in metrics()]
+    known = [list(history) for history in histories]
     values: list[list[Value]] = [[] for _ in metrics()]
     conflicts = 0
     with localcontext(EXACT):
@@ -114,10 +122,16 @@ def derive(years: IssuerYearList) -> Derived:
             for number, metric in enumerate(metrics()):
                 for day, after in zip(days, [*days[1:], until], strict=True):
                     state, changes = table.shown(number, day)
+                    computed = table.computed(number, day)
                     _add(histories[number], Stretch(day, after, state, changes))
-                    if state is State.STANDS:
-                        _add_value(values[number], metric, table.computed(number, day), year.end, day, after)
-    return Derived([value for of_metric in values for value in of_metric], histories, conflicts)
+                    _add(known[number], Stretch(day, after, computed.state))
+                    if computed.value is not None:
+                        new = Value(
+                            metric, computed.value, year.end, day, after, computed.names, computed.figures,
+                            current=state is State.STANDS,
+                        )  # fmt: skip
+                        _add_value(values[number], new)
+    return Derived([value for of_metric in values for value in of_metric], histories, known, conflicts)
 
 
 def windows(years: IssuerYearList) -> list[tuple[FullYear, int, int]]:
@@ -152,39 +166,60 @@ def _add(history: list[Stretch], new: Stretch) -> None:
         history.append(new)
 
 
-def _add_value(
-    values: list[Value], metric: Metric, computed: Computed, end: int, day: int, until: int
-) -> None:
-    last = values[-1] if values and (values[-1].end, values[-1].until) == (end, day) else None
-    if last is not None and computed.same_as(Computed(State.STANDS, last.value, last.names, last.figures)):
-        values[-1] = msgspec.structs.replace(last, until=until)
-    elif computed.value is not None:
-        values.append(Value(metric, computed.value, end, day, until, computed.names, computed.figures))
+def _add_value(values: list[Value], new: Value) -> None:
+    last = values[-1] if values else None
+    if (
+        last is not None
+        and (last.end, last.until, last.current, last.names) == (new.end, new.first, new.current, new.names)
+        and all(a.same_as(b) for a, b in zip(last.figures, new.figures, strict=True))
+    ):
+        values[-1] = msgspec.structs.replace(last, until=new.until)
+    else:
+        values.append(new)
 
 
-def current_values(
-    years: IssuerYearList, slugs: Container[str]
-) -> Iterator[tuple[FullYear, Metric, Decimal, Inputs, int]]:
-    """Today's values of every full year, each with the day since which it has not changed."""
-    wanted = [(number, metric) for number, metric in enumerate(metrics()) if metric.slug in slugs]
-    for year in years.published:
-        table = _Table(years, year)
+class MetricYears:
+    """The full years of an issuer and their metrics, as known on any day."""
+
+    def __init__(self, years: IssuerYearList) -> None:
+        self.years = years
+        self._tables = {year.end: _Table(years, year) for year in years.published}
+
+    def computed(self, year: FullYear, slug: str, day: int) -> Computed:
+        """A metric of a year."""
         with localcontext(EXACT):
-            for number, metric in wanted:
-                now = table.computed(number)
-                if now.value is not None:
-                    inputs = tuple(zip(now.names, now.figures, strict=True))
-                    yield year, metric, now.value, inputs, table.unchanged_since(number)
+            return self._tables[year.end].computed(slugs().index(slug), day)
+
+    def days(self, year: FullYear) -> list[int]:
+        """The days on which what is known of a year may have changed, with the years that it builds on."""
+        return self._tables[year.end].days
+
+    def days_with_earlier(self, year: FullYear) -> list[int]:
+        """The same with all years before it."""
+        days = {day for end, table in self._tables.items() if end <= year.end for day in table.days}
+        return sorted(day for day in days if day >= year.published)
+
+    def back(self, year: FullYear, day: int) -> Iterator[FullYear]:
+        """A year and those before it without a gap, the newest first, as known on a day."""
+        earlier: FullYear | None = year
+        while earlier is not None and earlier.lasting_from <= day:
+            yield earlier
+            earlier = self.years.before(earlier, day)
 
 
-def unchanged_since(days: list[int], same: Callable[[int], bool]) -> int:
-    """The first of these days from which every one was the same as today."""
-    since = days[-1]
-    for day in reversed(days):
-        if not same(day):
-            break
-        since = day
-    return since
+def stretches(
+    days: Sequence[int], known_on: Callable[[int], T], same: Callable[[T, T], bool]
+) -> Iterator[tuple[int, int, T]]:
+    """The days [first, until) on which the same was known, out of those on which it may have changed."""
+    first, known = 0, None
+    for day in days:
+        now = known_on(day)
+        if known is None or not same(known, now):
+            if known is not None:
+                yield first, day, known
+            first, known = day, now
+    if known is not None:
+        yield first, FOREVER, known
 
 
 class _Table:
@@ -204,11 +239,6 @@ class _Table:
     def computed(self, number: int, day: int = FOREVER, basis: StatementBasis | None = None) -> Computed:
         """A metric as known on a day; by default today."""
         return self._on(self._years.on(self._year, day, basis))[number]
-
-    def unchanged_since(self, number: int) -> int:
-        """The first day from which every day computes what today does."""
-        now = self.computed(number)
-        return unchanged_since(self.days, lambda day: self.computed(number, day).same_as(now))
 
     def shown(self, number: int, day: int) -> tuple[State, tuple[LaterChange, ...]]:
         """The state of a metric on a day, and the later changes that leave its value out."""

@@ -17,6 +17,7 @@ from sankofa.derive.rounding import SIGNIFICANT_DIGITS
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.model.days import FOREVER
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row, panel_key
 
@@ -52,6 +53,8 @@ class Observation(NamedTuple):
     seen_from: int
     sources: frozenset[str] = frozenset()
     """The ids of the sources that it is derived from."""
+    until: int = FOREVER
+    """The first as_of day that shows it no longer; only `basis=as_known` shows a row that has one."""
 
 
 Observe = Callable[[Basis], Iterator[Observation]]
@@ -81,6 +84,11 @@ class Panel:
     @property
     def methodology_ref(self) -> str:
         return f"{SET}/{self.key}"
+
+    @property
+    def has_basis(self) -> bool:
+        """Whether its rows are derived from figures of issuers, which are restated."""
+        return self.of_issuer is not None
 
     def keys_of(self, row: PanelRow) -> Iterator[str]:
         """The keys a row is stored under, where there are filters: one for each filter combination."""

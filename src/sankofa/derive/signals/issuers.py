@@ -6,7 +6,7 @@ from functools import wraps
 from typing import TypedDict
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
+from sankofa.derive.metrics.full_years import FullYear
 from sankofa.derive.metrics.lines import Figure
 from sankofa.derive.signals.contract import (
     Access,
@@ -20,7 +20,6 @@ from sankofa.derive.signals.contract import (
 )
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
-from sankofa.model.days import FOREVER
 
 
 class IssuerFields(TypedDict):
@@ -84,11 +83,3 @@ def year_fields(
         **provenance,
     )
     return fields, sources
-
-
-def years_back(years: IssuerYearList, year: FullYear) -> Iterator[FullYear]:
-    """A year and those before it without a gap, the newest first."""
-    earlier: FullYear | None = year
-    while earlier is not None and earlier.lasting_from < FOREVER:
-        yield earlier
-        earlier = years.before(earlier)

@@ -20,6 +20,9 @@ from sankofa.model.days import FOREVER
 ANY_TAG: Final = -1
 """Asks for rows of every tag."""
 
+AS_KNOWN: Final = 64
+"""The mode that sees derived rows of `basis=as_known`; LATEST sees those of `basis=current`."""
+
 KIND_MODES: Final = {"income": 8, "balance": 16, "cash": 32}
 """The modes that see the rows of one kind of statement; LATEST sees all of them."""
 

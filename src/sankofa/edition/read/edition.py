@@ -252,7 +252,13 @@ class Edition:
         return known
 
     async def select_list(
-        self, kind: str, *, day: int, limit: int | None = None, start: tuple[int | str, ...] = ()
+        self,
+        kind: str,
+        *,
+        day: int,
+        modes: int = int(Mode.LATEST),
+        limit: int | None = None,
+        start: tuple[int | str, ...] = (),
     ) -> Selection:
         """The rows of a kind that is one list, like `select`; `start` is `following` of an earlier page."""
         first, skip, passed = str(start[0]) if start else "", *map(int, start[1:] or (0, 0))
@@ -262,7 +268,7 @@ class Edition:
             if key < first:
                 continue
             room = None if limit is None else limit - count
-            own = await self.select(kind, key, day=day, limit=room, skip=skip, passed=passed)
+            own = await self.select(kind, key, day=day, modes=modes, limit=room, skip=skip, passed=passed)
             skip = passed = 0
             if own is None:
                 continue

@@ -1,10 +1,11 @@
 """Reads lists of issuers: those known on a day, and screens, which rank them by a metric."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import chain, compress, islice
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -24,6 +25,8 @@ from sankofa.edition.format.screen_index import (
     DAYS_PER_MARK,
     EVERYWHERE,
     LAST_DAY,
+    MARKS_PER_YEAR,
+    PERIOD_END,
     SCREEN,
     SCREEN_RANGES,
     STATES,
@@ -179,6 +182,8 @@ _EVERYBODY = 2**31 - 1
 _AT_ONCE = 256  # marks that are looked at together
 
 _REASONS = tuple((int(state), reason) for state, reason in REASONS.items())
+TOO_OLD: Final = "too_old"
+"""Why a value is missing whose year ended longer ago than was asked for."""
 _RANKS = (b'{"rank":1,', *(b',{"rank":%d,' % rank for rank in range(2, _LISTED + 1)))
 
 
@@ -189,44 +194,48 @@ class Screen(msgspec.Struct, frozen=True):
     omitted: dict[str, int]
 
 
-async def screen(
-    edition: Edition,
-    metric: str,
-    country: str | None,
-    day: date,
-    *,
-    smallest_first: bool,
-    most: int,
-    after: int = 0,
-) -> Screen:
-    """The first values by size after a rank, on a day, of a country or of all."""
-    pages = await _screen_pages(edition, metric, country, day)
+class Ranking(NamedTuple):
+    """The values that a screen ranks."""
+
+    metric: str
+    country: str | None
+    """None for all countries."""
+    day: date
+    smallest_first: bool = False
+    known: bool = False
+    """Whether values are those known on the day, instead of today's."""
+    oldest: int = 0
+    """The earliest last day that a value's year may have."""
+
+
+async def screen(edition: Edition, ranking: Ranking, *, most: int, after: int = 0) -> Screen:
+    """The first values by size after a rank."""
+    pages = await _screen_pages(edition, ranking)
     if pages is None:
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
     last = after + most
-    counts, ranges = _read_screen(*pages, day.toordinal(), smallest_first, after, last)
+    counts, ranges, years = _read_screen(*pages, ranking, after, last)
     rows = await edition.rows_at("metrics", ranges)
     more = counts[State.STANDS] > last
     selection = Selection(
-        _ranked(rows, day, after),
+        _ranked(rows, years, ranking.day, after),
         len(rows),
         truncated=more,
         between=b"",
         runs_in_a_row=3,
         following=(last,) if more else None,
     )
-    return Screen(selection, omissions(counts))
+    omitted = omissions(counts)
+    return Screen(selection, {**omitted, TOO_OLD: counts[STATES]} if ranking.oldest else omitted)
 
 
-async def rank_of(
-    edition: Edition, metric: str, country: str | None, day: date, key: SortKey, *, smallest_first: bool
-) -> int:
+async def rank_of(edition: Edition, ranking: Ranking, key: SortKey) -> int:
     """The number of values before the first one after a sort key."""
-    pages = await _screen_pages(edition, metric, country, day)
+    pages = await _screen_pages(edition, ranking)
     if pages is None:
         return 0
-    _, ranges = _read_screen(*pages, day.toordinal(), smallest_first, 0, _EVERYBODY)
-    is_behind = screen_order(smallest_first=smallest_first).behind(key)
+    _, ranges, _ = _read_screen(*pages, ranking, 0, _EVERYBODY)
+    is_behind = screen_order(smallest_first=ranking.smallest_first).behind(key)
 
     async def is_past(number: int) -> bool:
         if number >= len(ranges):
@@ -245,22 +254,22 @@ _SMALLEST_FIRST = RowOrder("value", "service_id", ranks={"value": Decimal})
 _LARGEST_FIRST = RowOrder("-value", "service_id", ranks={"value": Decimal})
 
 
-async def _screen_pages(
-    edition: Edition, metric: str, country: str | None, day: date
-) -> tuple[memoryview, memoryview, int] | None:
+async def _screen_pages(edition: Edition, ranking: Ranking) -> tuple[memoryview, memoryview, int] | None:
     """The page for a day, the byte ranges of its rows, and its year."""
     if not (years := edition.manifest.get("screen_years")):
         return None
-    year: int = years[max(bisect_right(years, day.year) - 1, 0)]
-    key = f"{metric}|{country or EVERYWHERE}|{year}"
+    year: int = years[max(bisect_right(years, ranking.day.year) - 1, 0)]
+    key = f"{ranking.metric}|{ranking.country or EVERYWHERE}|{year}"
     page, stored_ranges = await edition.raw(SCREEN, key), await edition.raw(SCREEN_RANGES, key)
     if page is None or stored_ranges is None:
         return None
     return memoryview(page), memoryview(stored_ranges), year
 
 
-def _ranked(rows: Sequence[bytes | memoryview], day: date, after: int) -> list[bytes | memoryview]:
-    """Rows in three slices: the rank, the applied day, and the rest."""
+def _ranked(
+    rows: Sequence[bytes | memoryview], years: Sequence[int], day: date, after: int
+) -> list[bytes | memoryview]:
+    """Rows in three slices: the rank, the applied day with the age, and the rest."""
     count = len(rows)
     ranks = _RANKS[after : after + count]
     if after + count > _LISTED:
@@ -268,50 +277,70 @@ def _ranked(rows: Sequence[bytes | memoryview], day: date, after: int) -> list[b
         ranks += tuple(b',{"rank":%d,' % rank for rank in beyond)
     if after and count:
         ranks = (ranks[0].removeprefix(b","), *ranks[1:])
-    parts: list[bytes | memoryview] = [b'"as_of":"%b",' % day.isoformat().encode()] * (3 * count)
+    days = {end: b"%b," % _day_and_age(day, end) for end in set(years)}
+    parts: list[bytes | memoryview] = [b""] * (3 * count)
     parts[0::3] = ranks
+    parts[1::3] = [days[end] for end in years]
     parts[2::3] = rows
     return parts
 
 
-def omissions(counts: Sequence[int]) -> dict[str, int]:
+def omissions(counts: Sequence[int] | Mapping[int, int]) -> dict[str, int]:
     """Counts by reason, as the envelope has them."""
     return {reason: counts[state] for state, reason in _REASONS}
 
 
+def _day_and_age(day: date, end: int) -> bytes:
+    """The day applied to a row, and the age of its year, by the last day of that."""
+    return b'"as_of":"%b","age_days":%d' % (day.isoformat().encode(), day.toordinal() - end)
+
+
+def year_end(rows: bytes) -> int:
+    """The last day of the year that rows of one issuer and day are from."""
+    at = rows.index(PERIOD_END) + len(PERIOD_END)
+    return date.fromisoformat(rows[at : at + 10].decode()).toordinal()
+
+
 def dated(rows: bytes, day: date) -> bytes:
-    """Rows with the day applied."""
-    return rows.replace(AS_OF, b'"as_of":"%b"' % day.isoformat().encode())
+    """Rows of one issuer with the day applied."""
+    return rows.replace(AS_OF, _day_and_age(day, year_end(rows))) if rows else rows
 
 
 def _read_screen(
-    page: memoryview,
-    ranges: memoryview,
-    year: int,
-    day: int,
-    smallest_first: bool,
-    after: int,
-    last: int,
-) -> tuple[list[int], list[ByteRange]]:
-    """The counts by state on a day, and the byte ranges of the rows after a rank, without their day."""
-    words = page.cast("I")
-    days = words[0]
-    tally = bisect_right(page[4 : 4 + 4 * days].cast("i"), day) - 1
-    at = 1 + days + STATES * tally
-    counts: list[int] = words[at : at + STATES].tolist()
-    at = 1 + days + STATES * days
+    page: memoryview, ranges: memoryview, year: int, ranking: Ranking, after: int, last: int
+) -> tuple[list[int], list[ByteRange], list[int]]:
+    """The counts by state on a day, and of the rows after a rank: byte ranges without their day, and years.
+
+    After the counts comes the number of values that are too old; they do not count as values.
+    """
+    words, day = page.cast("I"), ranking.day.toordinal()
+    at, counts = 0, list[int]()
+    for known in (False, True):
+        days = words[at]
+        if known is ranking.known:
+            tally = bisect_right(page[4 * at + 4 : 4 * (at + 1 + days)].cast("i"), day) - 1
+            first = at + 1 + days + STATES * tally
+            counts = [*words[first : first + STATES], 0]
+        at += 1 + days + STATES * days
     size = words[at]
-    order = 4 * (at + 1)
-    marks = order + 4 * size
+    order, years = 4 * (at + 1), 4 * (at + 1 + size)
+    marks = years + 4 * size + ranking.known * MARKS_PER_YEAR * size
     # Values valid after the last year are valid on its last day; before the first year none is.
     marked, of_them = divmod(min(max(day - date(year, 1, 1).toordinal(), 0), LAST_DAY), DAYS_PER_MARK)
     marks += marked * size
     own, standing = page[marks : marks + size], VALID_ON[of_them]
-    listed: Iterator[ByteRange]
-    if smallest_first:
+    numbers: Iterator[int]
+    if ranking.smallest_first:
         numbers = (n for n in page[order : order + 4 * size].cast("I") if standing[own[n]])
-        listed = (BYTE_RANGE.unpack_from(ranges, BYTE_RANGE.size * n) for n in numbers)
     else:
         runs = (bytes(own[n : n + _AT_ONCE]).translate(standing) for n in range(0, size, _AT_ONCE))
-        listed = compress(BYTE_RANGE.iter_unpack(ranges), chain.from_iterable(runs))
-    return counts, list(islice(listed, after, max(after, min(last, counts[State.STANDS]))))
+        numbers = compress(range(size), chain.from_iterable(runs))
+    ends = page[years : years + 4 * size].cast("i")
+    if ranking.oldest:
+        young = [n for n in numbers if ends[n] >= ranking.oldest]
+        counts[STATES] = counts[State.STANDS] - len(young)
+        counts[State.STANDS] = len(young)
+        numbers = iter(young)
+    listed = list(islice(numbers, after, max(after, min(last, counts[State.STANDS]))))
+    skip = BYTE_RANGE.size
+    return counts, [BYTE_RANGE.unpack_from(ranges, skip * n) for n in listed], [ends[n] for n in listed]

@@ -62,7 +62,9 @@ async def find(
     return block, served
 
 
-async def find_in_list(edition: Edition, kind: str, is_behind: IsBehind, *, day: int) -> tuple[str, int, int]:
+async def find_in_list(
+    edition: Edition, kind: str, is_behind: IsBehind, *, day: int, modes: int
+) -> tuple[str, int, int]:
     """`start` with which `Edition.select_list` begins at the first row after the key."""
     segments = edition.segments(kind)
 
@@ -73,4 +75,4 @@ async def find_in_list(edition: Edition, kind: str, is_behind: IsBehind, *, day:
         return True
 
     segment = segments[await last_before(is_past)] if segments else ""
-    return segment, *await find(edition, kind, segment, is_behind, day=day)
+    return segment, *await find(edition, kind, segment, is_behind, day=day, modes=modes)

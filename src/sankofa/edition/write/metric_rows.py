@@ -14,10 +14,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
-from sankofa.derive.metrics.derive import Derived, LaterChange, Value
+from sankofa.derive.metrics.derive import Derived, LaterChange, Stretch, Value
 from sankofa.derive.metrics.lines import Figure, Part
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import UNDATED
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER, iso_day
@@ -26,7 +27,7 @@ from sankofa.model.rows import State, wire
 
 METRICS: Final = "metrics"
 """The kind of these rows."""
-_MODES = Entry(b"").modes
+_CURRENT = Entry(b"").modes | AS_KNOWN
 _NUMBERS = {slug: number for number, slug in enumerate(slugs())}
 _SOURCE = UNDATED.decode() + '"source_ref":'
 _encode = wire.encode
@@ -42,16 +43,22 @@ class Standings(msgspec.Struct, frozen=True, array_like=True):
     """Days as 32-bit numbers. Sizes as floats, which hold ten digits exactly."""
     metrics: bytes
     """The metric of each value, by number."""
+    ends: bytes
+    """The last day of the year of each value."""
+    current: bytes
+    """1 for each value that `basis=current` serves, else 0."""
     shown: bytes
     """The states of each metric: its number, the first day and the state, by metric and day."""
+    known: bytes
+    """The same for `basis=as_known`."""
     identity_conflicts: int = 0
     """Number of routes that a figure of the same filing contradicts."""
     changes: list[tuple[int, int, bytes]] = []
     """Values missing because of a later filing: metric, first day, and the changes as JSON."""
 
-    def stretches(self) -> Iterator["Shown"]:
-        """The states with their days, each until the next of its metric."""
-        words = _numbers("i", self.shown).tolist()
+    def stretches(self, *, known: bool = False) -> Iterator["Shown"]:
+        """The states with their days, each until the next of its metric; of `basis=as_known` if `known`."""
+        words = _numbers("i", self.known if known else self.shown).tolist()
         numbers, firsts, states = words[::3], words[1::3], words[2::3]
         following = zip([*numbers[1:], -1], [*firsts[1:], FOREVER], strict=True)
         for number, first, state, (after, day) in zip(numbers, firsts, states, following, strict=True):
@@ -71,7 +78,13 @@ def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
     """The values of one issuer as entries."""
     write = _Writer(entity)
     return [
-        Entry(write.row(value), value.first, value.until, _MODES, _NUMBERS[value.metric.slug])
+        Entry(
+            write.row(value),
+            value.first,
+            value.until,
+            _CURRENT if value.current else AS_KNOWN,
+            _NUMBERS[value.metric.slug],
+        )
         for value in values
     ]
 
@@ -84,15 +97,10 @@ def standings(derived: Derived) -> Standings:
         untils=array("i", [value.until for value in values]).tobytes(),
         sizes=array("d", [float(value.value) for value in values]).tobytes(),
         metrics=bytes([_NUMBERS[value.metric.slug] for value in values]),
-        shown=array(
-            "i",
-            [
-                word
-                for number, history in enumerate(derived.histories)
-                for one in history
-                for word in (number, one.first, one.state)
-            ],
-        ).tobytes(),
+        ends=array("i", [value.end for value in values]).tobytes(),
+        current=bytes([value.current for value in values]),
+        shown=_states(derived.histories),
+        known=_states(derived.known),
         identity_conflicts=derived.identity_conflicts,
         changes=[
             (number, one.first, _encode([_changed(change) for change in one.changes]))
@@ -101,6 +109,18 @@ def standings(derived: Derived) -> Standings:
             if one.changes
         ],
     )
+
+
+def _states(histories: Sequence[Sequence[Stretch]]) -> bytes:
+    return array(
+        "i",
+        [
+            word
+            for number, history in enumerate(histories)
+            for one in history
+            for word in (number, one.first, one.state)
+        ],
+    ).tobytes()
 
 
 def _changed(change: LaterChange) -> dict[str, str | None]:

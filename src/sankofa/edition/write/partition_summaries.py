@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.dataset import PreparedRows
 from sankofa.edition.write.issuer_cache import IssuerCache, pack_record
 from sankofa.edition.write.issuer_parts import Issuers, issuer_part
-from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Standings, coverage_steps
+from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Shown, Standings, coverage_steps
 from sankofa.edition.write.parts import Partition
 from sankofa.edition.write.reuse import sum_of_digests
 from sankofa.ledger.entities import Entity
@@ -48,9 +49,13 @@ class MetricValues(msgspec.Struct, frozen=True, array_like=True):
     """Counted from the first block of the issuer."""
     begins: "array[int]"
     ends: "array[int]"
+    years: "array[int]"
+    """The last day of the year of each value."""
+    current: "array[int]"
+    """1 for each value that `basis=current` serves, else 0."""
 
 
-_TYPES: Final = "iiIIIII"
+_TYPES: Final = "iiIIIIIiB"
 """Types of the columns of `MetricValues` after the first."""
 
 
@@ -68,6 +73,8 @@ class ScreenSegment(msgspec.Struct, frozen=True, array_like=True):
     """The `MetricValues` of each metric."""
     changes: list[bytes]
     """For each metric an encoded list: number of a country, day, state, change in the number of issuers."""
+    known_changes: list[bytes]
+    """The same for `basis=as_known`."""
     years: list[int]
     """Years in which anything changes."""
 
@@ -80,6 +87,7 @@ class SegmentBuilder:
         self._countries: dict[str, int] = {}
         self._columns = [no_values() for _ in slugs()]
         self._changes: list[Counter[tuple[int, int, int]]] = [Counter() for _ in slugs()]
+        self._known_changes: list[Counter[tuple[int, int, int]]] = [Counter() for _ in slugs()]
 
     def add(
         self, service_id: str, country: str | None, own: Standings, row_ends: Sequence[Sequence[int]]
@@ -102,14 +110,11 @@ class SegmentBuilder:
             column.blocks.extend(blocks[first:end])
             column.begins.extend(begins[first:end])
             column.ends.extend(row_end[first:end])
+            column.years.frombytes(own.ends[4 * first : 4 * end])
+            column.current.frombytes(own.current[first:end])
             first = end
-        before = (-1, 0)
-        for metric, day, _, state in own.stretches():
-            changes = self._changes[metric]
-            changes[number, day, state] += 1
-            if before[0] == metric:
-                changes[number, day, before[1]] -= 1
-            before = (metric, state)
+        _count(self._changes, number, own.stretches())
+        _count(self._known_changes, number, own.stretches(known=True))
 
     def segment(self) -> ScreenSegment:
         return ScreenSegment(
@@ -117,13 +122,29 @@ class SegmentBuilder:
             list(self._countries),
             [[column.tobytes() for column in msgspec.structs.astuple(own)] for own in self._columns],
             [_write_changes(sorted((*key, step) for key, step in own.items())) for own in self._changes],
+            [
+                _write_changes(sorted((*key, step) for key, step in own.items()))
+                for own in self._known_changes
+            ],
             self._years(),
         )
 
     def _years(self) -> list[int]:
         """Also years in which one value follows another without a change of state."""
-        days = {day for own in self._changes for _, day, _ in own if 0 < day < FOREVER}
+        every = chain(self._changes, self._known_changes)
+        days = {day for own in every for _, day, _ in own if 0 < day < FOREVER}
         return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
+
+
+def _count(by_metric: list[Counter[tuple[int, int, int]]], country: int, states: Iterable[Shown]) -> None:
+    """Add the states of an issuer to the changes of each metric."""
+    before = (-1, 0)
+    for metric, day, _, state in states:
+        changes = by_metric[metric]
+        changes[country, day, state] += 1
+        if before[0] == metric:
+            changes[country, day, before[1]] -= 1
+        before = (metric, state)
 
 
 FACT_COUNTS: Final = "fact-counts"

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.checks import RowCheck, WithdrawnRows, check_days
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
@@ -307,7 +308,7 @@ class _Check:
                 row = self._row(key, entry)
                 if self._withdrawn:
                     self._withdrawn.refuse(self._kind, key, entry.row)
-                if self._offer is not None:
+                if self._offer is not None and entry.modes != AS_KNOWN:
                     self._offer(self._kind, key, row)
             yield entry
 

@@ -13,7 +13,7 @@ from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Stretch, Value
 from sankofa.edition.format.screen_index import AS_OF, SCREEN, SCREEN_RANGES
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.issuers import screen
+from sankofa.edition.read.issuers import Ranking, screen
 from sankofa.edition.write.datasets.metrics import ScreenIndex
 from sankofa.edition.write.metric_rows import Standings
 from sankofa.edition.write.partition_summaries import SegmentBuilder
@@ -64,13 +64,17 @@ def in_memory(rows: list[bytes], screening: Screening) -> MemoryReader:
 
 def listed(values: list[Value], histories: list[list[Stretch]]) -> Standings:
     """What the sheets need to know of an issuer."""
-    shown = [(n, s.first, s.state) for n, history in enumerate(histories) for s in history]
+    states = [(n, s.first, s.state) for n, history in enumerate(histories) for s in history]
+    shown = array("i", chain.from_iterable(states)).tobytes()
     return Standings(
         firsts=array("i", [value.first for value in values]).tobytes(),
         untils=array("i", [value.until for value in values]).tobytes(),
         sizes=array("d", [float(value.value) for value in values]).tobytes(),
         metrics=bytes([slugs().index(value.metric.slug) for value in values]),
-        shown=array("i", chain.from_iterable(shown)).tobytes(),
+        ends=array("i", [value.end for value in values]).tobytes(),
+        current=bytes([value.current for value in values]),
+        shown=shown,
+        known=shown,
     )
 
 
@@ -112,7 +116,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
         country = chance.choice((None, "ZA", "NG"))
         upwards = chance.random() < 0.5
         most = chance.choice((1, 5, 50, 500))
-        found = wait(screen(edition, METRIC.slug, country, asked_day, smallest_first=upwards, most=most))
+        found = wait(screen(edition, Ranking(METRIC.slug, country, asked_day, upwards), most=most))
         standing = sorted(
             ((v if upwards else -v, i) for i, c, v, a, b in told if a <= day < b and country in (None, c))
         )
@@ -146,7 +150,7 @@ def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
     ):  # fmt: skip
         for upwards in (False, True):
             asked = screen(
-                edition, METRIC.slug, None, date.fromisoformat(day_asked), smallest_first=upwards, most=9
+                edition, Ranking(METRIC.slug, None, date.fromisoformat(day_asked), upwards), most=9
             )
             served = msgspec.json.decode(b"[%b]" % wait(asked).selection.rows)
             assert [row["id"] for row in served] == expected, day_asked
@@ -169,9 +173,7 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
         screening.add(None, listed([value], histories), [rows[number]])
     edition = Edition("e", in_memory(rows, screening))
     for day in range(start - 2, start + 369):
-        asked = screen(
-            edition, METRIC.slug, None, date.fromordinal(day), smallest_first=False, most=len(stretches)
-        )
+        asked = screen(edition, Ranking(METRIC.slug, None, date.fromordinal(day)), most=len(stretches))
         served = msgspec.json.decode(b"[%b]" % wait(asked).selection.rows)
         standing = [number for number, (first, until) in enumerate(stretches) if first <= day < until]
         assert [row["id"] for row in served] == standing, date.fromordinal(day)
@@ -179,5 +181,5 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
 
 def test_without_any_full_year_a_screen_is_empty() -> None:
     edition = Edition("e", in_memory([], Screening()))
-    found = wait(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))
+    found = wait(screen(edition, Ranking("net_margin", None, date(2024, 1, 1)), most=9))
     assert (found.selection.count, set(found.omitted.values())) == (0, {0})

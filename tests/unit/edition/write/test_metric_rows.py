@@ -12,6 +12,7 @@ from sankofa.derive.metrics.derive import Derived, Stretch, Value
 from sankofa.derive.metrics.lines import Figure, Part
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import AS_OF, UNDATED
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.issuers import dated
 from sankofa.edition.write.metric_rows import (
     Standings,
@@ -53,9 +54,7 @@ def shown(chance: random.Random) -> list[tuple[int, int, int]]:
 def test_coverage_added_up_is_what_looking_at_every_issuer_on_the_day_gives() -> None:
     chance = random.Random(4)
     issuers = [
-        Standings(
-            b"", b"", b"", b"", array("i", [word for one in shown(chance) for word in one]).tobytes(), 2
-        )
+        Standings(*(b"",) * 6, array("i", [word for one in shown(chance) for word in one]).tobytes(), b"", 2)
         for _ in range(60)
     ]
     steps = [coverage_steps(issuers[:25]), coverage_steps(issuers[25:])]
@@ -116,6 +115,7 @@ def encoded(own: Entity, value: Value) -> bytes:
         unit=value.metric.unit,
         period_end=date.fromordinal(value.end),
         as_of=date(1, 1, 1),
+        age_days=0,
         available_at=date.fromordinal(newest.available),
         methodology_ref=value.metric.methodology_ref,
         inputs=[
@@ -143,7 +143,7 @@ def test_rows_are_what_the_encoder_would_write() -> None:
         values = random_values(chance)
         found = metric_rows(own, values)
         expected = [
-            Entry(encoded(own, value), value.first, value.until, tag=number)
+            Entry(encoded(own, value), value.first, value.until, AS_KNOWN | Entry(b"").modes, number)
             for number, value in enumerate(values)
         ]
         assert found == expected
@@ -153,7 +153,7 @@ def test_stretches_last_until_the_next_of_their_metric() -> None:
     histories: list[list[Stretch]] = [[] for _ in metrics()]
     histories[1] = [Stretch(0, 5, State.NOT_PUBLISHED), Stretch(5, FOREVER, State.STANDS)]
     histories[2] = [Stretch(0, FOREVER, State.INPUT_ABSENT)]
-    found = standings(Derived([], histories))
+    found = standings(Derived([], histories, histories[::-1]))
     assert [(n, (first, until, state)) for n, first, until, state in found.stretches()] == [
         (number, stretch[:3]) for number, history in enumerate(histories) for stretch in history
     ]
@@ -164,5 +164,6 @@ def test_the_day_applied_is_put_in_no_text() -> None:
     for entry in metric_rows(own, random_values(random.Random(1))):
         before = msgspec.json.decode(entry.row, type=MetricsRow)
         shown = msgspec.json.decode(dated(entry.row, date(2024, 6, 30)), type=MetricsRow)
-        assert shown == msgspec.structs.replace(before, as_of=date(2024, 6, 30))
+        age = (date(2024, 6, 30) - before.period_end).days
+        assert shown == msgspec.structs.replace(before, as_of=date(2024, 6, 30), age_days=age)
         assert shown.legal_name == AWKWARD

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.metrics.derive import current_values
+from sankofa.derive.metrics.derive import Computed, MetricYears, stretches
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields
 from sankofa.model.rows import doc, one_of
@@ -56,13 +57,17 @@ def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
     by its formula at `/methodology/metrics-v1/` and its slug. They are computed from the figures as they
     stand today, for every full year that has the inputs. `available_at` says when the last of these became
     public: a view of a past day keeps the rows available by then, and leaves out what was revised or
-    completed later. (`/v1/metrics` with as_of gives the latest full year of that day alone.)
+    completed later. With `basis=as_known` a view of a past day has the values of that day instead.
+    (`/v1/metrics` with as_of gives the latest full year of that day alone.)
 
     A year and factor without a value has no row. Ordered by service_id, period_end descending and metric.
     """
-    rows = []
-    for year, metric, value, inputs, since in current_values(issuer.years, FACTORS):
-        fields, sources = year_fields(issuer, year, [figure for _, figure in inputs])
-        row = FundamentalsFactorsRow(**fields, metric=metric.slug, value=value)
-        rows.append(Observation(row, year.end, since, sources))
-    yield from sorted(rows, key=lambda o: -o.day)  # within a year they come by metric
+    known = MetricYears(issuer.years)
+    for year in reversed(issuer.years.published):
+        for slug in FACTORS:
+            spans = stretches(known.days(year), partial(known.computed, year, slug), Computed.same_as)
+            for first, until, computed in spans:
+                if computed.value is not None:
+                    fields, sources = year_fields(issuer, year, computed.figures)
+                    row = FundamentalsFactorsRow(**fields, metric=slug, value=computed.value)
+                    yield Observation(row, year.end, first, sources, until)

@@ -4,19 +4,20 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from itertools import islice
 from typing import Annotated, Final, Literal, NamedTuple
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.metrics.derive import Inputs, current_values
-from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
+from sankofa.derive.metrics.derive import Computed, MetricYears, stretches
+from sankofa.derive.metrics.full_years import FullYear
 from sankofa.derive.metrics.lines import Figure
 from sankofa.derive.rounding import rounded_root
 from sankofa.derive.signals.contract import Observation, PanelRow
-from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
+from sankofa.derive.signals.issuers import issuer_panel, year_fields
 from sankofa.model.rows import doc
 
 _MARGIN: Final = "net_margin"
-_METRICS: Final = ("accruals_ratio", "cash_conversion", _MARGIN)
 _LOOKED_AT: Final = 5
 _NEEDED: Final = 3
 
@@ -41,10 +42,17 @@ class FundamentalsQualityRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/fundamentals-quality"
 
 
-class _Value(NamedTuple):
-    value: Decimal
-    inputs: Inputs
-    since: int
+class _Known(NamedTuple):
+    """The metrics of a year, and the net margins of the last years that have one, as known on a day."""
+
+    accruals: Computed
+    conversion: Computed
+    margin: Computed
+    margins: tuple[Computed, ...]
+
+    def same_as(self, other: "_Known") -> bool:
+        mine, others = (*self[:3], *self.margins), (*other[:3], *other.margins)
+        return len(mine) == len(others) and all(a.same_as(b) for a, b in zip(mine, others, strict=True))
 
 
 @issuer_panel(
@@ -59,47 +67,50 @@ def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
       without a gap; where one is missing, those before it do not count. Null with fewer than three margins,
       and where this year has none. The margins enter it unrounded.
 
-    Computed from the figures as they stand today; `available_at` says when the last of them became public. A
-    year without any of the three has no row. Ordered by service_id, then period_end descending.
+    Computed from the figures as they stand today, with `basis=as_known` from those known that day;
+    `available_at` says when the last of them became public. A year without any of the three has no row.
+    Ordered by service_id, then period_end descending.
     """
-    years = issuer.years
-    values: dict[int, dict[str, _Value]] = {}
-    for year, metric, value, inputs, since in current_values(years, _METRICS):
-        values.setdefault(year.end, {})[metric.slug] = _Value(value, inputs, since)
-    for year in reversed(years.published):
-        yield from _observed(issuer, years, year, values)
+    known = MetricYears(issuer.years)
+    for year in reversed(issuer.years.published):
+        days = known.days_with_earlier(year)
+        for first, until, now in stretches(days, partial(_known, known, year), _Known.same_as):
+            yield from _observed(issuer, year, now, first, until)
 
 
-def _observed(
-    issuer: Issuer, years: IssuerYearList, year: FullYear, values: dict[int, dict[str, _Value]]
-) -> Iterator[Observation]:
-    this_year = values.get(year.end, {})
-    margins = []
-    for _, earlier in zip(range(_LOOKED_AT), years_back(years, year), strict=False):
-        if _MARGIN in (of_year := values.get(earlier.end, {})):
-            margins.append(of_year[_MARGIN])
+def _known(known: MetricYears, year: FullYear, day: int) -> _Known:
+    last = islice(known.back(year, day), _LOOKED_AT)
+    margins = [known.computed(earlier, _MARGIN, day) for earlier in last]
+    return _Known(
+        known.computed(year, "accruals_ratio", day),
+        known.computed(year, "cash_conversion", day),
+        known.computed(year, _MARGIN, day),
+        tuple(margin for margin in margins if margin.value is not None),
+    )
+
+
+def _observed(issuer: Issuer, year: FullYear, now: _Known, first: int, until: int) -> Iterator[Observation]:
     volatility = None
-    if len(margins) >= _NEEDED and _MARGIN in this_year:
-        volatility = _deviation([_exact(margin.inputs) for margin in margins])
-    accruals, conversion = this_year.get("accruals_ratio"), this_year.get("cash_conversion")
-    used = [value for value in (accruals, conversion) if value is not None]
-    used += margins if volatility is not None else []
-    figures: list[Figure] = [figure for value in used for _, figure in value.inputs]
+    if len(now.margins) >= _NEEDED and now.margin.value is not None:
+        volatility = _deviation([_exact(margin) for margin in now.margins])
+    used = [one for one in (now.accruals, now.conversion) if one.value is not None]
+    used += now.margins if volatility is not None else []
+    figures: list[Figure] = [figure for one in used for figure in one.figures]
     if not figures:
         return
     fields, sources = year_fields(issuer, year, figures)
     row = FundamentalsQualityRow(
         **fields,
-        accruals_ratio=accruals.value if accruals else None,
-        cash_conversion=conversion.value if conversion else None,
+        accruals_ratio=now.accruals.value,
+        cash_conversion=now.conversion.value,
         margin_volatility=volatility,
-        margin_years=len(margins),
+        margin_years=len(now.margins),
     )
-    yield Observation(row, year.end, max(value.since for value in used), sources)
+    yield Observation(row, year.end, first, sources, until)
 
 
-def _exact(inputs: Inputs) -> Fraction:
-    figures = dict(inputs)
+def _exact(margin: Computed) -> Fraction:
+    figures = dict(zip(margin.names, margin.figures, strict=True))
     return Fraction(figures["profit"].value) / Fraction(figures["revenue"].value)
 
 

@@ -12,10 +12,10 @@ from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import filed, issuer_fields, issuer_panel
 from sankofa.derive.statements import item_of
 from sankofa.ledger.reports import Identity, Report
-from sankofa.model.days import ordinal
+from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.rows import Figure, doc, one_of
-from sankofa.model.vintages import vintages
+from sankofa.model.vintages import Vintage, vintages
 
 
 class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
@@ -69,7 +69,8 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
     - direction = up, down or none, of the latest figure against the first: a figure that was revised and went
       back has three vintages and moved nowhere
 
-    Ordered by service_id, period_end descending, line_item, concept, unit and period_start.
+    With `basis=as_known` a view of a past day has the row of that day, whatever was revised later. Ordered by
+    service_id, period_end descending, line_item, concept, unit and period_start.
     """
     observations = []
     for identity, reports in issuer.reports.items():
@@ -82,7 +83,7 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
 
 
 def _observed(issuer: Issuer, identity: Identity, reports: list[Report]) -> Iterator[Observation]:
-    concept, unit, period_end, period_start = identity
+    _, _, period_end, period_start = identity
     item, end = item_of(identity, issuer.reports), ordinal(period_end)
     if len(reports) == 1 or item not in LINE_ITEMS:
         return
@@ -90,16 +91,29 @@ def _observed(issuer: Issuer, identity: Identity, reports: list[Report]) -> Iter
     start = ordinal(period_start) if period_start else None
     if len(history) == 1 or not history:
         return
-    first, latest = history[0].report, history[-1].report
-    if issuer.names.name(start, end, latest.available).period_type != "FY":
+    if issuer.names.name(start, end, history[0].report.available).period_type != "FY":
         return
+    for known in range(2, len(history) + 1):
+        first, until = history[known - 1].known_from, FOREVER
+        if known < len(history):
+            until = history[known].known_from
+        if first < until:
+            row, sources = _row(issuer, identity, item, history[:known])
+            yield Observation(row, end, first, sources, until)
+
+
+def _row(
+    issuer: Issuer, identity: Identity, item: str, history: list[Vintage[Report]]
+) -> tuple[FundamentalsRevisionsRow, frozenset[str]]:
+    concept, unit, period_end, period_start = identity
+    first, latest = history[0].report, history[-1].report
     earliest = Decimal(first.value or 0)
     current = None if latest.value is None else Decimal(latest.value)
     provenance, sources = filed(vintage.report for vintage in history)
     row = FundamentalsRevisionsRow(
         **issuer_fields(issuer.entity),
-        period_start=date.fromordinal(start) if start else None,
-        period_end=date.fromordinal(end),
+        period_start=date.fromisoformat(period_start) if period_start else None,
+        period_end=date.fromisoformat(period_end),
         line_item=item,
         concept=concept if ":" in concept else None,
         unit=unit or None,
@@ -112,7 +126,7 @@ def _observed(issuer: Issuer, identity: Identity, reports: list[Report]) -> Iter
         available_at=date.fromordinal(latest.available),
         **provenance,
     )
-    yield Observation(row, end, history[-1].known_from, sources)
+    return row, sources
 
 
 def _direction(first: Decimal, latest: Decimal | None) -> str | None:

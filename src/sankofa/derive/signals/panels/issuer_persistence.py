@@ -1,15 +1,16 @@
 """Persistence: for how many years in a row an issuer made a profit, and grew."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Literal, NamedTuple
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.metrics.derive import unchanged_since
-from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay
+from sankofa.derive.metrics.derive import MetricYears, stretches
+from sankofa.derive.metrics.full_years import FullYear, YearOnDay
 from sankofa.derive.metrics.lines import Figure
 from sankofa.derive.signals.contract import Observation, PanelRow
-from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
+from sankofa.derive.signals.issuers import issuer_panel, year_fields
 from sankofa.model.rows import doc
 
 
@@ -35,8 +36,22 @@ class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/issuer-persistence"
 
 
-_YearResult = tuple[bool, list[Figure], int]
-"""Whether a year was a good one, the figures that say so, and the day since which they are the same."""
+_YearResult = tuple[bool, list[Figure]]
+"""Whether a year was a good one, and the figures that say so."""
+
+
+class _Known(NamedTuple):
+    """The counts up to a year and their figures, as known on a day."""
+
+    years_held: int
+    profit: int | None
+    growth: int | None
+    figures: list[Figure]
+
+    def same_as(self, other: "_Known") -> bool:
+        return (self[:3], len(self.figures)) == (other[:3], len(other.figures)) and all(
+            a.same_as(b) for a, b in zip(self.figures, other.figures, strict=True)
+        )
 
 
 @issuer_panel(
@@ -53,71 +68,53 @@ def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     - years_held = full years held without a gap, back from this one. A count that reaches the oldest of them
       may be longer than the history that is held.
 
-    A year of which a figure is not reported ends a count. Figures as they stand today; `available_at` says
-    when the last that is used became public. A year of which neither is told has no row. Ordered by
-    service_id, then period_end descending.
+    A year of which a figure is not reported ends a count. Figures as they stand today, with `basis=as_known`
+    as known that day; `available_at` says when the last that is used became public. A year of which neither
+    is told has no row. Ordered by service_id, then period_end descending.
     """
-    years = issuer.years
-    for year in reversed(years.published):
-        yield from _observed(issuer, years, year)
+    known = MetricYears(issuer.years)
+    for year in reversed(issuer.years.published):
+        days = known.days_with_earlier(year)
+        for first, until, now in stretches(days, partial(_known, known, year), _Known.same_as):
+            if now.figures:
+                fields, sources = year_fields(issuer, year, now.figures)
+                row = IssuerPersistenceRow(
+                    **fields,
+                    years_held=now.years_held,
+                    profit_years=now.profit,
+                    revenue_growth_years=now.growth,
+                )
+                yield Observation(row, year.end, first, sources, until)
 
 
-def _observed(issuer: Issuer, years: IssuerYearList, year: FullYear) -> Iterator[Observation]:
-    consecutive = list(years_back(years, year))
-    profit, profit_figures, profit_since = _in_a_row(_result(years, one, _profit) for one in consecutive)
-    growth, growth_figures, growth_since = _in_a_row(_result(years, one, _growth) for one in consecutive)
-    figures = profit_figures + growth_figures
-    if not figures:
-        return
-    fields, sources = year_fields(issuer, year, figures)
-    row = IssuerPersistenceRow(
-        **fields, years_held=len(consecutive), profit_years=profit, revenue_growth_years=growth
-    )
-    yield Observation(row, year.end, max(profit_since, growth_since), sources)
+def _known(known: MetricYears, year: FullYear, day: int) -> _Known:
+    consecutive = list(known.back(year, day))
+    views = [known.years.on(one, day) for one in consecutive]
+    profit, profit_figures = _in_a_row(_profit(view) if view else None for view in views)
+    growth, growth_figures = _in_a_row(_growth(view) if view else None for view in views)
+    return _Known(len(consecutive), profit, growth, profit_figures + growth_figures)
 
 
-def _in_a_row(years: Iterable[_YearResult | None]) -> tuple[int | None, list[Figure], int]:
-    """How many good years there are from the first on, their figures, and since when they are the same.
-
-    None where the first year is not told.
-    """
+def _in_a_row(years: Iterable[_YearResult | None]) -> tuple[int | None, list[Figure]]:
+    """How many good years there are from the first on, and their figures; None where that is not told."""
     count: int | None = None
     figures: list[Figure] = []
-    since = 0
     for year in years:
         if year is None:
             break
-        good, used, unchanged = year
+        good, used = year
         figures += used
-        since = max(since, unchanged)
         count = (count or 0) + good
         if not good:
             break
-    return count, figures, since
+    return count, figures
 
 
-def _result(
-    years: IssuerYearList, year: FullYear, read: Callable[[YearOnDay], tuple[bool, list[Figure]] | None]
-) -> _YearResult | None:
-    now = years.on(year)
-    result = read(now) if now else None
-    if result is None:
-        return None
-    good, figures = result
-
-    def same(day: int) -> bool:
-        then = years.on(year, day)
-        known = read(then) if then else None
-        return known is not None and all(a.same_as(b) for a, b in zip(figures, known[1], strict=True))
-
-    return good, figures, unchanged_since(years.days(year), same)
-
-
-def _profit(year: YearOnDay) -> tuple[bool, list[Figure]] | None:
+def _profit(year: YearOnDay) -> _YearResult | None:
     profit = year.lines.figure("profit")
     return (profit.value > 0, [profit]) if profit else None
 
 
-def _growth(year: YearOnDay) -> tuple[bool, list[Figure]] | None:
+def _growth(year: YearOnDay) -> _YearResult | None:
     pair = year.both("revenue")
     return (pair[0].value > pair[1].value, list(pair)) if pair else None

@@ -30,6 +30,7 @@ from sankofa.edition.format.screen_index import (
     STATES,
     UNDATED,
 )
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     Building,
@@ -58,8 +59,8 @@ class ScreenIndex:
 
     def __init__(self) -> None:
         self._columns = [no_values() for _ in slugs()]
-        self._changes: list[list[tuple[list[str], bytes]]] = [[] for _ in slugs()]
-        """For each metric, the countries and changes of every segment."""
+        self._changes: list[list[tuple[list[str], tuple[bytes, bytes]]]] = [[] for _ in slugs()]
+        """For each metric, the countries of every segment and its changes for each basis."""
         self._countries: dict[str, int] = {}
         self._years: set[int] = set()
 
@@ -73,14 +74,15 @@ class ScreenIndex:
             own = no_values()
             for part, content in zip(msgspec.structs.astuple(own), stored, strict=True):
                 part.frombytes(content)
-            for name in ("sizes", "firsts", "untils", "begins", "ends"):
+            for name in ("sizes", "firsts", "untils", "begins", "ends", "years", "current"):
                 getattr(column, name).extend(getattr(own, name))
             column.countries.extend([countries[number] for number in own.countries])
             column.blocks.extend(
                 [firsts[issuer] + block for issuer, block in zip(own.issuers, own.blocks, strict=True)]
             )
-        for changes, stored_changes in zip(self._changes, segment.changes, strict=True):
-            changes.append((segment.countries, stored_changes))
+        by_metric = zip(self._changes, segment.changes, segment.known_changes, strict=True)
+        for changes, current, known in by_metric:
+            changes.append((segment.countries, (current, known)))
         self._years.update(segment.years)
 
     @cached_property
@@ -103,15 +105,17 @@ class ScreenIndex:
         """The pages of a metric by key, or the byte ranges of their rows."""
         column, slug = self._columns[metric], slugs()[metric]
         encoded: dict[str, bytes] = {}
-        changes = {} if ranges else self._changes_by_country(metric)
+        current, known = ({}, {}) if ranges else (self._changes_by_country(metric, basis) for basis in (0, 1))
         for name, by_year in self._values(column).items():
             if ranges:
                 for year, values in zip(self.years, by_year, strict=True):
                     encoded[f"{slug}|{name}|{year}"] = _ranges(column, values)
                 continue
-            tallies = _tallies(changes.get(name, {}), self._starts)
-            for year, start, values, tally in zip(self.years, self._starts, by_year, tallies, strict=True):
-                encoded[f"{slug}|{name}|{year}"] = tally + _listed(column, values, start)
+            tallies = [_tallies(changes.get(name, {}), self._starts) for changes in (current, known)]
+            pages = zip(self.years, self._starts, by_year, *tallies, strict=True)
+            for year, start, values, current_tally, known_tally in pages:
+                listed = _listed(column, values, start)
+                encoded[f"{slug}|{name}|{year}"] = current_tally + known_tally + listed
         return encoded
 
     def _values(self, column: MetricValues) -> "dict[str, list[array[int]]]":
@@ -130,11 +134,11 @@ class ScreenIndex:
                 add(at)
         return by_country
 
-    def _changes_by_country(self, metric: int) -> dict[str, _Changes]:
+    def _changes_by_country(self, metric: int, basis: int) -> dict[str, _Changes]:
         by_country: defaultdict[str, _Changes] = defaultdict(lambda: defaultdict(int))
         for countries, stored in self._changes[metric]:
             named = [by_country[country] for country in countries]
-            for number, day, state, step in _read_changes(stored):
+            for number, day, state, step in _read_changes(stored[basis]):
                 named[number][day, state] += step
         everywhere: _Changes = defaultdict(int)
         for own in by_country.values():
@@ -157,17 +161,27 @@ def _listed(column: MetricValues, values: "array[int]", start: int) -> bytes:
     sizes = list(map(column.sizes.__getitem__, values))
     order = array("I", sorted(range(len(sizes)), key=sizes.__getitem__))
     after, end = LAST_DAY + 1, start + LAST_DAY + 1
-    by_value = b"".join(
-        [
-            _marks(first - start if first > start else 0, until - start if until < end else after)
-            for first, until in zip(
-                map(column.firsts.__getitem__, values), map(column.untils.__getitem__, values), strict=True
-            )
-        ]
-    )
-    marks = [by_value[n::MARKS_PER_YEAR] for n in range(MARKS_PER_YEAR)]
-    padding = bytes(-len(by_value) % 4)
-    return b"".join((struct.pack("<I", len(values)), order.tobytes(), *marks, padding))
+    firsts, untils = (map(days.__getitem__, values) for days in (column.firsts, column.untils))
+    by_value = [
+        _marks(first - start if first > start else 0, until - start if until < end else after)
+        for first, until in zip(firsts, untils, strict=True)
+    ]
+    current = map(column.current.__getitem__, values)
+    for_current = [
+        mark if is_current else _NO_MARKS for mark, is_current in zip(by_value, current, strict=True)
+    ]
+    marks = [
+        joined[n::MARKS_PER_YEAR]
+        for joined in (b"".join(for_current), b"".join(by_value))
+        for n in range(MARKS_PER_YEAR)
+    ]
+    years = array("i", map(column.years.__getitem__, values))
+    padding = bytes(-2 * MARKS_PER_YEAR * len(values) % 4)
+    size = struct.pack("<I", len(values))
+    return b"".join((size, order.tobytes(), years.tobytes(), *marks, padding))
+
+
+_NO_MARKS = bytes(MARKS_PER_YEAR)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -224,19 +238,23 @@ def omitted(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
         if part := context.issuers.part(METRICS, entity.service_id):
             listed = _read(part)[1]
             changes = {(number, first): changed for number, first, changed in listed.changes}
+            states = dict.fromkeys(listed.stretches(known=True), AS_KNOWN)
+            for one in listed.stretches():
+                states[one] = Entry(b"").modes | states.get(one, 0)
             entries = [
                 Entry(
                     _OMITTED_ROW
                     % (
                         slugs()[one.number].encode(),
                         REASONS[State(one.state)].encode(),
-                        changes.get((one.number, one.first), b"[]"),
+                        changes.get((one.number, one.first), b"[]") if modes != AS_KNOWN else b"[]",
                     ),
                     one.first,
                     one.until,
-                    tag=one.number,
+                    modes,
+                    one.number,
                 )
-                for one in listed.stretches()
+                for one, modes in sorted(states.items())
                 if one.state != State.STANDS
             ]
             if entries:

@@ -17,15 +17,17 @@ from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, m
 from sankofa.edition.format.keys import TENDERS, panel_kind
 from sankofa.edition.format.macro import pack_series
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
 from sankofa.edition.write.issuer_parts import issuer_part
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
+from sankofa.model.days import FOREVER
 from sankofa.model.provenance import KEYED_CLASSES
 from sankofa.model.rows import panel_key, wire
 
-_read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decode
+_read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int, int]], list[str]]).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
@@ -49,7 +51,10 @@ def _issuer_rows(panel: Panel, context: BuildContext, some: Sequence[Entity]) ->
         if part := context.issuers.part(kind, entity.service_id):
             rows, named = _read(part)
             sources.update(named)
-            entries += [Entry(row, first) for row, first in rows]
+            entries += [
+                Entry(row, first, until, AS_KNOWN if until < FOREVER else AS_KNOWN | Entry(b"").modes)
+                for row, first, until in rows
+            ]
     if entries:
         yield KeyRows(some[0].service_id, entries)
     return Outcome(sources=sources)
@@ -57,8 +62,8 @@ def _issuer_rows(panel: Panel, context: BuildContext, some: Sequence[Entity]) ->
 
 def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
     observed = list(observe(issuer))
-    sources = {source for o in observed for source in o.sources}
-    rows = [(wire.encode(o.row), o.seen_from) for o in observed]
+    sources = {source for o in observed if o.until == FOREVER for source in o.sources}
+    rows = [(wire.encode(o.row), o.seen_from, o.until) for o in observed]
     return _write((rows, sorted(sources))) if rows else b""
 
 
@@ -73,7 +78,7 @@ def _observed(panel: Panel, context: BuildContext, sources: set[str]) -> Iterato
 def _filtered_rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
     by_key: defaultdict[str, list[Entry]] = defaultdict(list)
     sources: set[str] = set()
-    for row, day, seen_from, _ in _observed(panel, context, sources):
+    for row, day, seen_from, *_ in _observed(panel, context, sources):
         entry = Entry(wire.encode(row), seen_from, tag=day)
         for key in panel.keys_of(row):
             by_key[key].append(entry)

@@ -1,0 +1,230 @@
+"""`basis=as_known`: derived values from the vintages known on a day, whatever was filed later."""
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from sankofa.derive.metrics.contract import slugs
+from sankofa.derive.signals.contract import panels
+from sankofa.edition.format.keys import panel_kind
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.issuers import Ranking, dated, screen
+from sankofa.model.days import months_before
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer
+from tests.loop import wait
+from tests.spec.asking import call_tool
+from tests.torture import rounds
+from tests.world.desk import Desk, as_row
+from tests.world.reference import Told
+from tests.world.test_metrics_point_in_time import TODAY, history
+
+ISSUERS = 12
+PANELS = sorted(key for key, panel in panels().items() if panel.has_basis)
+RESTATED = service_id("ticker:JSE:RST")
+Rows = list[dict[str, Any]]
+Reported = list[tuple[str, Told]]
+
+
+class World(NamedTuple):
+    """Issuers whose figures are restated, completed and withdrawn; all of it published and served."""
+
+    told: Reported
+    server: LiveServer
+    key: str
+
+    @property
+    def issuers(self) -> list[str]:
+        return sorted({service_id(name) for name, _ in self.told})
+
+
+def year(number: int, item: str, value: int, available: str) -> Told:
+    start, end = date(number, 1, 1), date(number, 12, 31)
+    return Told(item, "ZAR", start, end, available, Decimal(value), date.fromisoformat(available), TODAY)
+
+
+def publish(folder: Path, told: Reported) -> Desk:
+    desk = Desk(folder / "home", TODAY)
+    summary = desk.filings("all.csv", [as_row(name, one, one.document) for name, one in told])
+    assert summary.failures == []
+    return desk
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    chance = random.Random(33)
+    told = [(f"ticker:JSE:T{n}", one) for n in range(ISSUERS) for one in history(chance)]
+    name = "ticker:JSE:RST"
+    told += [
+        (name, year(2015, "revenue", 100, "2016-03-31")),
+        (name, year(2016, "revenue", 200, "2017-03-31")),
+        (name, year(2016, "profit", 50, "2017-03-31")),
+        (name, year(2016, "profit", 80, "2019-03-31")),  # restated long after
+        (name, year(2017, "revenue", 300, "2019-03-31")),
+        (name, year(2017, "profit", 30, "2019-03-31")),
+    ]
+    desk = publish(tmp_path_factory.mktemp("known"), told)
+    desk.publish()
+    with LiveServer(desk.home) as server:
+        yield World(told, server, server.key("professional"))
+
+
+def body(world: World, path: str) -> dict[str, Any]:
+    answer = world.server.get(path, world.key)
+    assert answer.status_code == 200, answer.text
+    read: dict[str, Any] = json.loads(answer.text, parse_int=Decimal, parse_float=Decimal)
+    return read
+
+
+def refused(world: World, path: str) -> str:
+    answer = world.server.get(path, world.key)
+    assert answer.status_code == 400, answer.text
+    parameter: str = answer.json()["parameter"]
+    return parameter
+
+
+def rows_of(selection: Any) -> Rows:
+    if not selection or not selection.count:
+        return []
+    rows: Rows = json.loads(b"[%b]" % selection.rows, parse_int=Decimal, parse_float=Decimal)
+    return rows
+
+
+def metrics_of(edition: Edition, issuer: str, day: date) -> Rows:
+    found = wait(edition.select("metrics", issuer, day=day.toordinal()))
+    rows: Rows = json.loads(
+        b"[%b]" % dated(found.rows if found else b"", day), parse_int=Decimal, parse_float=Decimal
+    )
+    return rows
+
+
+@pytest.mark.deep
+@pytest.mark.rule("MET-13", "SIG-8")
+def test_a_day_is_what_a_build_from_the_files_of_that_day_alone_gives(world: World, tmp_path: Path) -> None:
+    chance = random.Random(rounds(1, 2, 3))
+    filed = sorted({one.available for _, one in world.told if one.available and one.available < TODAY})
+    compared = left_out = 0
+    for number in range(rounds(3, 12, 60)):
+        day = chance.choice(filed) + timedelta(days=chance.choice((0, 0, 1, 40)))
+        by_then = [(name, one) for name, one in world.told if one.available and one.available <= day]
+        alone = publish(tmp_path / str(number), by_then).publish()
+        for issuer in world.issuers:
+            known = body(world, f"/v1/metrics/{issuer}?as_of={day}&basis=as_known")
+            expected = metrics_of(alone, issuer, day)
+            assert known["data"] == expected, (issuer, day)
+            assert known["omitted"]["revised_after_as_of"] == known["omitted"]["completed_after_as_of"] == 0
+            assert all(one["changes"] == [] for one in known["missing"])
+            now = body(world, f"/v1/metrics/{issuer}?as_of={day}")["data"]
+            assert [row for row in now if row not in expected] == [], "today's values are among them"
+            compared += len(expected)
+            left_out += len(expected) - len(now)
+        for slug in chance.sample(slugs(), 6):
+            for order in ("asc", "desc"):
+                ranked = body(
+                    world,
+                    f"/v1/screen?metric={slug}&as_of={day}&basis=as_known&order={order}&limit=9",
+                )
+                ranking = Ranking(slug, None, day, smallest_first=order == "asc")
+                expected_screen = wait(screen(alone, ranking, most=9))
+                assert ranked["data"] == rows_of(expected_screen.selection), (slug, day)
+        for panel in PANELS:
+            observed = body(world, f"/v1/signals/{panel}?as_of={day}&basis=as_known&limit=10000")
+            expected_rows = rows_of(wait(alone.select_list(panel_kind(panel), day=day.toordinal())))
+            assert observed["observations"] == expected_rows, (panel, day)
+    assert compared > 100 * rounds(3, 12, 60)
+    assert left_out > 0  # or nothing was restated, and the comparison proves little
+
+
+@pytest.mark.rule("MET-13")
+def test_a_later_restatement_leaves_nobody_out(world: World) -> None:
+    path = "/v1/screen?metric=net_margin&as_of=2018-01-31&limit=100"
+    now, known = body(world, path), body(world, f"{path}&basis=as_known")
+    assert (now["basis"], known["basis"]) == ("current", "as_known")
+    assert RESTATED not in {row["service_id"] for row in now["data"]}
+    (row,) = [row for row in known["data"] if row["service_id"] == RESTATED]
+    assert (row["value"], row["period_end"], row["age_days"]) == (Decimal("0.25"), "2016-12-31", 396)
+    later = body(world, f"/v1/metrics/{RESTATED}?metric=net_margin&as_of=2019-03-31&basis=as_known")
+    assert [(row["value"], row["period_end"]) for row in later["data"]] == [(Decimal("0.1"), "2017-12-31")]
+
+
+@pytest.mark.rule("MET-13")
+def test_today_both_bases_are_the_same(world: World) -> None:
+    for issuer in world.issuers:
+        now, known = (body(world, f"/v1/metrics/{issuer}?basis={b}") for b in ("current", "as_known"))
+        assert (now.pop("basis"), known.pop("basis")) == ("current", "as_known")
+        assert now == known
+
+
+@pytest.mark.rule("MET-14")
+def test_max_age_leaves_out_old_years_and_counts_them(world: World) -> None:
+    day = date(2018, 1, 31)
+    path = f"/v1/screen?metric=net_margin&as_of={day}&basis=as_known&limit=100"
+    every = body(world, path)
+    for months in (1, 12, 13, 14, 36, 1200):
+        oldest = str(months_before(day, months))
+        young = body(world, f"{path}&max_age={months}")
+        expected = [row for row in every["data"] if row["period_end"] >= oldest]
+        assert [{**row, "rank": 0} for row in young["data"]] == [{**row, "rank": 0} for row in expected]
+        assert [row["rank"] for row in young["data"]] == list(range(1, len(expected) + 1))
+        assert young["omitted"]["too_old"] == every["count"] - len(expected)
+        own = body(world, f"/v1/metrics/{RESTATED}?as_of={day}&basis=as_known&max_age={months}")
+        old = body(world, f"/v1/metrics/{RESTATED}?as_of={day}&basis=as_known")
+        is_young = oldest <= "2016-12-31"
+        assert own["data"] == (old["data"] if is_young else [])
+        assert own["omitted"]["too_old"] == (0 if is_young else old["count"])
+        too_old = {one["metric"] for one in own["missing"] if one["reason"] == "too_old"}
+        assert too_old == (set() if is_young else {row["metric"] for row in old["data"]})
+    assert "too_old" not in every["omitted"]
+    for row in every["data"]:
+        assert row["age_days"] == (day - date.fromisoformat(row["period_end"])).days
+
+
+@pytest.mark.rule("MET-13", "MET-14")
+def test_a_malformed_basis_or_age_is_refused(world: World) -> None:
+    for path in (
+        "/v1/screen?metric=net_margin",
+        f"/v1/metrics/{RESTATED}?",
+        "/v1/signals/issuer-persistence?",
+    ):
+        assert refused(world, f"{path}&basis=later") == "basis"
+    for path in ("/v1/screen?metric=net_margin", f"/v1/metrics/{RESTATED}?"):
+        for age in ("0", "-1", "1201", "x"):
+            assert refused(world, f"{path}&max_age={age}") == "max_age"
+    assert refused(world, "/v1/signals/macro-momentum?basis=as_known") == "basis"
+    assert body(world, "/v1/signals/macro-momentum")["basis"] is None
+
+
+@pytest.mark.rule("MET-13", "PAR-6")
+def test_a_cursor_of_one_basis_is_refused_by_the_other(world: World) -> None:
+    path = "/v1/screen?metric=net_margin&as_of=2021-06-30&limit=2"
+    walked: Rows = []
+    cursor = ""
+    while True:
+        page = body(world, f"{path}&basis=as_known{cursor}")
+        walked += page["data"]
+        if page["next_cursor"] is None:
+            break
+        cursor = f"&cursor={page['next_cursor']}"
+    assert walked == body(world, f"{path}0&basis=as_known")["data"]
+    assert refused(world, f"{path}{cursor}") == "cursor"
+
+
+@pytest.mark.rule("MET-13", "SIG-8")
+def test_the_tools_give_the_same(world: World) -> None:
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("screen_issuers", "/v1/screen?", {"metric": "net_margin", "max_age": 20}),
+        ("get_metrics", f"/v1/metrics/{RESTATED}?", {"service_id": RESTATED}),
+        ("get_signal", "/v1/signals/fundamentals-factors?", {"signal_key": "fundamentals-factors"}),
+    ]
+    for tool, path, arguments in asked:
+        query = {"as_of": "2018-01-31", "basis": "as_known", "limit": 5}
+        in_path = {"service_id", "signal_key"}
+        parameters = {**{k: v for k, v in arguments.items() if k not in in_path}, **query}
+        answer = world.server.get(path + "&".join(f"{k}={v}" for k, v in parameters.items()), world.key)
+        assert call_tool(world.server, world.key, tool, {**arguments, **query}) == answer.json()
