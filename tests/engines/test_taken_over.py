@@ -14,7 +14,7 @@ import pytest
 from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.read.issuers import screen
+from sankofa.edition.read.issuers import Ranking, screen
 from sankofa.edition.write import parts, writer
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
@@ -261,7 +261,7 @@ def test_a_screen_leads_to_rows_in_whatever_part_they_are(world: World) -> None:
         edition = open_edition(world.engine.store, manifest["edition"])
         shown = 0
         for metric in slugs():
-            found = await screen(edition, metric, None, date(2026, 11, 1), smallest_first=False, most=50)
+            found = await screen(edition, Ranking(metric, None, date(2026, 11, 1)), most=50)
             rows = json.loads(b"[%b]" % found.selection.rows)
             assert [row["metric"] for row in rows] == [metric] * len(rows)
             shown += len(rows)
