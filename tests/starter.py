@@ -18,6 +18,8 @@ from tests.live import run
 
 _PACKAGE = Path(sankofa.__file__).parent
 _COUNTRIES = ("NGA", "ZAF")
+_SOME = ("", "NG", "ZA")
+_SINCE = "2023"
 _ISSUERS = ("1172724", "1576914")
 """By the numbers that the SEC gives them: Gold Fields, and another."""
 
@@ -40,11 +42,13 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     package = folder / "sankofa"
     whole, part = _PACKAGE / "starter", package / "starter"
     _link(_PACKAGE, package, without=["starter"])
-    cut = ["macro", "filings", "series", "*.csv.gz", "*.json.gz", "identifiers"]
-    for name in ("", "macro", "filings/companyfacts", "identifiers", "series"):
+    cut = ["macro", "filings", "series", "fx", "*.csv.gz", "*.json.gz", "identifiers"]
+    for name in ("", "macro", "filings/companyfacts", "identifiers", "series", "fx"):
         _link(whole / name, part / name, without=cut)
     for table in (whole / "series").iterdir():
-        _cut(table, part / "series" / table.name, lambda row: row["country"] in ("", "NG", "ZA"))
+        _cut(table, part / "series" / table.name, lambda row: row["country"] in _SOME and _day(row) > _SINCE)
+    for table in (whole / "fx").glob("*.gz"):
+        _cut(table, part / "fx" / table.name, lambda row: _day(row) > _SINCE)
     for table in (whole / "macro").iterdir():
         _cut(table, part / "macro" / table.name, lambda row: row["Country Code"] in _COUNTRIES)
     for issuer in _ISSUERS:
@@ -52,7 +56,7 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
         (part / name).symlink_to(whole / name)
     known = (whole / "identifiers" / "cik-lei.csv").read_text()
     name = "identifiers/lei-africa.csv.gz"
-    _cut(whole / name, part / name, lambda row: row["LEI"] in known or row["LEI"].endswith("0"))
+    _cut(whole / name, part / name, lambda row: row["LEI"] in known or row["LEI"].endswith("00"))
     return subprocess.run(
         [sys.executable, "-c", "from sankofa.cli.main import main; main()", "starter"],
         env={**os.environ, "SANKOFA_HOME": str(home), "PYTHONPATH": str(folder)},
@@ -60,6 +64,10 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
     )
+
+
+def _day(row: dict[str, str]) -> str:
+    return row.get("date") or row["Date"]
 
 
 def _link(folder: Path, to: Path, without: list[str]) -> None:

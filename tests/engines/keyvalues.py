@@ -14,6 +14,7 @@ import uvloop
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import StoreUnavailable
+from tests.depth import deep_after
 from tests.patience import PATIENCE
 
 WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))
@@ -23,6 +24,7 @@ COUNTING_PROCESS = """
 import asyncio, sys
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import Window
+from tests.depth import deep_after
 
 async def main(url, times):
     store = open_keyvalue(url)
@@ -45,7 +47,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"embedded:{tmp_path / 'home' / 'store'}"
 
 
-@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.fixture(
+    params=deep_after(1, [asyncio.new_event_loop, uvloop.new_event_loop]), ids=["asyncio", "uvloop"]
+)
 def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
     """Both event loops: they order timers and reads differently, and the service runs on the second."""
     with asyncio.Runner(loop_factory=request.param) as runner:

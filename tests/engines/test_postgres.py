@@ -19,6 +19,7 @@ from sankofa.engines.factory import open_datastore
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError, StoreUnavailable
+from tests.depth import deep_after
 from tests.engines.datastores import Engine, fact_rows, run, shelve
 from tests.patience import PATIENCE, Stopwatch
 from tests.services import PostgresServer, free_port
@@ -28,7 +29,7 @@ THREAD_BOUND = 2.5
 CONNECTING_BOUND = 3.5
 LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
 
-both_loops = pytest.mark.parametrize("loop_factory", LOOPS, ids=["asyncio", "uvloop"])
+both_loops = pytest.mark.parametrize("loop_factory", deep_after(1, LOOPS), ids=["asyncio", "uvloop"])
 
 
 @pytest.fixture

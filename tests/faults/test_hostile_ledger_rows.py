@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.live import LiveServer, run
 from tests.services import PostgresServer
@@ -45,6 +46,7 @@ def altered(server: PostgresServer, url: str, statement: str) -> Iterator[str]:
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.mark.deep
 def test_an_altered_row_is_named_and_nothing_is_published(
     tmp_path: Path, postgres_server: PostgresServer, postgres_url: str
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import deep_after
 from tests.live import COMMAND, LiveServer, _environment
 from tests.publisher import Publisher
 
@@ -39,7 +40,7 @@ def open_to_others(*folders: Path) -> list[str]:
 
 
 @pytest.mark.rule("CLI-9")
-@pytest.mark.parametrize("umask", [0o000, 0o077])
+@pytest.mark.parametrize("umask", deep_after(1, [0o000, 0o077]))
 def test_everything_under_home_is_its_owners_alone(tmp_path: Path, umask: int) -> None:
     home = tmp_path / "above" / "home"
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.depth import deep_after
 from tests.live import COMMAND
 from tests.services import missing
 from tests.spec.test_collect import table
@@ -26,6 +27,7 @@ NAME = "ny.gdp.mktp.cd.csv"
 INSIDE = """
 import json, os, socket, ssl, subprocess, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from tests.depth import deep_after
 plan = json.loads(sys.argv[1])
 run = lambda *words: subprocess.run(words, check=True)
 run("ip", "link", "set", "lo", "up")
@@ -172,7 +174,7 @@ def test_a_name_that_leads_elsewhere_at_the_next_connection_is_refused(world: Wo
 
 
 @pytest.mark.rule("COL-3")
-@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("scheme", deep_after(1, ["https", "http"]))
 def test_what_may_be_private_never_leads_to_a_metadata_service(world: World, scheme: str) -> None:
     """By its name at once, by the second answer for a name, by a redirect to a name, and to an address."""
     names = {

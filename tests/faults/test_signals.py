@@ -114,7 +114,7 @@ def silent() -> Iterator[int]:
 
 
 @pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 @pytest.mark.parametrize(
     "command",
     deep_after(
@@ -144,7 +144,7 @@ def test_a_command_that_waits_for_a_frozen_redis_ends(
 
 
 @pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 @pytest.mark.parametrize(
     "command",
     deep_after(
@@ -185,7 +185,7 @@ def test_a_command_that_waits_for_a_frozen_postgresql_ends(
 
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
-@pytest.mark.parametrize("command", ["publish", "ingest"])
+@pytest.mark.parametrize("command", deep_after(1, ["publish", "ingest"]))
 def test_a_command_whose_postgresql_freezes_under_it_ends_and_loses_nothing(
     home: Path,
     tmp_path: Path,
@@ -216,7 +216,7 @@ def test_a_command_whose_postgresql_freezes_under_it_ends_and_loses_nothing(
 
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
-@pytest.mark.parametrize("scheme", deep_after(2, ["s3", "http", "https"]))
+@pytest.mark.parametrize("scheme", deep_after(1, ["s3", "http", "https"]))
 def test_following_and_pushing_end_where_the_store_never_answers(
     home: Path, tmp_path: Path, scheme: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,7 +240,7 @@ def test_following_and_pushing_end_where_the_store_never_answers(
 
 
 @pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(
     home: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -261,7 +261,7 @@ def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(
 
 
 @pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 def test_restoring_into_a_frozen_postgresql_ends(
     home: Path, tmp_path: Path, postgres_server: PostgresServer, postgres_url: str, number: signal.Signals
 ) -> None:
@@ -286,7 +286,7 @@ def ended(server: LiveServer, number: signal.Signals) -> float:
 
 
 @pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 def test_a_server_ends_whatever_its_clients_do(serve: Serve, key: str, number: signal.Signals) -> None:
     server = serve(workers=2)
     requests = (

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import publisher as faults
+from tests.depth import deep_after
 from tests.live import COMMAND
 from tests.patience import PATIENCE, until
 from tests.publisher import Publisher
@@ -55,7 +56,7 @@ def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTE
 @pytest.mark.rule("COL-4")
 @pytest.mark.parametrize(
     "fault",
-    [faults.drips(), faults.drips(head=True), faults.drips(chunked=True)],
+    deep_after(1, [faults.drips(), faults.drips(head=True), faults.drips(chunked=True)]),
     ids=["body", "header fields", "chunks"],
 )
 @pytest.mark.limit("time for a document (deadline)")
@@ -84,7 +85,7 @@ def test_a_large_document_goes_on_after_its_deadline_where_it_stopped(home: Home
 
 
 @pytest.mark.rule("COL-4", "CLI-11")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", deep_after(1, [signal.SIGTERM, signal.SIGINT]))
 def test_slow_publishers_delay_no_other_and_a_stop_is_heard(home: Home, number: signal.Signals) -> None:
     for at in range(12):
         home.publisher.put(f"/{at}{SLOW}", FOR_EVER)
@@ -128,7 +129,7 @@ def test_watching_goes_on_with_the_others_while_one_is_slow(home: Home) -> None:
 
 
 @pytest.mark.rule("COL-4", "CLI-11")
-@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("scheme", deep_after(1, ["https", "http"]))
 def test_a_publisher_that_never_answers_keeps_nobody_from_stopping(home: Home, scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         home.source("silent", f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/a.csv")

@@ -23,6 +23,7 @@ def moment(**shift: int) -> str:
     return f"{datetime.now(UTC) + timedelta(**shift):%Y-%m-%d %H:%M:%S}"
 
 
+@pytest.mark.deep
 @pytest.mark.rule("SIGN-3", "KEY-6", "NODE-4")
 def test_a_clock_that_jumps_costs_its_node_nothing_but_what_is_said(
     home: Path, destination: Path, redis_url: str, library: Path, tmp_path_factory: pytest.TempPathFactory

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -22,6 +23,7 @@ from sankofa.model.errors import OperatorError
 from sankofa.replication.follow import Follower
 from sankofa.replication.following_store import FollowingStore
 from sankofa.replication.state import SILENT_SECONDS
+from tests.depth import deep_after
 from tests.faults.conftest import World
 from tests.live import LiveServer, free_port, run
 from tests.nodes.commands import current, follow
@@ -39,6 +41,12 @@ SIGNED = {
     "SignedHeaders=host, Signature=0"
 }
 """The server of the tests believes every signature."""
+SOME_ATTACKS = {*zip(WAYS, cycle(["note", "manifest"]), strict=False), ("altered", "file")}
+ATTACKS = deep_after(
+    len(SOME_ATTACKS),
+    sorted(product(WAYS, ("note", "manifest", "file")), key=lambda attack: attack not in SOME_ATTACKS),
+)
+"""Each way once, and one altered file; with every round each way upon each kind of object."""
 FOREIGN = 1_200
 """More names than one page of a listing has."""
 
@@ -87,8 +95,7 @@ def s3(bucket: Bucket) -> Iterator[HostileS3]:
 
 
 @pytest.mark.rule("SIGN-2", "SIGN-3", "NODE-4")
-@pytest.mark.parametrize("victim", ["note", "manifest", "file"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "victim"), ATTACKS)
 def test_whatever_the_store_answers_no_forged_row_is_served_and_the_node_says_why(
     way: str, victim: str, s3: HostileS3, bucket: Bucket, world: World, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -156,6 +163,7 @@ def test_a_running_node_says_what_is_wrong_with_its_store_and_comes_back(
         assert "Traceback" not in live.log
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-6")
 def test_foreign_names_in_the_bucket_stop_no_push_and_lead_nowhere(
     s3: HostileS3, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

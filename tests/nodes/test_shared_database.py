@@ -86,6 +86,7 @@ def test_a_new_node_serves_what_another_machine_published_and_each_newer_edition
     assert first in machines.run("third", "editions"), "a command shows what was published elsewhere"
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-8")
 def test_machines_that_publish_share_one_key(machines: Machines) -> None:
     first = machines.publish("one")
@@ -159,6 +160,7 @@ def test_a_node_starts_and_answers_while_the_database_is_frozen(
         until(lambda: node.get("/v1/status").status_code == 200)
 
 
+@pytest.mark.deep
 def test_a_database_that_lost_its_objects_is_filled_again_by_the_next_publish(
     machines: Machines, postgres_url: str
 ) -> None:
@@ -172,6 +174,7 @@ def test_a_database_that_lost_its_objects_is_filled_again_by_the_next_publish(
     assert "nothing changed" in machines.run("one", "publish")
 
 
+@pytest.mark.deep
 def test_a_publication_that_cannot_be_pushed_changes_nothing(machines: Machines, postgres_url: str) -> None:
     first = machines.publish("one")
     with psycopg.connect(postgres_url, autocommit=True) as connection:

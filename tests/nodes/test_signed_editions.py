@@ -12,6 +12,7 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from tests.depth import deep_after
 from tests.faults.conftest import CORRECTION, publish_another
 from tests.live import LiveServer, free_port, run
 from tests.nodes.commands import current, follow, refused, state
@@ -48,7 +49,7 @@ def store(request: pytest.FixtureRequest, home: Path, destination: Path) -> Path
     return destination if request.param == "pushed" else home / "editions"
 
 
-both_kinds = pytest.mark.parametrize("store", ["pushed", "folder"], indirect=True)
+both_kinds = pytest.mark.parametrize("store", deep_after(1, ["pushed", "folder"]), indirect=True)
 
 
 @pytest.mark.rule("SIGN-1")

@@ -3,6 +3,7 @@
 Every engine gives the same blocks and the same answers for the same files: tests/engines holds them to it,
 endpoint by endpoint. What is served is therefore specified here on files, and besides on PostgreSQL where the
 engine has a part in what is tested: mark such a test, or its module, `both_engines`.
+There it is deep: a default run leaves it out.
 TEST_ENGINES=all runs everything on both, TEST_ENGINES=files nothing on PostgreSQL that can run without it.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.depth import deep_after
 from tests.services import PostgresServer
 
 ENGINES = ("sqlite", "postgresql")
@@ -19,7 +21,8 @@ ENGINES = ("sqlite", "postgresql")
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker("both_engines") is not None
     wanted = os.environ.get("TEST_ENGINES", "all" if marked else "files")
-    engines = ENGINES if wanted == "all" else ENGINES[:1]
+    engines = deep_after(len(ENGINES) if "TEST_ENGINES" in os.environ else 1, ENGINES)
+    engines = engines if wanted == "all" else engines[:1]
     if "engine" in metafunc.fixturenames:
         metafunc.parametrize("engine", engines, indirect=True, scope="module")
     if "fresh_engine" in metafunc.fixturenames:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from tests.depth import deep_after
 from tests.live import LiveServer, run
 from tests.patience import Stopwatch
 from tests.patience import until as wait_until
@@ -55,7 +56,7 @@ def ids(home: Path, **settings: str) -> dict[str, str]:
     return {row["label"]: row["id"] for row in listed}
 
 
-@pytest.fixture(scope="module", params=["embedded", "redis"])
+@pytest.fixture(scope="module", params=deep_after(1, ["embedded", "redis"]))
 def customer(
     request: pytest.FixtureRequest, sample_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Customer]:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,7 +17,7 @@ from sankofa.operations.service import LARGEST_HEADERS, LONGEST_PATH, LONGEST_QU
 from sankofa.web.responses import _LARGEST_FORM
 from tests import publisher as faults
 from tests.live import LiveServer, run
-from tests.patience import PATIENCE, in_one_minute
+from tests.patience import in_one_minute
 from tests.publisher import Publisher
 from tests.spec.mcp_messages import OLD, SANDBOX, message
 from tests.spec.test_collect import Home, table
@@ -100,14 +99,6 @@ def test_a_form_has_a_bound(server: LiveServer) -> None:
         assert (answer.status_code == 400) is refused, answer.text
         fields = "&".join(f"f{n}=1" for n in range(64 + more))
         assert ("more than 64 fields" in server.get(f"/docs?{fields}").text) is refused
-
-
-@pytest.mark.limit("time for a form")
-def test_a_form_that_never_ends_is_refused(server: LiveServer) -> None:
-    head = b"POST /key HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10 + PATIENCE) as link:
-        link.sendall(head + b"Content-Length: 100\r\n\r\naction=")
-        assert statuses(link.recv(65_536)) == [400]
 
 
 @pytest.mark.limit("words of a search")
@@ -246,6 +237,7 @@ def test_a_series_has_bounds(home: Path, tmp_path: Path) -> None:
     assert "appended 2, unchanged 0, withheld 0, rejected 2" in _ingest(home, "sample-series", file)[1]
 
 
+@pytest.mark.deep
 @pytest.mark.limit("rejected rows before the first accepted one")
 def test_a_file_of_nothing_but_rejects_is_given_up(home: Path, tmp_path: Path) -> None:
     bad = ROW.replace("1000", "x")

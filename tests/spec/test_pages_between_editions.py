@@ -19,6 +19,7 @@ from sankofa.cli.ledger import ingest_files
 from sankofa.cli.publishing import publish_edition
 from sankofa.cli.worlds import SAMPLE
 from sankofa.settings import load
+from tests.depth import deep_after
 from tests.live import LiveServer, create_key
 from tests.spec.sample_reference import SAMPLE as SAMPLE_FILES
 
@@ -178,7 +179,7 @@ def _make(folder: Path, seed: int) -> Path:
     return home
 
 
-@pytest.fixture(scope="module", params=[11, 12])
+@pytest.fixture(scope="module", params=deep_after(1, [11, 12]))
 def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worlds]:
     shared: dict[str, Any] = {"cursor_secret": "one for both", "per_minute_professional": "1000000"}
     one = _make(tmp_path_factory.mktemp("one"), request.param)

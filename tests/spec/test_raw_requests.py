@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -145,8 +146,18 @@ class Dribble(threading.Thread):
                 pass
 
 
+@pytest.fixture(scope="module")
+def endless_form(server: LiveServer) -> Iterator[socket.socket]:
+    """A form that never ends: sent before the dribbles, so that one wait does for both."""
+    head = b"POST /key HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=HEADER_SECONDS + PATIENCE) as link:
+        link.sendall(head + b"Content-Length: 100\r\n\r\naction=")
+        yield link
+
+
 @pytest.mark.slow
 @pytest.mark.limit("time for the head of a request")
+@pytest.mark.usefixtures("endless_form")
 def test_a_client_that_dribbles_its_request_is_cut_off(server: LiveServer) -> None:
     dribbles = [
         Dribble(server.port, b"GET /health HTTP/1.1\r\nHost: x\r\nA: ", b"a"),
@@ -162,3 +173,9 @@ def test_a_client_that_dribbles_its_request_is_cut_off(server: LiveServer) -> No
         dribble.join(PATIENCE)
         assert dribble.lasted is not None
         assert dribble.lasted < 2 * HEADER_SECONDS, dribble.beginning
+
+
+@pytest.mark.slow
+@pytest.mark.limit("time for a form")
+def test_a_form_that_never_ends_is_refused(endless_form: socket.socket) -> None:
+    assert statuses(endless_form.recv(65_536)) == [400]

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from sankofa.operations.build_id import build_id
+from tests.depth import deep_after
 from tests.live import LiveServer, run
 from tests.patience import PATIENCE, Stopwatch
 from tests.services import PostgresServer, RedisServer
@@ -111,12 +112,15 @@ def on_redis(home: Path, redis: RedisServer, *stores: str) -> Iterator[LiveServe
 @pytest.mark.rule("KEY-13", "STAT-1")
 @pytest.mark.parametrize(
     ("stores", "named"),
-    [
-        (("keystore",), "key store"),
-        (("usagestore",), "usage store"),
-        (("keystore", "usagestore"), "key store"),
-    ],
-    ids=["keys", "usage", "both"],
+    deep_after(
+        1,
+        [
+            (("keystore", "usagestore"), "key store"),
+            (("keystore",), "key store"),
+            (("usagestore",), "usage store"),
+        ],
+    ),
+    ids=["both", "keys", "usage"],
 )
 def test_a_frozen_or_dead_store_is_named_and_the_service_recovers_by_itself(
     own_home: Path, redis_server: RedisServer, stores: tuple[str, ...], named: str

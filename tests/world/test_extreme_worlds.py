@@ -50,7 +50,7 @@ _IN_PATH = {
 
 @pytest.mark.rule("PUB-9")
 @settings(
-    max_examples=rounds(2, 5, 20), deadline=None, phases=_PHASES, suppress_health_check=list(HealthCheck)
+    max_examples=rounds(1, 4, 20), deadline=None, phases=_PHASES, suppress_health_check=list(HealthCheck)
 )
 @given(worlds())
 def test_what_is_accepted_is_published_and_every_endpoint_and_page_answers(world: World) -> None:
