@@ -115,9 +115,13 @@ class Running:
 
 
 class Commands:
-    """Runs commands; one of these is enough for all test workers."""
+    """Runs commands; one of these is enough for all test workers.
 
-    def __init__(self) -> None:
+    With `before`, the words of a command that runs another one, they run below that: in a namespace, say.
+    """
+
+    def __init__(self, before: Sequence[str] = ()) -> None:
+        self._before = before
         self._lock = threading.Lock()
         self._folder = Path()
         self._process: subprocess.Popen[bytes] | None = None
@@ -179,7 +183,8 @@ class Commands:
             self._lasting.close()
             self._lasting = None
         if self._process is not None:
-            os.environ.pop(_SHARED, None)
+            if not self._before:
+                os.environ.pop(_SHARED, None)
             self._process.terminate()  # it ends what still runs
             self._process.wait(PATIENCE)
             shutil.rmtree(self._folder)
@@ -187,7 +192,7 @@ class Commands:
 
     def _listening(self) -> str:
         with self._lock:
-            shared = os.environ.get(_SHARED)
+            shared = None if self._before else os.environ.get(_SHARED)
             if shared is None and self._process is None:
                 self._begin()
             address = Path(shared) if shared else self._folder / "socket"
@@ -201,7 +206,8 @@ class Commands:
     def _begin(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="sankofa-commands-"))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, self._folder / "socket"], cwd=Path(__file__).parents[1]
+            [*self._before, sys.executable, "-m", __name__, self._folder / "socket"],
+            cwd=Path(__file__).parents[1],
         )
 
 
@@ -352,6 +358,7 @@ def _run(call: _Call) -> tuple[int, bool]:
 
     os.environ.clear()
     os.environ.update(call.environment)
+    os.umask(int(os.environ.pop("TEST_UMASK", "022"), 8))
     tempfile.tempdir = None
     sys.argv = ["sankofa", *call.arguments]
     code: object = 1

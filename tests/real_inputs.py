@@ -1,7 +1,7 @@
 """Real files as their publishers ship them, in part: fewer registrants, concepts or currencies.
 
-Most of what a whole file costs goes to rows that no test looks at. `make test` takes the part in which they
-look; the whole is taken wherever every round is (`tests.torture.ALL_ROUNDS`), as .ci/run does.
+Most of a whole file's cost goes to rows that no test looks at, so tests take the part in which they look.
+`make torture` takes the whole files, and so does .ci/run where they are small.
 """
 
 import csv

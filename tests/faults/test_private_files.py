@@ -1,15 +1,13 @@
 """Everything under HOME is its owner's alone, whatever the umask of whoever runs the command."""
 
-import os
 import stat
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.depth import deep_after
-from tests.live import COMMAND, LiveServer, _environment
+from tests.live import LiveServer, run
 from tests.publisher import Publisher
 
 FILING = (
@@ -41,20 +39,15 @@ def open_to_others(*folders: Path) -> list[str]:
 
 @pytest.mark.rule("CLI-9")
 @pytest.mark.parametrize("umask", deep_after(1, [0o000, 0o077]))
-def test_everything_under_home_is_its_owners_alone(tmp_path: Path, umask: int) -> None:
+def test_everything_under_home_is_its_owners_alone(
+    tmp_path: Path, umask: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "above" / "home"
+    monkeypatch.setenv("TEST_UMASK", f"{umask:o}")  # of every command and server
 
-    def sankofa(*arguments: str, at: Path = home) -> str:
-        done = subprocess.run(
-            [COMMAND, *arguments],
-            env=_environment(at, {}),
-            preexec_fn=lambda: os.umask(umask),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def sankofa(*arguments: str, at: Path = home) -> None:
+        done = run(at, *arguments)
         assert done.returncode == 0, done.stderr
-        return done.stdout
 
     check: Callable[[], list[str]] = lambda: open_to_others(home.parent)  # noqa: E731
     with Publisher() as publisher:
@@ -73,18 +66,14 @@ def test_everything_under_home_is_its_owners_alone(tmp_path: Path, umask: int) -
         assert check() == []
         sankofa("publish")
         assert check() == []
-    before = os.umask(umask)
-    try:
-        with LiveServer(home, workers=2) as live:
-            live.log_path.chmod(0o600)  # of the test, not of the service
-            assert live.get("/v1/issuers", "sankofa-sandbox").status_code == 200
-            assert live.get("/companies").status_code == 200
-            sankofa("keys", "create", "--tier", "professional")
-            saved = tmp_path / "saved"
-            sankofa("backup", "--with-vault", str(saved))
-            assert check() == [], "while it is served: the files of SQLite beside its own, sockets, locks"
-    finally:
-        os.umask(before)
+    with LiveServer(home, workers=2) as live:
+        live.log_path.chmod(0o600)  # of the test, not of the service
+        assert live.get("/v1/issuers", "sankofa-sandbox").status_code == 200
+        assert live.get("/companies").status_code == 200
+        sankofa("keys", "create", "--tier", "professional")
+        saved = tmp_path / "saved"
+        sankofa("backup", "--with-vault", str(saved))
+        assert check() == [], "while it is served: the files of SQLite beside its own, sockets, locks"
     assert check() == []
     assert stat.S_IMODE(saved.stat().st_mode) == 0o600
     for name, arguments in {"restored": ("restore", str(saved)), "replayed": ()}.items():
@@ -99,14 +88,7 @@ def test_everything_under_home_is_its_owners_alone(tmp_path: Path, umask: int) -
 @pytest.mark.rule("CLI-9")
 def test_what_is_pushed_for_a_web_server_has_the_modes_of_umask(sample_home: Path, tmp_path: Path) -> None:
     pushed = tmp_path / "www"
-    done = subprocess.run(
-        [COMMAND, "push", str(pushed)],
-        env=_environment(sample_home, {}),
-        preexec_fn=lambda: os.umask(0o022),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(sample_home, "push", str(pushed))  # with the umask 022
     assert done.returncode == 0, done.stderr
     modes = {stat.S_IMODE(path.stat().st_mode) for path in pushed.rglob("*")}
     assert modes == {0o755, 0o644}

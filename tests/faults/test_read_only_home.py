@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import httpx
 import pytest
 
 from sankofa.settings import Settings
+from tests.commands import Commands
 from tests.live import COMMAND, _environment, create_key, free_port
 from tests.patience import PATIENCE, until
 from tests.services import missing
@@ -24,24 +26,28 @@ ANSWERED = [
 WRITING = [("publish",), ("keys", "create", "--tier", "starter"), ("sample",)]
 
 
-def mounted_read_only(home: Path, *arguments: str) -> list[str]:
-    """A command in a mount namespace of its own, where HOME is mounted read-only."""
+def mounted_read_only(home: Path) -> list[str]:
+    """Words before a command that give it a mount namespace of its own, where HOME is mounted read-only."""
     unshare = shutil.which("unshare")
     if unshare is None:
         missing("mount namespaces (no unshare in PATH)")
     namespace = [unshare, "--mount"] if os.geteuid() == 0 else [unshare, "--map-root-user", "--mount"]
     mounted = 'mount --bind -o ro "$1" "$1" || exit 99; shift; exec "$@"'
-    return [*namespace, "sh", "-c", mounted, "sh", str(home), str(COMMAND), *arguments]
-
-
-def read_only(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = mounted_read_only(home, *arguments)
-    done = subprocess.run(
-        command, env=_environment(home, {}), capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    if done.returncode == 99 or done.stderr.startswith("unshare:"):
+    before = [*namespace, "sh", "-c", mounted, "sh", str(home)]
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
         missing("mount namespaces (not permitted)")
-    return done
+    return before
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def read_only(home: Path) -> Iterator[Run]:
+    """Runs a command where HOME is read-only."""
+    commands = Commands(mounted_read_only(home))
+    yield lambda *arguments: commands.run(arguments, _environment(home, {}), PATIENCE)
+    commands.close()
 
 
 def content(home: Path) -> dict[Path, int]:
@@ -49,26 +55,32 @@ def content(home: Path) -> dict[Path, int]:
 
 
 @pytest.mark.rule("WEB-12")
-def test_every_command_answers_or_names_the_reason(home: Path) -> None:
+def test_every_command_answers_or_names_the_reason(home: Path, read_only: Run) -> None:
     create_key(home, "starter")
     before = content(home)
     for command in [*READING, *ANSWERED, *WRITING]:
-        done = read_only(home, *command)
+        done = read_only(*command)
         assert "Traceback" not in done.stderr, done.stderr
         if command in ANSWERED:
             assert done.returncode == 0, (command, done.stderr)
         elif done.returncode and command not in (("status",), ("doctor",), ("editions", "diff", "a", "b")):
             assert done.stderr.count("\n") == 1, done.stderr
             assert f"HOME ({home}) is read-only for this user" in done.stderr, command
-    assert all(read_only(home, *command).returncode == 1 for command in WRITING)
-    assert "keystore    FAILED: Read-only file system" in read_only(home, "status").stdout
-    assert f"HOME ({home}) cannot be written" in read_only(home, "doctor").stdout
+    assert all(read_only(*command).returncode == 1 for command in WRITING)
+    assert "keystore    FAILED: Read-only file system" in read_only("status").stdout
+    assert f"HOME ({home}) cannot be written" in read_only("doctor").stdout
     assert content(home) == before, "nothing was created or changed"
 
 
 @pytest.mark.rule("WEB-12")
 def test_a_server_says_that_it_cannot_write_and_does_not_start(home: Path) -> None:
-    refused = read_only(home, "serve", "--port", str(free_port()))
+    refused = subprocess.run(
+        [*mounted_read_only(home), COMMAND, "serve", "--port", str(free_port())],
+        env=_environment(home, {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert refused.returncode == 1
     assert refused.stderr == (
         f"Error: HOME ({home}) is read-only for this user, and it keeps keys (SANKOFA_KEYSTORE), "
@@ -79,11 +91,10 @@ def test_a_server_says_that_it_cannot_write_and_does_not_start(home: Path) -> No
 
 @pytest.mark.rule("WEB-12")
 def test_a_server_that_keeps_nothing_in_home_serves_a_read_only_one(home: Path, redis_url: str) -> None:
-    assert read_only(home, "settings").returncode == 0
     settings = {"cursor_secret": "c" * 32, "keys_secret": "k" * 32}
     port = free_port()
     process = subprocess.Popen(
-        mounted_read_only(home, "serve", "--port", str(port)),
+        [*mounted_read_only(home), COMMAND, "serve", "--port", str(port)],
         env=_environment(home, {**settings, "keystore": redis_url, "usagestore": redis_url}),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -37,7 +37,7 @@ from tests.spec.sec_reference import (
     restated,
     statements,
 )
-from tests.torture import ALL_ROUNDS
+from tests.torture import FULL, rounds
 from tests.world.reference import MODES, Told, knowable, seen, told_in
 
 pytestmark = pytest.mark.deep
@@ -78,9 +78,9 @@ def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Real:
 
 
 def files_of(shared: Path, to: Path) -> dict[str, Path]:
-    """Where the files of each source are: of the statements those of a twelfth of the registrants."""
+    """Where the files of each source are; a twelfth of the registrants, but in `make torture` all of them."""
     found = {source: shared / name for source, name in READERS}
-    if not ALL_ROUNDS:
+    if not FULL:
         some = (NVIDIA, AMAZON)
         found[STATEMENTS[0]] = statements_of(
             found[STATEMENTS[0]], to / "quarters", lambda number, _: number % 12 == 0 or number in some
@@ -211,7 +211,7 @@ def test_every_concept_is_served_as_a_replay_of_the_raw_file_has_it(
 
 def test_statements_are_served_as_a_replay_of_the_raw_tables_has_them(real: Real, client: Client) -> None:
     of = real.told
-    for number in sorted(of)[:: 20 if ALL_ROUNDS else 5]:
+    for number in sorted(of)[:: rounds(5, 5, 20)]:
         for day in ("2009-09-30", "2010-02-26", "2010-06-30"):
             for mode in MODES:
                 rows = client.rows(number, f"as_of={day}&vintages={mode}")

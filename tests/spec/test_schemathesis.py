@@ -36,7 +36,7 @@ def test_server_does_what_its_description_says(
 
     edition = server.get("/v1/status").json()["edition"]
     phases = ["--phases", ",".join(PHASES).lower()]
-    extent = [*phases, "--generation-deterministic", "--max-examples", str(rounds(1, 10, 40))]
+    extent = [*phases, "--generation-deterministic", "--max-examples", str(rounds(1, 6, 40))]
     if FULL:
         extent = [*phases, "--seed", str(trial.seed), "--max-examples", str(trial.count(0, 150))]
 
