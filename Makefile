@@ -31,8 +31,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 IN_MEMORY = $(shell test -z "$$TMPDIR" && test "$$(df -kP /dev/shm 2>/dev/null | awk 'END { print int($$4) }')" -gt 6000000 \
     && echo TMPDIR=/dev/shm)
 
-# One more than there are cores: some tests wait, for a store that is frozen or a window that ends.
-PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1)
+# Two for each core: many tests wait, for a store that is frozen, a window that ends or a world that another makes.
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) \* 2)
 
 # Bytecode is kept even where the environment says not to: hundreds of processes would compile the same files.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PROCESSES) --maxprocesses 9 --dist loadfile \

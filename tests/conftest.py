@@ -205,90 +205,35 @@ def shared_data() -> Path:
     return folder
 
 
-LONG = (
-    "test_withdrawing.py",
-    "test_browser.py",
-    "test_extreme_worlds.py",
-    "test_point_in_time.py",
-    "test_universe.py",
-    "test_hostile_stores.py",
-    "test_hostile_s3.py",
-    "test_docs.py",
-    "test_schemathesis.py",
-    "test_real_files.py",
-    "test_routes_on_real_filings.py",
-    "test_failures_under_load.py",
-    "test_starter_world.py",
-    "test_real_macro.py",
-    "test_answers.py",
-    "test_issuer_processes.py",
-    "test_taken_over.py",
-    "test_hostile_clients.py",
-    "test_status.py",
-    "test_redis_groups.py",
-    "test_following.py",
-    "test_postgres.py",
-    "test_stores.py",
-    "test_processes.py",
-    "test_two_publishers.py",
-    "test_damage_under_service.py",
-    "test_embedded_keyvalue.py",
-    "test_redis_keyvalue.py",
-    "test_under_load.py",
-    "test_tenders.py",
-    "test_sample_tier.py",
-    "test_collect.py",
-    "test_inline_xbrl.py",
-    "test_backup.py",
-    "test_tender_files.py",
-    "test_metrics_point_in_time.py",
-    "test_objects.py",
-    "test_shared_database.py",
-    "test_kills.py",
-    "test_clocks.py",
-    "test_full_disk.py",
-    "test_outbound.py",
-    "test_withdraw.py",
-    "test_publish_cli.py",
-    "test_made_again.py",
-    "test_json_stream.py",
-    "test_real_tenders.py",
-)
-"""The files that take longest, the longest first, so that no worker is left with one at the end."""
+LONG = [
+    f"test_{name}.py"
+    for name in (
+        """browser withdrawing routes_on_real_filings real_files guides extreme_worlds universe hostile_s3
+        signals hostile_stores schemathesis starter_world docs answers read_only_home shared_database
+        failures_under_load bombs slow_publishers signed_editions point_in_time clock_of_one_node
+        real_macro issuer_processes pages_between_editions no_person_leaks status postgres rebinding
+        taken_over hostile_clients private_files limits raw_requests metrics_point_in_time redis_groups
+        following stores processes two_publishers damage_under_service embedded_keyvalue redis_keyvalue
+        under_load tenders hostile_ledger_rows sample_tier collect inline_xbrl backup tender_files
+        objects kills clocks full_disk outbound pushing withdraw publish_cli patterns ocds_contacts
+        endpoints accepted_dates domains truth made_again json_stream real_tenders"""
+    ).split()
+]
+"""The files that take longest, the longest first, so that no worker is left with one at the end.
+
+The first has the starter world made; others that need it come later, so that no worker waits for it."""
 
 
 SLOW_FIXTURES = {"shared_data", "postgres_process", "redis_process"}
-SLOW_FILES = (
-    "test_annual_series.py",
-    "test_backup.py",
-    "test_changes.py",
-    "test_collect.py",
-    "test_cross_rates.py",
-    "test_default_run.py",
-    "test_docs.py",
-    "test_doctor.py",
-    "test_domains.py",
-    "test_domains_behind_proxy.py",
-    "test_editions_by_id.py",
-    "test_editions_diff.py",
-    "test_export.py",
-    "test_inline_xbrl.py",
-    "test_licences.py",
-    "test_observing.py",
-    "test_quality.py",
-    "test_rooms.py",
-    "test_sample_tier.py",
-    "test_schemathesis.py",
-    "test_series_metadata.py",
-    "test_starter_world.py",
-    "test_starting.py",
-    "test_tender_files.py",
-    "test_tender_search.py",
-    "test_tender_walks.py",
-    "test_truth.py",
-    "test_withdraw.py",
-    "test_wrong_keys.py",
-)
+SLOW_FILES = {
+    f"test_{name}.py"
+    for name in (
+        """annual_series backup changes collect cross_rates default_run docs doctor domains
+        domains_behind_proxy editions_by_id editions_diff export inline_xbrl licences observing quality
+        rooms sample_tier schemathesis series_metadata starter_world starting tender_files tender_search
+        tender_walks truth withdraw wrong_keys"""
+    ).split()
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:
