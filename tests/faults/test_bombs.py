@@ -15,6 +15,7 @@ import pytest
 from sankofa.engines.compression import zstd
 from sankofa.model.errors import FormatError
 from sankofa.sources.base import InputFile
+from tests.depth import deep_after
 from tests.live import run
 from tests.publisher import Publisher
 from tests.spec.test_collect import TABLE, Home, table
@@ -76,11 +77,14 @@ def nested(name: str) -> bytes:
 @pytest.mark.rule("ING-17")
 @pytest.mark.parametrize(
     ("name", "make"),
-    [
-        ("ratio.zip", huge_ratio),
-        ("members.zip", many_members),
-        ("rows.csv.gz", lambda _: gzip.compress(bytes(LARGE))),
-    ],
+    deep_after(
+        1,
+        [
+            ("ratio.zip", huge_ratio),
+            ("members.zip", many_members),
+            ("rows.csv.gz", lambda _: gzip.compress(bytes(LARGE))),
+        ],
+    ),
 )
 def test_a_file_that_unpacks_to_200_times_its_size_is_given_up(
     tmp_path: Path, name: str, make: Callable[[str], bytes]
@@ -100,7 +104,8 @@ def test_a_file_that_unpacks_to_200_times_its_size_is_given_up(
 
 @pytest.mark.rule("ING-17")
 @pytest.mark.parametrize(
-    ("make", "said"), [(overlapping, "overlaps another member"), (nested, "nested.zip: expected")]
+    ("make", "said"),
+    deep_after(1, [(overlapping, "overlaps another member"), (nested, "nested.zip: expected")]),
 )
 def test_a_bomb_is_refused_by_ingest_and_by_collect(
     tmp_path: Path, make: Callable[[str], bytes], said: str

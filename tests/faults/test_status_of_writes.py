@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.depth import deep_after
 from tests.faults.conftest import Serve
 from tests.faults.load import ask, workers
 from tests.live import LiveServer, free_port, run
@@ -43,7 +44,7 @@ def degraded(live: LiveServer) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("how", REFUSING)
+@pytest.mark.parametrize("how", deep_after(1, [*REFUSING]))
 def test_a_redis_that_takes_no_writes_degrades_the_usage_store_alone(
     home: Path, redis_server: RedisServer, how: str
 ) -> None:
