@@ -219,13 +219,16 @@ def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
         return "date | str"
     if schema["type"] == "array":
         return "Sequence[str]"
+    if schema["type"] == "number":
+        return "Decimal | float"
     return _PYTHON[schema["type"]]
 
 
 def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
     head = (
         f'"""One method per endpoint.\n\n{_NOTICE}\n"""\n\n'
-        "from collections.abc import Iterator, Sequence\nfrom datetime import date\n\n"
+        "from collections.abc import Iterator, Sequence\n"
+        "from datetime import date\nfrom decimal import Decimal\n\n"
         "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
         "from sankofa.client.derived_methods import row_by_row\nfrom sankofa.client.session import Session"
     )

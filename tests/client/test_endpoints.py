@@ -120,6 +120,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("list_issuers", {"country": "NG", "as_of": date(2024, 6, 30)}),
     ("get_statement", {"service_id": "DC8342E4A6CD9A7F25CAC383F4", "period_type": "FY"}),
     ("list_series", {"q": "gdp", "limit": 5}),
+    ("get_series_revisions", {"series": "CPI.ZA"}),
+    ("get_restatements", {"country": "ZA", "min_change": Decimal("0.02")}),
     ("get_series_vintages", {"series": "CPI.ZA", "limit": 5}),
     ("get_cross_rates", {"base": "GBP", "quote": "ZAR", "as_of": date(2024, 6, 30), "limit": 5}),
     ("get_sources", {}),

@@ -29,6 +29,7 @@ PAGES = (
     "/tenders?country=KE",
     "/parties?country=KE",
     "/screen?metric=net_margin&as_of=2024-12-31&beside=2023-12-31",
+    "/restatements",
     "/signals",
     "/signals/procurement-demand",
     "/signals/fundamentals-revisions",

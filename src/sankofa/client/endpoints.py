@@ -42,9 +42,13 @@ ENDPOINTS: Final = {
         "/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",), ("omitted", "missing", "basis")
     ),
     "get_quality_metrics": Endpoint("/v1/quality-metrics/{sku}", ("sku",), "data", ("QualityRow",), ()),
+    "get_restatements": Endpoint("/v1/restatements", (), "data", ("RestatementRow",), ()),
     "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",), ("omitted", "basis")),
     "search": Endpoint("/v1/search", (), "data", ("SearchRow",), ()),
     "list_series": Endpoint("/v1/series", (), "data", ("SeriesCatalogueRow",), ()),
+    "get_series_revisions": Endpoint(
+        "/v1/series/{series}/revisions", ("series",), "data", ("SeriesRevisionsRow",), ()
+    ),
     "get_series_vintages": Endpoint(
         "/v1/series/{series}/vintages", ("series",), "data", ("SeriesReleaseRow",), ()
     ),

@@ -160,6 +160,8 @@ def day_of(value: date) -> date:
 def _text(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ",".join(value)
+    if isinstance(value, (float, Decimal)):
+        return f"{Decimal(str(value)):f}"
     return day_of(value).isoformat() if isinstance(value, date) else str(value)
 
 

@@ -5,6 +5,7 @@ Written by tools/client.py (make docs). Change the operation, not this module.
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 
 from sankofa.client import rows
 from sankofa.client.answers import Answer
@@ -518,6 +519,71 @@ class Methods(Session):
 
     iter_quality_metrics = row_by_row(quality_metrics_pages)
 
+    def get_restatements(
+        self,
+        *,
+        since: date | str | None = None,
+        until: date | str | None = None,
+        country: str | None = None,
+        service_id: str | None = None,
+        line_item: str | None = None,
+        min_change: Decimal | float | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
+    ) -> Answer[rows.RestatementRow]:
+        """Reported figures that replaced earlier ones: from what, to what, when and by which document.
+
+        A row for each vintage after the first, of any period and line item. `since` and `until` are days on
+        which the new figure became public, both included. Ordered by available_at descending, service_id,
+        period_end descending, line_item, concept, unit, period_start, then vintage.
+        `/feeds/restatements.atom` has the newest rows as an Atom feed, with the same parameters, and
+        `/feeds/company/{service_id}.atom` those of one organisation.
+
+        `all` walks every page, and gives them as one answer.
+        """
+        return self._ask(
+            "get_restatements",
+            since=since,
+            until=until,
+            country=country,
+            service_id=service_id,
+            line_item=line_item,
+            min_change=min_change,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    def restatements_pages(
+        self,
+        *,
+        since: date | str | None = None,
+        until: date | str | None = None,
+        country: str | None = None,
+        service_id: str | None = None,
+        line_item: str | None = None,
+        min_change: Decimal | float | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[rows.RestatementRow]]:
+        """Every page of `get_restatements`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
+            "get_restatements",
+            since=since,
+            until=until,
+            country=country,
+            service_id=service_id,
+            line_item=line_item,
+            min_change=min_change,
+            limit=limit,
+            edition=edition,
+        )
+
+    iter_restatements = row_by_row(restatements_pages)
+
     def get_screen(
         self,
         metric: rows.Metric,
@@ -656,6 +722,17 @@ class Methods(Session):
         return self._walk("list_series", country=country, q=q, limit=limit, edition=edition)
 
     iter_series = row_by_row(series_pages)
+
+    def get_series_revisions(
+        self, series: str, *, as_of: date | str | None = None, edition: str | None = None
+    ) -> Answer[rows.SeriesRevisionsRow]:
+        """How far the values of a series were revised after their first release: size, bias, time to final.
+
+        One row for each frequency and country under the key, computed from the vintages known on `as_of`.
+        The latest vintage of that day counts as final. An annual indicator has no rows: its tables evidence
+        no day of release; ask for the series `WDI:<indicator>:<alpha-3 country>`.
+        """
+        return self._ask("get_series_revisions", series=series, as_of=as_of, edition=edition)
 
     def get_series_vintages(
         self,

@@ -428,6 +428,39 @@ class QualityRow(Row):
     """The instant of the last capture."""
 
 
+class RestatementRow(Row):
+    """A reported figure that replaced an earlier one. Its provenance is that of the later document."""
+
+    service_id: str
+    """Organisation identifier."""
+    legal_name: str | None
+    """Legal name as registered; null where unknown."""
+    line_item: str
+    """Financial line item, e.g. revenue."""
+    concept: str | None
+    """The source's own concept, e.g. us-gaap:Revenues."""
+    unit: str | None
+    """Unit as the source writes it."""
+    period_start: Day | None
+    """First day of the period; null for an instant."""
+    period_end: Day
+    """Last day of the period, or the day of an instant."""
+    value_before: Number | None
+    """Figure that was replaced, with every digit; null where withdrawn."""
+    value_after: Number | None
+    """Figure that replaced it, with every digit; null where withdrawn."""
+    change: Number | None
+    """(after - before) / |before|, 10 significant digits; null where either is null or before is 0."""
+    available_before: Day
+    """Day on which the replaced figure became public."""
+    available_at: Day
+    """Day on which the new figure became public."""
+    vintage: int
+    """Number of the new vintage."""
+    record_ref: str
+    """Identifier of the new vintage, the same in every edition."""
+
+
 class ScreenRow(MetricsRow):
     """One derived value in a ranking."""
 
@@ -475,6 +508,39 @@ class SeriesCatalogueRow(Row):
     """Number of release days; 0 for annual indicators, which have none."""
     source_id: str
     """Source of the newest value; see `/v1/sources`."""
+
+
+class SeriesRevisionsRow(Row):
+    """How the values of a series were revised after their first release, as known on a day.
+
+    A relative revision is (latest - first) / |first|. its provenance is that of the newest vintage."""
+
+    series: str
+    """Series key."""
+    frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
+    """How often it is observed."""
+    country: str | None
+    """Country code, ISO 3166-1 alpha-2; null where it has none."""
+    first_date: Day
+    """Date of the oldest value."""
+    last_date: Day
+    """Date of the newest value."""
+    values: int
+    """Number of values."""
+    revised: int
+    """Number of values with more than one vintage."""
+    revisions: int
+    """Number of vintages that replaced an earlier one."""
+    mean_absolute_revision: Number | None
+    """Size: mean of |relative revision| of the revised values; null where none is."""
+    largest_absolute_revision: Number | None
+    """Largest |relative revision|; null where no value was revised."""
+    mean_revision: Number | None
+    """Bias: mean relative revision of the revised values; above 0 where values tend to be raised."""
+    median_days_to_final: Number | None
+    """Median days from the first release of a revised value to its latest vintage."""
+    largest_days_to_final: int | None
+    """Most days from the first release of a value to its latest vintage."""
 
 
 class SeriesReleaseRow(Row):

@@ -100,6 +100,7 @@ class _Manifest(_Strict, frozen=True):
     impossible_dates: list[_ImpossibleDates] | UnsetType = UNSET
     despite_floors: list[str] | UnsetType = UNSET
     screen_years: list[int] | UnsetType = UNSET
+    restatement_years: list[int] | UnsetType = UNSET
     name_buckets: _Count | UnsetType = UNSET
     macro_name_buckets: _Count | UnsetType = UNSET
     quality: list[str] | UnsetType = UNSET

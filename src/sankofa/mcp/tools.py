@@ -6,13 +6,13 @@ to is in OpenAPI, and in the error that names the argument.
 
 from collections.abc import Mapping
 from datetime import date
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, Final
 
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
-from sankofa.operations.answers import envelope_members
 from sankofa.operations.contract import Operation, Parameter, operations, printable
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.settings import Settings
@@ -25,9 +25,7 @@ _IN_SHORT: Final = {
     "as_of": "Default today",
     "base": "Priced currency",
     "country": "ISO alpha-2",
-    "cursor": "Last next_cursor",
     "from": "First day",
-    "limit": "Most rows",
     "metric": "Metric slug",
     "order": "Of the rows",
     "period_type": "Cadence",
@@ -51,8 +49,14 @@ _IN_SHORT: Final = {
     "kind": "Only this statement",
     "ocid": "Only this contracting process",
     "category": "As the portal publishes it",
+    "line_item": "Only this line item",
+    "min_change": "Smallest |change|: 0.05 is 5%",
+    "since": "First day made public",
+    "until": "Last day made public",
 }
 """Short descriptions of arguments, for agents."""
+_TOLD_ONCE: Final = ("limit", "cursor")
+"""Arguments that the instructions explain for all tools."""
 
 
 def argument_schema(parameter: Parameter, default: object) -> JsonSchema:
@@ -64,7 +68,8 @@ def argument_schema(parameter: Parameter, default: object) -> JsonSchema:
     if "items" in whole:
         schema["items"] = {"type": whole["items"]["type"]}
     in_full = parameter.description.partition(". ")[0].removesuffix(".")
-    schema["description"] = _IN_SHORT.get(parameter.name, in_full)
+    if parameter.name not in _TOLD_ONCE:
+        schema["description"] = _IN_SHORT.get(parameter.name, in_full)
     if default is not None:
         schema["default"] = default
     if parameter.required and whole.get("examples"):
@@ -73,16 +78,11 @@ def argument_schema(parameter: Parameter, default: object) -> JsonSchema:
 
 
 def answer_schema(operation: Operation) -> JsonSchema:
-    """The members of an answer and the fields of its rows, by name."""
-    members = list(envelope_members(operation))
+    """The fields of the rows, and the members that only this answer has; the instructions tell the others."""
     return {
         "type": "object",
-        "properties": {
-            operation.rows_under: {"type": "array", "items": _row_schema(operation)},
-            "truncated": {"type": "boolean"},
-            "hint": {"type": "string"},
-        },
-        "required": members,
+        "properties": {operation.rows_under: {"type": "array", "items": _row_schema(operation)}},
+        "required": [operation.rows_under, *operation.members],
     }
 
 
@@ -202,6 +202,8 @@ class Tool:
         Nothing is guessed: "5" and 5.0 are not 5.
         """
         expected = self._types[name]
+        if expected is float and type(value) in (int, float):
+            return f"{Decimal(str(value)):f}"
         if type(value) is not expected:
             raise InvalidParameter(name, f"expected {_JSON_NAMES[expected]}, not {_JSON_NAMES[type(value)]}")
         try:
@@ -250,4 +252,4 @@ def tools() -> dict[str, Tool]:
 
 
 def _json_type(parameter: Parameter) -> type:
-    return {"integer": int, "array": list}.get(parameter.kind.schema()["type"], str)
+    return {"integer": int, "number": float, "array": list}.get(parameter.kind.schema()["type"], str)

@@ -108,6 +108,65 @@ class SeriesReleaseRow(Row, frozen=True, kw_only=True):
     changed: Annotated[int, doc("Number of values that replaced or withdrew an earlier one.", ge=0)]
 
 
+class SeriesRevisionsRow(Row, frozen=True, kw_only=True):
+    """How the values of a series were revised after their first release, as known on a day.
+
+    A relative revision is (latest - first) / |first|. its provenance is that of the newest vintage.
+    """
+
+    series: Annotated[str, doc("Series key.")]
+    frequency: Annotated[str, one_of(FREQUENCIES, "How often it is observed.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null where it has none.")]
+    first_date: Annotated[date, doc("Date of the oldest value.")]
+    last_date: Annotated[date, doc("Date of the newest value.")]
+    values: Annotated[int, doc("Number of values.", ge=1)]
+    revised: Annotated[int, doc("Number of values with more than one vintage.", ge=0)]
+    revisions: Annotated[int, doc("Number of vintages that replaced an earlier one.", ge=0)]
+    mean_absolute_revision: Annotated[
+        Decimal | None, doc("Size: mean of |relative revision| of the revised values; null where none is.")
+    ]
+    largest_absolute_revision: Annotated[
+        Decimal | None, doc("Largest |relative revision|; null where no value was revised.")
+    ]
+    mean_revision: Annotated[
+        Decimal | None,
+        doc("Bias: mean relative revision of the revised values; above 0 where values tend to be raised."),
+    ]
+    median_days_to_final: Annotated[
+        Decimal | None,
+        doc("Median days from the first release of a revised value to its latest vintage."),
+    ]
+    largest_days_to_final: Annotated[
+        int | None, doc("Most days from the first release of a value to its latest vintage.")
+    ]
+
+
+class RestatementRow(Row, frozen=True, kw_only=True):
+    """A reported figure that replaced an earlier one. Its provenance is that of the later document."""
+
+    service_id: Annotated[str, doc("Organisation identifier.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    line_item: Annotated[str, doc("Financial line item, e.g. revenue.")]
+    concept: Annotated[str | None, doc("The source's own concept, e.g. us-gaap:Revenues.")]
+    unit: Annotated[str | None, doc("Unit as the source writes it.")]
+    period_start: Annotated[date | None, doc("First day of the period; null for an instant.")]
+    period_end: Annotated[date, doc("Last day of the period, or the day of an instant.")]
+    value_before: Annotated[
+        Figure | None, doc("Figure that was replaced, with every digit; null where withdrawn.")
+    ]
+    value_after: Annotated[
+        Figure | None, doc("Figure that replaced it, with every digit; null where withdrawn.")
+    ]
+    change: Annotated[
+        Decimal | None,
+        doc("(after - before) / |before|, 10 significant digits; null where either is null or before is 0."),
+    ]
+    available_before: Annotated[date, doc("Day on which the replaced figure became public.")]
+    available_at: Annotated[date, doc("Day on which the new figure became public.")]
+    vintage: Annotated[int, doc("Number of the new vintage.", ge=2)]
+    record_ref: Annotated[str, doc("Identifier of the new vintage, the same in every edition.")]
+
+
 class SourceRow(Row, frozen=True, kw_only=True):
     """A source of the edition."""
 

@@ -142,7 +142,7 @@ def first_page(
     call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False
 ) -> ListPage:
     """The beginning of a list. `filters` name the list and all that narrows it."""
-    day = call.today if as_of is None else as_of
+    day = call.day_asked(as_of)
     return ListPage(call, call.edition, day, filters, as_of, open_to_sample=open_to_sample)
 
 

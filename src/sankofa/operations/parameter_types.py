@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, Protocol
@@ -20,7 +21,7 @@ JsonSchema = dict[str, Any]
 Check = Callable[[Any], bool]
 
 _ANNOTATIONS: Final = frozenset({"examples", "description", "default"})
-_TYPES: Final[dict[str, type]] = {"string": str, "integer": int, "array": list}
+_TYPES: Final[dict[str, type]] = {"string": str, "integer": int, "number": Decimal, "array": list}
 
 
 def admits(schema: JsonSchema) -> Check:
@@ -102,6 +103,7 @@ _KEYWORDS: Final[dict[str, Callable[[Any], Check]]] = {
 
 
 _WHOLE = whole_match("^[1-9][0-9]{0,99}$")
+_PLAIN = whole_match("^[0-9]{1,15}([.][0-9]{1,15})?$")
 _YEAR = "^[12][0-9]{3}$"
 
 
@@ -202,6 +204,21 @@ class Whole(_Declared):
     def schema(self) -> JsonSchema:
         bound = {} if self.most is None else {"maximum": self.most}
         return {"type": "integer", "minimum": 1, **bound, "examples": [self.example]}
+
+
+@dataclass(frozen=True)
+class Number(_Declared):
+    """A number of at least 0, without exponent."""
+
+    example: float = 0.01
+
+    def read(self, text: str, today: date) -> Decimal:
+        if not _PLAIN.match(text):
+            raise ValueError("expected a number of at least 0 such as 0.01, with at most 15 decimals")
+        return Decimal(text)
+
+    def schema(self) -> JsonSchema:
+        return {"type": "number", "minimum": 0, "maximum": 10**15, "examples": [self.example]}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The parameters of the operations: type, kind, and what the documentation says of each."""
 
 from datetime import date
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from sankofa.derive.metrics.contract import slugs
@@ -18,7 +19,17 @@ from sankofa.model.observations import (
 )
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
-from sankofa.operations.parameter_types import Choice, Country, Currency, Day, DayOrYear, Text, Whole, Words
+from sankofa.operations.parameter_types import (
+    Choice,
+    Country,
+    Currency,
+    Day,
+    DayOrYear,
+    Number,
+    Text,
+    Whole,
+    Words,
+)
 
 TOOL_ONLY = "tool only"
 """Marks a parameter that the MCP tool takes and the endpoint does not."""
@@ -170,6 +181,25 @@ OptionalServiceIdParameter = Annotated[
     str | None,
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
     "Only parties resolved to this organisation.",
+]
+RestatedServiceIdParameter = Annotated[
+    str | None, Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"), "Only this organisation."
+]
+RestatedSinceParameter = Annotated[
+    date | None, Day(example="2020-01-01"), "First day on which the new figure became public."
+]
+RestatedUntilParameter = Annotated[
+    date | None,
+    Day(example="2024-12-31"),
+    "Last day on which the new figure became public; today (UTC) where omitted.",
+]
+LineItemParameter = Annotated[
+    str | None, Text(r"^[a-z0-9_]{1,120}$", "profit", longest=120), "Only this line item."
+]
+MinChangeParameter = Annotated[
+    Decimal | None,
+    Number(),
+    "Smallest |change|, as a ratio: 0.05 is 5%. Rows whose change is null are then left out.",
 ]
 MacroCountryParameter = Annotated[
     str | None, Country(alpha3=True), "ISO 3166-1 alpha-2 or alpha-3 code, in any case."

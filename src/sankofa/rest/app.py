@@ -55,6 +55,7 @@ from sankofa.operations.service import (
     Service,
     check_target,
 )
+from sankofa.rest.feeds import FOLDER, check_subject, feed_route
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
 from sankofa.rest.request import (
     EndpointRoute,
@@ -193,6 +194,8 @@ class RestApp:
             return await self._problem(unexpected, scope, request_id, usage, route, host)
 
     def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute:
+        if path.startswith(FOLDER):
+            return feed_route(path)
         prefix, _, identifier = path.rpartition("/")
         if b"%2" in raw:  # an encoded slash belongs to the identifier
             before, _, last = raw.rpartition(b"/")
@@ -255,8 +258,10 @@ class RestApp:
         edition_id = question.edition
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
-        fmt = None
-        if question.format is not None or head.accept not in (b"", b"*/*"):
+        fmt = route.feed
+        if fmt is not None and question.format is not None:
+            raise InvalidParameter("format", "a feed has one format")
+        if fmt is None and (question.format is not None or head.accept not in (b"", b"*/*")):
             fmt = asked_format(question, head)
         if question.failure is not None:
             raise await explained_id(service, grant, operation, question.failure, route.path) from None
@@ -266,6 +271,8 @@ class RestApp:
             edition = service.edition.get()
         else:
             edition = await self._named_edition(edition_id, operation, grant, today, arguments)
+        if route.feed is not None:
+            await check_subject(route, edition)
         tag = entity_tag(edition.id, route.requested_path, query, grant, today)
         if fmt is not None:
             tag = f"{tag}-{fmt.tag}"

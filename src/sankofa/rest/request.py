@@ -10,6 +10,7 @@ import msgspec
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.operations.contract import EDITION, FORMAT, Operation
 from sankofa.operations.service import LARGEST_HEADERS, check_head
+from sankofa.rest.formats import ResponseFormat
 
 _EVERYWHERE = (EDITION.name, FORMAT.name)
 
@@ -124,11 +125,12 @@ _LONGEST: Final = 256
 
 
 class EndpointRoute(NamedTuple):
-    """An operation, the parameters in its path, and the path as requested."""
+    """An operation, the parameters in its path, the path as requested, and the format of a feed."""
 
     operation: Operation
     path: dict[str, str]
     requested_path: str
+    feed: ResponseFormat | None = None
 
 
 class Question(NamedTuple):

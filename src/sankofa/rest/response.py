@@ -27,6 +27,7 @@ from sankofa.operations.answers import (
     envelope,
 )
 from sankofa.operations.contract import Answer, Call, Operation
+from sankofa.rest.feeds import ATOM, atom
 from sankofa.rest.formats import ResponseFormat, StoredColumns, named_format, negotiated_format
 from sankofa.rest.request import Head, Question, read_query
 
@@ -170,6 +171,12 @@ async def write_answer(
     if fmt is None:
         headers.append(JSON)
         body = envelope(answer, call.edition, operation)
+        encoding = choose_encoding(key.accept_encoding, len(body))
+        body = body if encoding is None else await compressed(body, encoding)
+    elif fmt is ATOM:
+        target = f"{path}?{query.decode('latin-1')}" if query else path
+        content_headers, body = await asyncio.to_thread(atom, operation, answer, call, target)
+        headers += content_headers
         encoding = choose_encoding(key.accept_encoding, len(body))
         body = body if encoding is None else await compressed(body, encoding)
     else:

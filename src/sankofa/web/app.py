@@ -46,7 +46,16 @@ from sankofa.web.view import ASSETS, Page, Routes, write_page, write_problem
 from sankofa.web.visit import LANGUAGE_COOKIE, PageRequest, Visit, key_cookie, read_request
 
 _log = logging.getLogger("sankofa.web")
-_NOT_OURS: Final = ("/v1/", "/open/", "/problems/", "/methodology/", "/mcp", "/health", "/openapi.json")
+_NOT_OURS: Final = (
+    "/v1/",
+    "/open/",
+    "/feeds/",
+    "/problems/",
+    "/methodology/",
+    "/mcp",
+    "/health",
+    "/openapi.json",
+)
 _READ: Final = ("GET", "HEAD")
 _VISIT: Final = "sankofa.visit"
 

@@ -5,7 +5,7 @@ from zlib import crc32
 
 from sankofa.model.text import search_form
 
-LAYOUT: Final = 10
+LAYOUT: Final = 11
 """Version of the layout. A reader refuses an edition of another version."""
 
 
@@ -25,6 +25,8 @@ ISSUERS: Final = "issuer"
 STATEMENTS: Final = "statement"
 FULL_YEARS: Final = "statement-years"
 """Statement rows of full years: the most frequent question, stored apart from the other periods."""
+RESTATEMENTS: Final = "restatement"
+RESTATEMENT_LISTS: Final = "restatement-list"
 SOURCES: Final = "source"
 COVERAGE: Final = "coverage"
 
@@ -75,6 +77,11 @@ def order_key(country: str, *, dated: bool) -> str:
 def listed_under(country: str | None, exchange: str | None) -> str:
     """The list of the issuers of a country, or with a listing on an exchange, or both."""
     return f"{country or ''}@{exchange or ''}"
+
+
+def restatement_list(country: str, year: int) -> str:
+    """The restatements of a year, of one country or of all (empty)."""
+    return f"{country}|{year}"
 
 
 def coverage_key(country: str | None, sku: str | None) -> str:

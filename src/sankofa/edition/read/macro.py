@@ -305,7 +305,9 @@ class InputPair(NamedTuple):
     quote: CrossRateInput
 
 
-class _Observation(msgspec.Struct):
+class SeriesObservation(msgspec.Struct):
+    """The fields of a value that are computed with."""
+
     series: str
     date: _Day
     value: Decimal | None
@@ -317,7 +319,7 @@ class _Observation(msgspec.Struct):
     observed_at: str
 
 
-_observations = msgspec.json.Decoder(list[_Observation]).decode
+read_observations = msgspec.json.Decoder(list[SeriesObservation]).decode
 
 
 async def rate_pairs(edition: Edition, base: str, quote: str) -> list[RatePair]:
@@ -349,18 +351,18 @@ async def input_pairs(edition: Edition, pair: RatePair, span: DayRange) -> Async
         await yield_points.step()
 
 
-async def _rates(edition: Edition, rate: RateInput, span: DayRange, most: int) -> list[_Observation]:
+async def _rates(edition: Edition, rate: RateInput, span: DayRange, most: int) -> list[SeriesObservation]:
     selection = await read_one_series(edition, MACRO_SERIES, rate.key, span, most)
     if selection is None:
         return []
-    return [one for piece in selection.lists() for one in _observations(piece)]
+    return [one for piece in selection.lists() for one in read_observations(piece)]
 
 
-def _is_rate(one: _Observation) -> bool:
+def _is_rate(one: SeriesObservation) -> bool:
     return one.value is not None and one.value > 0
 
 
-def _input(one: _Observation) -> CrossRateInput:
+def _input(one: SeriesObservation) -> CrossRateInput:
     return CrossRateInput(
         one.series,
         Decimal(0) if one.value is None else one.value,

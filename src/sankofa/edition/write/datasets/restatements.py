@@ -1,0 +1,121 @@
+"""Restatements: each figure that replaced an earlier one, by organisation and in one list by year.
+
+Order: available_at descending, service_id, period_end descending, line_item, concept, unit, period_start,
+then vintage. The lists of all organisations and of each country are cut by the year of `available_at`, so a
+new filing leaves the parts of earlier years as they are.
+"""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.rounding import rounded
+from sankofa.derive.statements import item_of
+from sankofa.edition.format.keys import RESTATEMENT_LISTS, RESTATEMENTS, restatement_list
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.edition.write.datasets.fundamentals import fact_row
+from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.ledger.entities import Entity
+from sankofa.model.catalogue_rows import RestatementRow
+from sankofa.model.days import ordinal
+from sankofa.model.rows import FundamentalsRow, wire
+from sankofa.model.vintages import vintages
+
+_write = msgspec.msgpack.Encoder().encode
+_read = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
+"""Days with the rows of each, compressed; or the day from which each row is known, and the row."""
+
+
+@issuer_part(RESTATEMENTS)
+def _part(issuer: Issuer) -> bytes:
+    """The restatements of each day, newest first, compressed: the build holds those of all issuers."""
+    by_day: defaultdict[int, list[tuple[tuple[Any, ...], int, bytes]]] = defaultdict(list)
+    for identity, reported in issuer.reports.items():
+        if len(reported) == 1:
+            continue
+        concept, unit, period_end, period_start = identity
+        end, item = ordinal(period_end), item_of(identity, issuer.reports)
+        for before, after in pairwise(vintages(reported, end)):
+            row = restatement(
+                fact_row(issuer, identity, before, item),
+                fact_row(issuer, identity, after, item),
+                issuer.entity.legal_name,
+            )
+            order = (-end, item, concept, unit, period_start, after.number)
+            by_day[after.report.available].append((order, after.known_from, wire.encode(row)))
+    if not by_day:
+        return b""
+    return _write([(day, _packed(by_day[day])) for day in sorted(by_day, reverse=True)])
+
+
+def _packed(rows: list[tuple[tuple[Any, ...], int, bytes]]) -> bytes:
+    rows.sort(key=lambda one: one[0])
+    return zlib.compress(_write([(first, row) for _, first, row in rows]), 6)
+
+
+def restatement(before: FundamentalsRow, after: FundamentalsRow, legal_name: str | None) -> RestatementRow:
+    """The row of a figure that replaced another."""
+    return RestatementRow(
+        service_id=after.service_id,
+        legal_name=legal_name,
+        line_item=after.line_item,
+        concept=after.concept,
+        unit=after.unit,
+        period_start=after.period_start,
+        period_end=after.period_end,
+        value_before=before.value_reported,
+        value_after=after.value_reported,
+        change=relative_change(before.value_reported, after.value_reported),
+        available_before=before.available_at,
+        available_at=after.available_at,
+        vintage=after.vintage,
+        record_ref=after.record_ref,
+        source_ref=after.source_ref,
+        license_class=after.license_class,
+        observed_at=after.observed_at,
+    )
+
+
+def relative_change(before: Decimal | None, after: Decimal | None) -> Decimal | None:
+    """(after - before) / |before|; None where the first is 0 or one of them is not there."""
+    if after is None or not before:
+        return None
+    return rounded((Fraction(after) - Fraction(before)) / abs(Fraction(before)))
+
+
+@dataset(RESTATEMENTS, RestatementRow, by_organisation=True)
+def restatements(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
+    for entity in some:
+        if part := context.issuers.part(RESTATEMENTS, entity.service_id):
+            entries = [entry for _, packed in _read(part) for entry in _entries(packed)]
+            yield KeyRows(entity.service_id, entries, entity.aliases)
+
+
+@dataset(RESTATEMENT_LISTS, None, partitioned=True, of_organisations=True)
+def restatement_lists(context: BuildContext) -> Building:
+    """The same rows in lists by year, of all organisations and of each country."""
+    listed: defaultdict[str, list[tuple[int, str, bytes]]] = defaultdict(list)
+    years: set[int] = set()
+    for entity in context.entities:
+        for day, packed in _read(context.issuers.part(RESTATEMENTS, entity.service_id) or b"\x90"):
+            year = date.fromordinal(day).year
+            years.add(year)
+            for country in {"", entity.country or ""}:
+                listed[restatement_list(country, year)].append((-day, entity.service_id, packed))
+    for key in sorted(listed):
+        yield KeyRows(key, (entry for *_, packed in sorted(listed[key]) for entry in _entries(packed)))
+    return Outcome(manifest_extras={"restatement_years": sorted(years)})
+
+
+def _entries(packed: bytes) -> Iterator[Entry]:
+    return (Entry(row, first) for first, row in _read(zlib.decompress(packed)))

@@ -1,0 +1,285 @@
+"""GET /v1/restatements, its feeds and its page, and GET /v1/series/{series}/revisions."""
+
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from statistics import mean, median
+from typing import Any
+
+import msgspec
+import pytest
+
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer
+from tests.spec.asking import call_tool, get
+
+RETAILER = service_id("lei:999900SAMPLEZA000189")
+FIELDS = set(
+    "service_id legal_name line_item concept unit period_start period_end value_before value_after change "
+    "available_before available_at vintage record_ref source_ref license_class observed_at".split()
+)
+ATOM = "{http://www.w3.org/2005/Atom}"
+Row = dict[str, Any]
+exact = msgspec.json.Decoder(float_hook=Decimal).decode
+
+
+def restated(server: LiveServer, key: str, query: str = "") -> list[Row]:
+    body = server.get(f"/v1/restatements?limit=10000&{query}", key)
+    assert body.status_code == 200, body.text
+    rows: list[Row] = exact(body.content)["data"]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def expected(server: LiveServer, paid_key: str) -> list[Row]:
+    """The restatements that the fundamentals of every issuer give, in the documented order."""
+    rows: list[Row] = []
+    for issuer in get(server, "/v1/issuers?limit=10000", paid_key)["data"]:
+        answer = server.get(f"/v1/fundamentals/{issuer['service_id']}?vintages=all", paid_key)
+        facts: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for row in exact(answer.content)["data"]:
+            identity = (row["line_item"], row["concept"], row["unit"], row["period_start"], row["period_end"])
+            facts[identity].append(row)
+        for vintages in facts.values():
+            vintages.sort(key=lambda row: row["vintage"])
+            assert [row["vintage"] for row in vintages] == list(range(1, len(vintages) + 1))
+            for before, after in pairwise(vintages):
+                rows.append({**_same(after), **_compared(before, after), "legal_name": issuer["legal_name"]})
+    rows.sort(key=_order)
+    return rows
+
+
+def _same(after: Row) -> Row:
+    names = FIELDS - {"legal_name", "value_before", "value_after", "change", "available_before"}
+    return {name: after[name] for name in names}
+
+
+def _compared(before: Row, after: Row) -> Row:
+    first, second = before["value_reported"], after["value_reported"]
+    change = None
+    if first and second is not None:
+        change = (Fraction(second) - Fraction(first)) / abs(Fraction(first))
+    return {
+        "value_before": first,
+        "value_after": second,
+        "change": change,
+        "available_before": before["available_at"],
+    }
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return (
+        -date.fromisoformat(row["available_at"]).toordinal(),
+        row["service_id"],
+        -date.fromisoformat(row["period_end"]).toordinal(),
+        row["line_item"],
+        row["concept"] or row["line_item"],
+        row["unit"] or "",
+        row["period_start"] or "",
+        row["vintage"],
+    )
+
+
+def same_rows(rows: list[Row], wanted: list[Row]) -> None:
+    assert [{**row, "change": None} for row in rows] == [{**row, "change": None} for row in wanted]
+    for row, want in zip(rows, wanted, strict=True):
+        if want["change"] is None:
+            assert row["change"] is None
+        else:
+            assert abs(Fraction(row["change"]) - want["change"]) <= abs(want["change"]) / 10**9
+
+
+@pytest.mark.rule("RST-1")
+def test_every_vintage_after_the_first_is_a_row_in_the_documented_order(
+    server: LiveServer, paid_key: str, expected: list[Row]
+) -> None:
+    rows = restated(server, paid_key)
+    assert len(rows) > 50
+    assert all(set(row) == FIELDS for row in rows)
+    same_rows(rows, expected)
+
+
+@pytest.mark.rule("RST-2")
+def test_filters_narrow_the_rows_and_change_nothing_else(
+    server: LiveServer, paid_key: str, expected: list[Row]
+) -> None:
+    countries = {
+        row["service_id"]: row["country"] for row in get(server, "/v1/issuers?limit=10000", paid_key)["data"]
+    }
+    for country in {countries[row["service_id"]] for row in expected} - {None}:
+        own = [row for row in expected if countries[row["service_id"]] == country]
+        same_rows(restated(server, paid_key, f"country={country.lower()}"), own)
+    days = sorted({row["available_at"] for row in expected})
+    for since, until in ((days[0], days[-1]), (days[1], days[1]), (days[2], days[-2]), (days[-1], days[0])):
+        own = [row for row in expected if since <= row["available_at"] <= until]
+        same_rows(restated(server, paid_key, f"since={since}&until={until}"), own)
+    one = [row for row in expected if row["service_id"] == RETAILER]
+    assert 0 < len(one) < len(expected)
+    same_rows(restated(server, paid_key, f"service_id={RETAILER.lower()}"), one)
+    same_rows(restated(server, paid_key, f"service_id={RETAILER}&country=ZA"), one)
+    assert restated(server, paid_key, f"service_id={RETAILER}&country=NG") == []
+    item = one[0]["line_item"]
+    same_rows(
+        restated(server, paid_key, f"line_item={item}"), [r for r in expected if r["line_item"] == item]
+    )
+    for least in ("0", "0.02", "0.05", "1000"):
+        own = [row for row in expected if row["change"] is not None and abs(row["change"]) >= Fraction(least)]
+        same_rows(restated(server, paid_key, f"min_change={least}"), own)
+
+
+@pytest.mark.rule("RST-2")
+def test_pages_have_every_row_once_whatever_their_size(
+    server: LiveServer, paid_key: str, expected: list[Row]
+) -> None:
+    for query in ("", f"&service_id={RETAILER}", "&min_change=0.02"):
+        whole = restated(server, paid_key, query)
+        for size in (1, 7, 30):
+            rows: list[Row] = []
+            cursor = ""
+            while True:
+                body = exact(server.get(f"/v1/restatements?limit={size}{query}{cursor}", paid_key).content)
+                rows += body["data"]
+                assert body["truncated"] is (body["next_cursor"] is not None)
+                if body["next_cursor"] is None:
+                    break
+                cursor = f"&cursor={body['next_cursor']}"
+            assert rows == whole
+    assert len(expected) > 30
+
+
+@pytest.mark.rule("RST-2")
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("min_change=-1", "min_change"),
+        ("min_change=5%25", "min_change"),
+        ("min_change=1e3", "min_change"),
+        ("since=2024", "since"),
+        ("as_of=2024-01-01", "as_of"),
+        ("service_id=JSE:KGR", "service_id"),
+        ("line_item=Revenue!", "line_item"),
+    ],
+)
+def test_a_mistaken_parameter_is_a_400_that_names_it(
+    server: LiveServer, paid_key: str, query: str, parameter: str
+) -> None:
+    answer = server.get(f"/v1/restatements?{query}", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
+
+
+@pytest.mark.rule("RST-1", "MCP-3")
+def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
+    told = call_tool(server, paid_key, "get_restatements", {"min_change": 0.02, "country": "ZA", "limit": 5})
+    asked = get(server, "/v1/restatements?min_change=0.02&country=ZA&limit=5", paid_key)
+    assert told["data"] == asked["data"]
+    assert told["count"] == 5
+    refused = call_tool(server, paid_key, "get_restatements", {"min_change": "0.02"})
+    assert (refused["status"], refused["parameter"]) == (400, "min_change")
+
+
+@pytest.mark.rule("RST-3")
+def test_feeds_are_atom_with_the_rows_of_the_endpoint(server: LiveServer, paid_key: str) -> None:
+    for path, query in (
+        ("/feeds/restatements.atom?country=ZA&limit=5", "country=ZA&limit=5"),
+        (f"/feeds/company/{RETAILER}.atom", f"service_id={RETAILER}"),
+        ("/feeds/restatements.atom?country=SN", "country=SN"),
+    ):
+        answer = server.get(path, paid_key)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("application/atom+xml")
+        feed = ET.fromstring(answer.text)  # noqa: S314 - our own answer
+        rows = get(server, f"/v1/restatements?{query}", paid_key)["data"]
+        refs = [one.findtext(f"{ATOM}id") for one in feed.iter(f"{ATOM}entry")]
+        assert refs == [f"urn:sankofa:restatement:{row['record_ref']}" for row in rows]
+        updated = feed.findtext(f"{ATOM}updated") or ""
+        assert updated.startswith(rows[0]["available_at"] if rows else "20")
+        for entry, row in zip(feed.iter(f"{ATOM}entry"), rows, strict=True):
+            assert row["source_ref"] in (entry.findtext(f"{ATOM}summary") or "")
+            assert str(row["value_after"]) in (entry.findtext(f"{ATOM}title") or "")
+        etag = answer.headers["etag"]
+        assert (
+            server.http.get(path, headers={"X-API-Key": paid_key, "If-None-Match": etag}).status_code == 304
+        )
+
+
+@pytest.mark.rule("RST-3")
+def test_a_feed_needs_a_key_and_an_organisation_that_is_known(server: LiveServer, paid_key: str) -> None:
+    assert server.http.get("/feeds/restatements.atom").status_code == 401
+    assert server.http.get("/feeds/restatements.atom", headers={"Accept": "text/html"}).status_code == 401
+    for path in (f"/feeds/company/{RETAILER[:-1]}0.atom", "/feeds/company/x.atom", "/feeds/nothing.atom"):
+        assert server.get(path, paid_key).status_code == 404
+    refused = server.get("/feeds/restatements.atom?format=csv", paid_key)
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "format")
+    assert server.get("/feeds/restatements.atom?limit=26", "sankofa-sandbox").status_code == 402
+
+
+@pytest.mark.rule("RST-4")
+def test_the_page_lists_restatements_and_leads_to_the_figure(server: LiveServer) -> None:
+    rows = get(server, "/v1/restatements?country=ZA", "sankofa-sandbox")["data"]
+    page = server.http.get("/restatements?country=ZA")
+    assert page.status_code == 200
+    for row in rows:
+        assert f"/company/{row['service_id']}" in page.text
+        assert row["source_ref"] in page.text
+    assert "<mark>" in page.text
+    assert "/feeds/restatements.atom?country=ZA" in page.text
+    assert server.http.get("/restatements?min_change=x").status_code == 400
+
+
+def revisions(server: LiveServer, key: str, series: str, query: str = "") -> list[Row]:
+    answer = server.get(f"/v1/series/{series}/revisions?{query}", key)
+    assert answer.status_code == 200, answer.text
+    rows: list[Row] = exact(answer.content)["data"]
+    return rows
+
+
+@pytest.mark.rule("SER-4")
+@pytest.mark.parametrize("as_of", ["2023-05-31", "2024-02-29", ""])
+def test_revisions_of_a_series_are_those_its_past_days_show(
+    server: LiveServer, paid_key: str, as_of: str
+) -> None:
+    """Each vintage is found by asking /v1/macro for every day of release, as a reader of the past would."""
+    checked = 0
+    for series in ("CPI.ZA", "CPI.KE", "CPI.NG"):
+        releases = get(server, f"/v1/series/{series}/vintages?limit=1000", paid_key)["data"]
+        days = sorted(row["release_date"] for row in releases if not as_of or row["release_date"] <= as_of)
+        values: defaultdict[str, list[tuple[str, Any]]] = defaultdict(list)
+        for day in [*days, as_of or str(datetime.now(UTC).date())]:  # a value may be announced early
+            answer = server.get(f"/v1/macro?series={series}&as_of={day}&limit=10000", paid_key)
+            for row in exact(answer.content)["data"]:
+                if not values[row["date"]] or values[row["date"]][-1][1] != row["value"]:
+                    values[row["date"]].append((day, row["value"]))
+        (row,) = revisions(server, paid_key, series, f"as_of={as_of}" if as_of else "")
+        moved = [one for one in values.values() if len(one) > 1]
+        assert row["values"] == len(values)
+        assert row["revised"] == len(moved)
+        assert row["revisions"] == sum(len(one) - 1 for one in moved)
+        assert (row["first_date"], row["last_date"]) == (min(values), max(values))
+        pairs = [(one[0][1], one[-1][1]) for one in moved]
+        relative = [(last - first) / abs(first) for first, last in pairs if first and last is not None]
+        lasted = [(date.fromisoformat(one[-1][0]) - date.fromisoformat(one[0][0])).days for one in moved]
+        if moved:
+            assert row["median_days_to_final"] == median(lasted)
+            assert row["largest_days_to_final"] == max(lasted)
+        if not relative:
+            assert row["mean_revision"] is row["mean_absolute_revision"] is None
+            continue
+        checked += 1
+        assert float(row["mean_revision"]) == pytest.approx(float(mean(relative)))
+        assert float(row["mean_absolute_revision"]) == pytest.approx(float(mean(map(abs, relative))))
+        assert float(row["largest_absolute_revision"]) == pytest.approx(float(max(map(abs, relative))))
+    assert checked or as_of == "2023-05-31"
+
+
+@pytest.mark.rule("SER-4")
+def test_revisions_of_an_indicator_are_none_and_of_an_unknown_series_a_404(
+    server: LiveServer, paid_key: str
+) -> None:
+    assert revisions(server, paid_key, "NY.GDP.MKTP.CD") == []
+    assert revisions(server, paid_key, "CPI.ZA", "as_of=1999-01-01") == []
+    unknown = server.get("/v1/series/CPI.ZZ/revisions", paid_key)
+    assert unknown.status_code == 404
+    assert "CPI.ZA" in unknown.json()["detail"]
