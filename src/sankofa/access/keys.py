@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 import msgspec
 
 from sankofa.access.records import DamagedRecord, Records, SealedRecords
-from sankofa.access.tiers import TIERS, Grant, grant
+from sankofa.access.tiers import TIERS, Grant, Lock, grant
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
 from sankofa.model.limits import limit
@@ -59,6 +59,8 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The id its requests are counted under, where that is not its own."""
     replaced_by: str = ""
     """The id of the key that took its place."""
+    lock: Lock | None = None
+    """The day it cannot see beyond."""
 
 
 class Keys:
@@ -117,6 +119,7 @@ class Keys:
             record.per_month,
             record.expires_at,
             record.counted_as,
+            record.lock,
         )
 
     def is_expired(self, record: KeyRecord) -> bool:
@@ -130,17 +133,41 @@ class Keys:
         per_minute: int | None = None,
         per_month: int | None = None,
         last_day: date | None = None,
+        lock: Lock | None = None,
     ) -> str:
-        """Issue a key, valid to the end of a UTC day, and return it: the only time it is ever seen."""
+        """Issue a key, valid to the end of a UTC day, and return it: the only time it is ever seen.
+
+        With `lock` it sees nothing that became public after that day.
+        """
         if tier not in TIERS:
             raise OperatorError(f"no tier {tier!r}: expected one of {', '.join(TIERS)}")
         if last_day is not None and last_day < self._clock().date():
             raise OperatorError(f"{last_day} is over: a key that expires then would never be valid")
+        if lock is not None and lock.day > self._clock().date():
+            raise OperatorError(f"{lock.day} is in the future: a lock is a day that is over, or today")
         expires_at = None if last_day is None else f"{last_day}T23:59:59Z"
         key = f"sk_{secrets.token_urlsafe(32)}"
         record = self._record(_hash(key), tier, label, per_minute, per_month)
-        await self._records.put(msgspec.structs.replace(record, expires_at=expires_at))
+        await self._records.put(msgspec.structs.replace(record, expires_at=expires_at, lock=lock))
         return key
+
+    async def lock(self, named: str, day: date) -> KeyRecord:
+        """Lock a key to a day, or move its lock forward. Raises OperatorError: a lock never moves back."""
+        key = await self.find(named)
+        now = self._clock()
+        if key.revoked_at is not None:
+            raise OperatorError(f"key {key.id} was revoked at {key.revoked_at}")
+        if day > now.date():
+            raise OperatorError(f"{day} is in the future: a lock is a day that is over, or today")
+
+        def moved(record: KeyRecord) -> KeyRecord:
+            if record.lock is not None and day < record.lock.on(now):
+                raise OperatorError(
+                    f"key {record.id} is locked to {record.lock.on(now)}: a lock moves forward, never back"
+                )
+            return msgspec.structs.replace(record, lock=Lock(day))
+
+        return await self._records.change(key.hash, moved) or key
 
     async def replace(self, named: str) -> tuple[str, KeyRecord, KeyRecord]:
         """Issue a key that may have what another has, counted with it; the old record and the new one.
@@ -161,6 +188,7 @@ class Keys:
             self._record(_hash(key), old.tier, old.label, old.per_minute, old.per_month),
             expires_at=old.expires_at,
             counted_as=old.counted_as or old.id,
+            lock=old.lock,
         )
         await self._records.put(new)
         return key, old, new

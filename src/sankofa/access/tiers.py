@@ -1,12 +1,37 @@
 """Tiers: what a key may ask for (contract: PAR-4, KEY-8, KEY-14)."""
 
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Final
+
+import msgspec
 
 from sankofa.model.errors import UpgradeRequired
 from sankofa.settings import Settings
 
 TIERS: Final = ("sample", "starter", "professional")
+
+
+class Lock(msgspec.Struct, frozen=True):
+    """The last day that a key may see: fixed, or moving forward with the clock (contract: LOCK-1)."""
+
+    day: date
+    last: date | None = None
+    """The day at which a moving lock stops; None for today."""
+    since: float = 0.0
+    """The instant, in seconds since 1970, at which a moving lock was at `day`."""
+    step_days: int = 0
+    """Days that a moving lock advances at a time; 0 for a fixed one."""
+    every_seconds: float = 1.0
+
+    def on(self, now: datetime) -> date:
+        """The day at an instant; never later than that instant's."""
+        end = min(now.date(), self.last or now.date())
+        if not self.step_days:
+            return min(self.day, end)
+        steps = max(0, int((now.timestamp() - self.since) / self.every_seconds))
+        days_left = max(0, (end - self.day).days)
+        return min(end, date.fromordinal(self.day.toordinal() + min(steps * self.step_days, days_left)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +48,8 @@ class Grant:
     expires_at: str | None = None
     counted_as: str = ""
     """The key whose requests it is counted with, where that is another: the one it replaced."""
+    lock: Lock | None = None
+    """The day that it cannot see beyond; None for today."""
     sample: bool = field(init=False)
     counter: str = field(init=False)
     """The name its requests are counted under."""
@@ -65,6 +92,7 @@ def grant(
     per_month: int | None,
     expires_at: str | None = None,
     counted_as: str = "",
+    lock: Lock | None = None,
 ) -> Grant:
     """The grant of a key: its tier's caps, or its own where it has any."""
     return Grant(
@@ -79,4 +107,5 @@ def grant(
         upgrade_url=settings.upgrade_url,
         expires_at=expires_at,
         counted_as=counted_as,
+        lock=lock,
     )

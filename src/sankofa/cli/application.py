@@ -5,6 +5,7 @@ import gc
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sankofa.cli.guard import KnownClients, PriorityQueue
 from sankofa.cli.observers import observe_requests
 from sankofa.cli.process import configure, keep_freed_memory
 from sankofa.mcp.surface import McpSurface
+from sankofa.operations.locked import AT, PREFIX, day_of_path
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
 from sankofa.rest.cors import Cors
@@ -38,7 +40,8 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     agents = McpSurface(service)
     api = RestApp(service, open_pages(service), mounted={"/mcp": agents})
     known = KnownClients()
-    app: Application = PriorityQueue(_beside(api, WebApp(service)), current.base_url, known)
+    surfaces = _beside(api, WebApp(service), service.today)
+    app: Application = PriorityQueue(surfaces, current.base_url, known)
     if origins := current.cors_allowed():
         app = Cors(app, origins)
 
@@ -66,10 +69,17 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     return run
 
 
-def _beside(api: Application, web: WebApp) -> Application:
-    """The API and the pages on one port: a path of the API never waits for the pages' routes."""
+def _beside(api: Application, web: WebApp, today: Callable[[], date]) -> Application:
+    """The API and the pages on one port: a path of the API never waits for the pages' routes.
+
+    A path under `/at/DAY/` is answered like the path behind it, locked to that day (contract: LOCK-1).
+    """
 
     def dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["path"].startswith(PREFIX) and (inside := day_of_path(scope["path"], today())) is not None:
+            at, path = inside
+            raw = scope.get("raw_path") or b""
+            scope = {**scope, "path": path, "raw_path": raw[len(f"{PREFIX}{at}") :] or b"/", AT: at}
         if scope["path"].startswith("/v1/") or not web.answers(scope):
             return api(scope, receive, send)
         return web(scope, receive, send)

@@ -16,7 +16,7 @@ from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
 from sankofa.access.quotas import LastUsed, Quotas
 from sankofa.access.records import SealedRecords, read_records, write_records
-from sankofa.access.tiers import TIERS
+from sankofa.access.tiers import TIERS, Lock
 from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.cli.process import now
 from sankofa.engines.embedded_kv import EmptyKeyValue
@@ -106,7 +106,7 @@ async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]
         return len(copied), await write_records(others, copied), damaged
 
 
-_UNITS = {"d": "days", "h": "hours", "m": "minutes"}
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 class _Day(click.ParamType[date]):
@@ -122,7 +122,7 @@ class _Day(click.ParamType[date]):
 
 
 class _Duration(click.ParamType[timedelta]):
-    """A whole number of days, hours or minutes."""
+    """A whole number of days, hours, minutes or seconds."""
 
     name = "7d|24h"
 
@@ -141,11 +141,17 @@ def keys() -> None:
 
 
 @keys.command("create")
-@click.option("--tier", required=True, type=click.Choice(TIERS), help="What the key may have.")
+@click.option(
+    "--tier", type=click.Choice(TIERS), default="sample", show_default=True, help="What the key may have."
+)
 @click.option("--label", default="", help="What the key is for.")
 @click.option("--per-minute", type=click.IntRange(1), help="Its own limit per UTC minute.")
 @click.option("--per-month", type=click.IntRange(1), help="Its own cap per UTC calendar month.")
 @click.option("--expires", type=_Day(), help="The last day (UTC) on which it is valid.")
+@click.option("--as-of-max", type=_Day(), help="The last day it can see: nothing that became public later.")
+@click.option("--as-of-from", type=_Day(), help="The last day it can see now, moving forward by --step.")
+@click.option("--step", type=_Duration(), default="1d", show_default=True, help="Whole days to move forward.")
+@click.option("--every", type=_Duration(), default="1s", show_default=True, help="How often to move forward.")
 @with_keys
 async def create(
     store: Keys,
@@ -155,9 +161,32 @@ async def create(
     per_minute: int | None,
     per_month: int | None,
     expires: date | None,
+    as_of_max: date | None,
+    as_of_from: date | None,
+    step: timedelta,
+    every: timedelta,
 ) -> None:
     """Print a new key, once: only its hash is stored."""
-    click.echo(await store.create(tier, label, per_minute, per_month, expires))
+    lock = None if as_of_max is None else Lock(as_of_max)
+    if as_of_from is not None:
+        if not step.days or step != timedelta(days=step.days):
+            raise OperatorError("--step: expected one or more whole days, such as 1d")
+        if not every:
+            raise OperatorError("--every: expected at least one second, such as 1s")
+        if as_of_max is not None and as_of_max < as_of_from:
+            raise OperatorError(f"--as-of-max: {as_of_max} is before --as-of-from {as_of_from}")
+        lock = Lock(as_of_from, as_of_max, now().timestamp(), step.days, every.total_seconds())
+    click.echo(await store.create(tier, label, per_minute, per_month, expires, lock))
+
+
+@keys.command("lock")
+@click.argument("id_or_key", metavar="ID|KEY")
+@click.argument("day", type=_Day())
+@with_keys
+async def lock(store: Keys, _: Domains, id_or_key: str, day: date) -> None:
+    """Lock a key to DAY: it sees nothing that became public later. A lock moves forward, never back."""
+    record = await store.lock(id_or_key, day)
+    click.echo(f"{record.id} is locked to {day}")
 
 
 @keys.command("rotate")
@@ -275,9 +304,10 @@ def copy(url: str) -> None:
 def _state(store: Keys, key: KeyRecord) -> str:
     if key.revoked_at:
         return f"revoked {key.revoked_at}"
+    locked = "" if key.lock is None else f", locked to {key.lock.on(now())}"
     if key.expires_at:
-        return f"{'expired' if store.is_expired(key) else 'active until'} {key.expires_at}"
-    return "active"
+        return f"{'expired' if store.is_expired(key) else 'active until'} {key.expires_at}{locked}"
+    return f"active{locked}"
 
 
 @click.group()

@@ -94,6 +94,7 @@ class _Manifest(_Strict, frozen=True):
     proven: int | UnsetType = UNSET
     sources: list[str] | UnsetType = UNSET
     notices: dict[str, str] | UnsetType = UNSET
+    owed: dict[str, str] | UnsetType = UNSET
     files: list[_File] | UnsetType = UNSET
     left_out: list[_LeftOut] | UnsetType = UNSET
     withdrawals: list[_Withdrawal] | UnsetType = UNSET

@@ -23,6 +23,8 @@ class Statement(NamedTuple):
     source_id: str
     profile: Profile
     capture_id: int
+    effective: str = ""
+    """The instant or day on which the source last updated it; empty where it does not say."""
 
 
 class Claim(NamedTuple):
@@ -44,6 +46,8 @@ class Entity:
     statements: list[Statement] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     """One for each identifier currently held, in the order of the identifiers."""
+    earlier: list[Statement] = field(default_factory=list)
+    """Profiles that a later one of the same subject and source replaced, oldest first."""
     legal_name: str | None = field(init=False, default=None)
     """As the strongest of its records has it."""
     country: str | None = field(init=False, default=None)
@@ -120,12 +124,15 @@ def resolve(
     proven = persons.proven_by(held)
     first_seen = {subject: first for subject, first in held.items() if subject not in persons}
     named = defaultdict[str, list[Statement]](list)
-    for statement in _in_force(ledger):
+    earlier = defaultdict[str, list[Statement]](list)
+    for replaced, statement in _histories(ledger):
         if statement.subject in persons:
             proven = max(proven, persons.proven_by([statement.subject]))
         else:
             _see(first_seen, statement.subject, statement.capture_id)
             named[statement.subject].append(statement)
+            if replaced:
+                earlier[statement.subject] += replaced
     claims = defaultdict[str, list[Claim]](list)
     for identifier, _, subject, location, capture_id in ledger.links():
         if subject in persons or identifier in persons:
@@ -150,21 +157,73 @@ def resolve(
     groups, conflicts = _merge(first_seen, claims)
     unresolved = {c.identifier for c in conflicts if not c.identifier.startswith("registry:")}
     entities = [_entity(group, first_seen, named, claims, unresolved, captures) for group in groups]
+    for entity in entities if earlier else ():
+        entity.earlier = [statement for subject in entity.subjects for statement in earlier.get(subject, ())]
     if issued is not None:
         issued.keep(entities)
     entities.sort(key=lambda entity: entity.service_id)
     return Resolution(entities, conflicts, loaded, proven, first_seen)
 
 
-def _in_force(ledger: LedgerReader) -> Iterator[Statement]:
-    """The newest profile of each subject in each source."""
+def _histories(ledger: LedgerReader) -> Iterator[tuple[list[Statement], Statement]]:
+    """For each subject in each source, the profiles that were replaced, and the newest."""
+    replaced: list[Statement] = []
     newest: Statement | None = None
-    for subject, source_id, _, profile, capture_id in ledger.entity_records():
-        if newest is not None and (newest.subject, newest.source_id) != (subject, source_id):
-            yield newest
-        newest = Statement(subject, source_id, profile, capture_id)
+    for subject, source_id, effective, profile, capture_id in ledger.entity_records():
+        if newest is not None:
+            if (newest.subject, newest.source_id) != (subject, source_id):
+                yield replaced, newest
+                replaced = []
+            elif newest.profile != profile:
+                replaced.append(newest)
+        newest = Statement(subject, source_id, profile, capture_id, effective)
     if newest is not None:
-        yield newest
+        yield replaced, newest
+
+
+def states(
+    entity: Entity, captures: dict[int, CaptureInfo]
+) -> Iterator[tuple[str, list[Statement], list[Claim]]]:
+    """The profiles and identifiers of an organisation from each day on that they changed (contract: LOCK-4).
+
+    The first profile of a source stands for the time before it, back to the day its register recorded the
+    organisation. A later one is known from the day the source updated it, else from the day of capture.
+    The first day is the empty text, unless nothing was known before a register recorded it.
+    """
+    dated = list(_dated(entity, captures))
+    first_day: dict[str, str] = {}
+    for day, one in dated:
+        for identifier in map(in_one_spelling, one.profile.identifiers):
+            first_day[identifier] = min(first_day.get(identifier, day), day)
+    of_profiles = {one.capture_id for _, one in dated}
+    for claim in entity.claims:
+        if claim.capture_id not in of_profiles:  # by a link, or by the filings themselves
+            first_day[claim.identifier] = ""
+    for day in sorted({day for day, _ in dated} | {first_day.get(c.identifier, "") for c in entity.claims}):
+        known: dict[tuple[str, str], Statement] = {}
+        for since, one in dated:
+            if since <= day:
+                known[one.subject, one.source_id] = one
+        claims = [claim for claim in entity.claims if first_day.get(claim.identifier, "") <= day]
+        yield day, strongest_first(known.values()), claims
+
+
+def _dated(entity: Entity, captures: dict[int, CaptureInfo]) -> Iterator[tuple[str, Statement]]:
+    """Every profile with the day from which on it is known, in order for each subject and source."""
+    by_source = defaultdict[tuple[str, str], list[Statement]](list)
+    for one in (*entity.earlier, *entity.statements):
+        by_source[one.subject, one.source_id].append(one)
+    for own in by_source.values():
+        day = own[0].profile.registered
+        yield day, own[0]
+        for one in own[1:]:
+            day = max(day, one.effective[:10] or captures[one.capture_id].observed_at[:10])
+            yield day, one
+
+
+def strongest_first(statements: Iterable[Statement]) -> list[Statement]:
+    """A register's record before names that come with figures, then by identifier and source."""
+    return sorted(statements, key=lambda s: (s.profile.secondary, _rank(s.subject), s.source_id, s.subject))
 
 
 def _see(first_seen: dict[str, int], subject: str, capture_id: int) -> None:
@@ -188,7 +247,7 @@ def _entity(
         aliases = sorted({service_id(s) for s in subjects} - {surviving})
     statements = [statement for s in subjects for statement in named.get(s, ())]
     if len(statements) > 1:
-        statements.sort(key=lambda s: (s.profile.secondary, _rank(s.subject), s.source_id, s.subject))
+        statements = strongest_first(statements)
     held: dict[str, Claim] = {}
     own = {subject for subject in subjects if subject.startswith("lei:")}
     for subject in subjects:

@@ -16,6 +16,7 @@ from sankofa.mcp.tools import Arguments, tools
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.operations.answers import CachedAnswer, envelope, may_be_kept
 from sankofa.operations.contract import Answer, Call, Operation
+from sankofa.operations.locked import explained, locked, narrower, perform
 from sankofa.operations.nearest import explained_id
 from sankofa.operations.service import Service
 
@@ -36,10 +37,10 @@ class _Placed(msgspec.Struct):
 async def bounded_body(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> bytes:
     """The body of a tool's answer. Raises what the operation raises."""
     if "limit" not in operation.parameters:  # one record, or a few: never cut
-        return envelope(await operation.perform(call, **arguments), call.edition, operation)
+        return envelope(await perform(operation, call, arguments), call.edition, operation)
     asked: int | None = arguments["limit"]
     limit = asked if call.grant.sample else _at_most(operation, asked, budget // _SMALLEST_ROW)
-    answer = await operation.perform(call, **{**arguments, "limit": limit})
+    answer = await perform(operation, call, {**arguments, "limit": limit})
     selection = answer.selection
     size = sum(map(len, selection.runs))
     if size <= budget and (limit == asked or not selection.truncated):
@@ -52,7 +53,7 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
         arguments = {**arguments, **operation.agent.overflow}
         # A guess from the rows of the other order, a little short: one too many costs a second reading.
         rows = max(1, room * selection.count * 97 // (max(size, 1) * 100))
-        answer = await operation.perform(call, **{**arguments, "limit": rows})
+        answer = await perform(operation, call, {**arguments, "limit": rows})
     rows = _rows_within(answer.selection, room)
     return await _cut(operation, call, {**arguments, "limit": rows}, answer, budget)
 
@@ -109,7 +110,7 @@ async def _cut(
     rows: int = arguments["limit"]
     while True:
         if rows != answer.selection.count:
-            answer = await operation.perform(call, **{**arguments, "limit": max(rows, 1)})
+            answer = await perform(operation, call, {**arguments, "limit": max(rows, 1)})
         usable = answer.members.get("next_cursor") is not None
         body = _body(operation, call, answer, _hint(operation, call, budget, usable=usable))
         if len(body) <= budget:
@@ -173,15 +174,18 @@ class ToolCalls:
             raise UnknownTool(name)
         if exchange.unread is not None:
             raise exchange.unread
-        operation, today = tool.operation, service.today()
+        operation, now = tool.operation, service.clock()
+        lock = narrower(exchange.at, exchange.grant, now)
+        today = lock or now.date()
         try:
             read: dict[str, Any] = tool.read(arguments, today)
         except (InvalidParameter, NotFound) as problem:
-            raise await explained_id(service, exchange.grant, operation, problem, arguments) from None
+            refusal = await explained_id(service, exchange.grant, operation, problem, arguments, lock)
+            raise explained(refusal, lock) from None
         with tool.translated_names():
             operation.admit(exchange.grant, read)
         call = Call(
-            service.edition.get(),
+            locked(service.edition.get(), lock),
             exchange.grant,
             today,
             service.cursors,

@@ -9,6 +9,7 @@ import asyncio
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Final
 
 import msgspec
@@ -62,6 +63,8 @@ class Exchange:
     request_id: str
     base_url: str
     mcp_url: str = ""
+    at: date | None = None
+    """The day that the address is locked to."""
     body_read: bool = False
     grant: Grant = field(init=False)
     usage: Usage | None = None

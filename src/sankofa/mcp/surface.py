@@ -42,6 +42,7 @@ from sankofa.model.errors import (
 )
 from sankofa.model.limits import limit
 from sankofa.operations.answers import JSON
+from sankofa.operations.locked import AT
 from sankofa.operations.service import ObservedRequest, Service, check_request
 
 if TYPE_CHECKING:
@@ -155,8 +156,10 @@ class McpSurface:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
+        at = scope.get(AT)
+        path = scope["path"] if at is None else f"/at/{at}{scope['path']}"
         exchange = Exchange(
-            send, scope["method"], scope["path"], scope["sankofa.request_id"], self._service.settings.base_url
+            send, scope["method"], path, scope["sankofa.request_id"], self._service.settings.base_url, at=at
         )
         try:
             body = await self._admit(exchange, scope, receive)
@@ -197,7 +200,8 @@ class McpSurface:
         headers = scope["headers"]
         # First: a page in a browser is told nothing, not even whether a key is good.
         site = await self._guard.check(headers)
-        exchange.base_url, exchange.mcp_url = site.base_url, site.settings.public_mcp_url
+        prefix = "" if exchange.at is None else f"/at/{exchange.at}"
+        exchange.base_url, exchange.mcp_url = site.base_url + prefix, site.settings.public_mcp_url
         if exchange.method == "OPTIONS":
             await exchange.answer(204, [(b"allow", _ALLOW.encode())], b"")
             return None

@@ -50,6 +50,8 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     successor: str | None = None
     document: str = ""
     """The position of this profile in the source: the document part of its source_ref."""
+    registered: str = ""
+    """The day on which its register first recorded it; empty where the source does not say."""
     secondary: bool = False
     """True where the name comes with figures or identifiers, not from a register: a register's goes first."""
 

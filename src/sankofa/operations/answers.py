@@ -7,6 +7,7 @@ import gzip
 import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
+from datetime import date
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -49,9 +50,9 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     as_of = "" if answer.as_of is msgspec.UNSET else f'"as_of":{_encode(answer.as_of).decode()},'
     truncated = "true" if selection.truncated else "false"
     terms = f'"_license":{operation.notice(answer, edition).json}'
-    edition_id = answer.edition_id or edition.id
+    edition_id = "null" if edition.lock is not None else f'"{answer.edition_id or edition.id}"'
     parts.append(
-        f'],"count":{selection.count},{terms},{as_of}"edition":"{edition_id}","truncated":{truncated}'.encode()
+        f'],"count":{selection.count},{terms},{as_of}"edition":{edition_id},"truncated":{truncated}'.encode()
     )
     for name, value in answer.members.items():
         parts += (_member(name), b"null" if value is None else _encode(value))
@@ -167,6 +168,8 @@ class AnswerKey(NamedTuple):
     base_url: str
     edition_id: str | None
     """The edition that the request names: links in the answer then name it too."""
+    lock: date | None = None
+    """The day of a locked view."""
 
 
 def may_be_kept(operation: Operation, arguments: Mapping[str, Any]) -> bool:
@@ -277,7 +280,10 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
             "description": "The day applied: nothing that was published after it is in the answer. "
             "Sent back, it gives the same rows.",
         }
-    properties["edition"] = {"type": "string", "description": "The snapshot that answered."}
+    properties["edition"] = {
+        "type": ["string", "null"],
+        "description": "The snapshot that answered; null in a locked view.",
+    }
     properties["truncated"] = {
         "type": "boolean",
         "description": "True exactly when more rows matched than are here.",

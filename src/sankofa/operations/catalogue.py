@@ -20,7 +20,7 @@ from sankofa.operations.parameters import (
 )
 
 
-@operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True)
+@operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True, by_day=False)
 async def get_sources(call: Call) -> Answer:
     """Publishers of the data, their licences and attributions.
 
@@ -48,6 +48,7 @@ Example: {"country":"NG"}""",
     errors=(400, 401, 402, 429, 503),
     tool="get_coverage",
     extension=True,
+    by_day=False,
     agent=_SOURCES_FOR_AGENTS,
 )
 async def get_coverage(
@@ -86,6 +87,7 @@ Example: {"sku":"AF-FUND"}""",
     row=QualityRow,
     errors=(401, 404, 429, 503),
     tool="get_quality_metrics",
+    by_day=False,
     extensions=("limit", "cursor"),
     agent=_QUALITY_FOR_AGENTS,
 )
@@ -113,7 +115,7 @@ OPEN_FILES: Final = "/open/"
 LICENSED_FILES: Final = "/v1/export/files/"
 
 
-@operation("/v1/export", row=ExportRow, errors=(401, 429, 503))
+@operation("/v1/export", row=ExportRow, errors=(401, 429, 503), by_day=False)
 async def get_export(call: Call) -> Answer:
     """The Parquet files of the current edition, ordered by name, and where to fetch them.
 

@@ -73,6 +73,12 @@ class Call(msgspec.Struct, frozen=True):
     usage: Usage | None = None
     """Where the key stands after this request was counted."""
 
+    @property
+    def lock(self) -> date | None:
+        """The day that this request cannot see beyond, which is then its `today`; None outside of locked
+        views (contract: LOCK-1)."""
+        return self.edition.lock
+
     def day_asked(self, as_of: date | None) -> date:
         """The day that a question is about: as it says, or today."""
         return as_of or self.today
@@ -97,6 +103,8 @@ class Answer(msgspec.Struct, frozen=True):
     """The dataset of the rows, where it depends on the request; see `Operation.dataset`."""
     more_columns: tuple[str, ...] = ()
     """Figures that the rows have besides the fields of their type, by name."""
+    terms: Notice | None = None
+    """The `_license` text, where it is not that of the dataset."""
 
 
 Perform = Callable[..., Awaitable[Answer]]
@@ -176,6 +184,8 @@ class Operation:
     """Whether the sample tier is refused."""
     paid_pages: bool = True
     """Whether the sample tier gets the first page only."""
+    by_day: bool = True
+    """Whether it can answer for a past day; otherwise a locked view has no rows of it."""
 
     def admit(self, grant: Grant, arguments: Mapping[str, Any]) -> None:
         """Refuse what no edition could answer, before one is looked for (contract: KEY-7).
@@ -205,7 +215,7 @@ class Operation:
 
     def notice(self, answer: Answer, edition: Edition) -> Notice:
         """The `_license` text of an answer."""
-        return edition.notice(self.dataset if answer.dataset is None else answer.dataset)
+        return answer.terms or edition.notice(self.dataset if answer.dataset is None else answer.dataset)
 
     def argument(self, name: str, text: str, today: date) -> tuple[str, Any]:
         """The argument name and value of one query parameter. Raises InvalidParameter."""
@@ -298,6 +308,7 @@ def operation(
     extension: bool = False,
     extensions: tuple[str, ...] = (),
     live: bool = False,
+    by_day: bool = True,
     agent: AgentView | None = None,
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
@@ -307,7 +318,7 @@ def operation(
     and so is a cursor, unless `sample_pages`: page by page, the cap of one answer would be no cap.
     `dataset` is the one whose sources `_license` attributes. `check` is for rules about several arguments.
     `extension`: it goes beyond the core API; `extensions`: so do these of its parameters. A `live` answer is
-    never cached.
+    never cached. One that is not `by_day` has no rows in a locked view.
     """
 
     def declare(perform: Perform) -> Perform:
@@ -335,6 +346,7 @@ def operation(
             paid_pages=not sample_pages,
             extension=extension,
             live=live,
+            by_day=by_day,
             agent=agent or AgentView(),
         )
         return perform

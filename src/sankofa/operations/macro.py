@@ -9,20 +9,17 @@ from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, 
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.macro import (
+from sankofa.edition.read.macro import SeriesStart, page_of, read_one_series, read_series
+from sankofa.edition.read.search import search_code, series_named
+from sankofa.edition.read.series_catalogue import (
     CATALOGUE_ORDER,
     RELEASE_ORDER,
-    SeriesStart,
     catalogue_page,
     entry_behind,
     entry_count,
-    page_of,
-    read_one_series,
-    read_series,
     release_behind,
     release_rows,
 )
-from sankofa.edition.read.search import search_code, series_named
 from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
@@ -127,7 +124,7 @@ async def get_macro(
         selection = await _annual(page, country or "", (indicator or "").upper(), years, most)
         nearest = {} if selection.count else await nearest_series(page.edition, indicator, "indicator")
         last = _column(selection, _ANNUAL_COLUMN)
-        return page.answer(selection, last, as_of=None, shape=MacroAnnualRow, members=nearest)
+        return page.answer(selection, last, as_of=call.lock, shape=MacroAnnualRow, members=nearest)
     since, until = _day(from_, 0), _day(to, FOREVER)
     filters = (series_type, frequency, country)
     key = (series or "").upper()
@@ -147,6 +144,8 @@ async def get_macro(
 
 async def _annual(page: ListPage, country: str, indicator: str, years: DayRange, most: int) -> Selection:
     key = annual_key(country, indicator)
+    if page.call.lock is not None:  # annual values evidence no day (contract: PIT-6)
+        return NO_ROWS
     if country and indicator:
         return await read_one_series(page.edition, MACRO_ANNUAL, key, _rest(page, years), most) or NO_ROWS
     start = await _start(page, MACRO_ANNUAL, key)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from difflib import get_close_matches
 from typing import Final, Literal
 
@@ -10,6 +11,7 @@ import msgspec
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import ID_TYPES, PREDECESSORS
 from sankofa.edition.format.search_records import ORGANISATIONS
+from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import NameQuery, codes_sharing_words, search_code, search_symbol
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
@@ -62,6 +64,7 @@ async def explained_id(
     operation: Operation,
     problem: InvalidParameter | NotFound,
     given: Mapping[str, object],
+    lock: date | None = None,
 ) -> InvalidParameter | NotFound:
     """The refusal of something that is no service_id; where it is another identifier, it says whose."""
     parameter = problem.parameter if isinstance(problem, InvalidParameter) else ID_PARAMETER
@@ -72,7 +75,8 @@ async def explained_id(
         edition = service.edition.get()
     except StoreUnavailable:
         return problem
-    call = Call(edition, grant, service.today(), service.cursors, service.edition.for_cursor)
+    edition = edition if lock is None else DayView(edition, lock)
+    call = Call(edition, grant, lock or service.today(), service.cursors, service.edition.for_cursor)
     hint = await service_id_hint(call, text)
     return InvalidParameter(parameter, hint) if hint else problem
 

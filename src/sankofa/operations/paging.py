@@ -53,9 +53,15 @@ class ListPage(msgspec.Struct, frozen=True):
         Raises InvalidParameter for one that is altered or of other filters.
         """
         position = self.call.cursors.read(cursor, filters_digest(self.filters))
-        edition = await self.call.edition_for_cursor(position.edition)
+        lock = self.call.lock
+        if (lock is None) != bool(position.edition):
+            where = "outside of this locked view" if lock is not None else "in a locked view"
+            raise InvalidParameter("cursor", f"issued {where}; begin at the first page")
+        edition = self.edition if lock is not None else await self.call.edition_for_cursor(position.edition)
         day, *key = position.after
         asked_day = date.fromordinal(int(day))
+        if lock is not None and asked_day > lock:
+            raise InvalidParameter("cursor", f"of pages as of {asked_day}, and this view ends on {lock}")
         if self.as_of not in (None, asked_day):
             raise InvalidParameter("cursor", f"of pages as of {asked_day}")
         return replace(
@@ -118,7 +124,9 @@ class ListPage(msgspec.Struct, frozen=True):
         if isinstance(key, RowOrder):
             key = key.key_of(selection.last_row)
         self.edition.cache("starts", _STARTS_KEPT).put((self.filters, self.day, key), following)
-        position = Position(self.edition.id, filters_digest(self.filters), (self.day.toordinal(), *key))
+        # Pages of a locked view go on in the current edition: the id of one would tell of later days.
+        edition_id = self.edition.id if self.call.lock is None else ""
+        position = Position(edition_id, filters_digest(self.filters), (self.day.toordinal(), *key))
         return self.call.cursors.issue(position)
 
     def answer(

@@ -105,6 +105,7 @@ _KEYWORDS: Final[dict[str, Callable[[Any], Check]]] = {
 _WHOLE = whole_match("^[1-9][0-9]{0,99}$")
 _PLAIN = whole_match("^[0-9]{1,15}([.][0-9]{1,15})?$")
 _YEAR = "^[12][0-9]{3}$"
+IN_THE_FUTURE: Final = "a day in the future: nothing is known of it yet"
 
 
 class ParameterType(Protocol):
@@ -180,7 +181,7 @@ class Day:
     def read(self, text: str, today: date) -> date:
         day = parse_day(text)
         if self.past and day > today:
-            raise ValueError("a day in the future: nothing is known of it yet")
+            raise ValueError(IN_THE_FUTURE)
         return day
 
     def schema(self) -> JsonSchema:

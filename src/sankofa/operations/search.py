@@ -8,12 +8,11 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, ID_TYPES, SERIES_ENTRIES
+from sankofa.edition.format.keys import ID_TYPES
 from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.format.search_records import MACRO_ITEMS
 from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.read.edition import BoundedCache, Selection
-from sankofa.edition.read.macro import country_entries, entry_of
 from sankofa.edition.read.search import (
     ORGANISATION,
     Hit,
@@ -22,6 +21,7 @@ from sankofa.edition.read.search import (
     search_code,
     search_symbol,
 )
+from sankofa.edition.read.series_catalogue import country_entries, entries_on, entry_of, entry_on
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
 from sankofa.model.countries import begins_country, country_named
@@ -317,8 +317,11 @@ async def _macro_items(
     own = None if country is None else await country_entries(call.edition, country)
     spans = await macro_spans(call.edition)
 
+    known = await entries_on(call.edition)
+
     def admits(number: int) -> bool:
-        return own is None or entry_of(own, spans[2 * number], spans[2 * number + 1]) is not None
+        first, end = spans[2 * number], spans[2 * number + 1]
+        return own is None or entry_of(own, first, end, known) is not None
 
     exact = [hit for hit in coded if type in (None, hit.type) and admits(hit.number)]
     admitted = None if own is None else admits
@@ -340,12 +343,13 @@ async def _beginning(call: Call, hit: Hit, country: str | None) -> bytes:
         spans = await macro_spans(call.edition)
         first, end = spans[2 * hit.number], spans[2 * hit.number + 1]
         own = None if country is None else await country_entries(call.edition, country)
-        number = first if own is None else entry_of(own, first, end) or first
-        (run,) = await call.edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
-        record = bytes(run)
+        known = await entries_on(call.edition)
+        listed = range(first, end) if known is None else [n for n in range(first, end) if known(n)]
+        number = listed[0] if own is None else entry_of(own, first, end, known) or listed[0]
+        record = await entry_on(call.edition, number) or b""
         start = record.index(b'"series":')
         name = _member(record, b'"name":', b',"unit":', start)
-        several = end - first > 1 and country is None
+        several = len(listed) > 1 and country is None
         of = b"null" if several else _member(record, b'"country":', b',"first_date":', start)
     return b'%b"type":"%b","id":%b,"name":%b,"country":%b,"matched":' % (
         record[:start],

@@ -138,6 +138,7 @@ def _process(ocid: str | None) -> tuple[str, ...]:
     row=TenderPartyRow,
     errors=(401, 429, 503),
     tool="get_resolved_parties",
+    by_day=False,
     extensions=("cursor",),
     agent=_PARTIES_FOR_AGENTS,
 )

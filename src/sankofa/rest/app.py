@@ -46,6 +46,7 @@ from sankofa.operations.answers import (
     problem_headers,
 )
 from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
+from sankofa.operations.locked import AT, explained, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.nearest import explained_id
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.service import (
@@ -178,10 +179,12 @@ class RestApp:
                     return Response(204, [(b"allow", _ALLOW.encode()), *cors], b"")
                 raise MethodNotAllowed(_ALLOW)
             if isinstance(route, OpenPage):
+                if scope.get(AT) is not None and path == "/v1/status":
+                    raise NotFound("A locked view has no status: see /v1/status.")
                 return await route.answer(head, scope["query_string"])
             if isinstance(route, FileRoute):
                 return await self._file(route, scope, head, usage)
-            return await self._perform(route, scope["query_string"], head, usage)
+            return await self._perform(route, scope["query_string"], head, usage, scope.get(AT))
         except Unauthorized as problem:
             answer = await self._service.unauthorized(scope, problem)
             return await self._problem(answer, scope, request_id, usage, route, host)
@@ -231,6 +234,7 @@ class RestApp:
         grant = None
         if route.needs_key:
             grant = await self._authenticate(await self._service.domains.site(head.host), head, usage)
+        refuse_file(narrower(scope.get(AT), grant, self._service.clock()))
         query = read_query(scope["query_string"])
         by_url = "edition" in query
         edition_id = requested_edition(query.pop("edition", None), head, self._service.today())
@@ -245,30 +249,39 @@ class RestApp:
             extra.append(VARY_BY_AUTHORIZATION)
         return replace(answer, headers=[*answer.headers, *extra])
 
-    async def _perform(self, route: EndpointRoute, query: bytes, head: Head, usage: list[Usage]) -> Response:
+    async def _perform(
+        self, route: EndpointRoute, query: bytes, head: Head, usage: list[Usage], at: date | None
+    ) -> Response:
         operation, service = route.operation, self._service
         site = await service.domains.site(head.host)
         grant = await self._authenticate(site, head, usage)
-        today = service.clock().date()
+        now = service.clock()
+        today = now.date()
+        lock = None
+        if at is not None or grant.lock is not None:
+            lock = today = narrower(at, grant, now) or today
         try:
             question = self._questions.read(route, query, today)
         except InvalidParameter as problem:
             given = dict(parse_qsl(query.decode("latin-1")))
-            raise await explained_id(service, grant, operation, problem, given) from None
+            refusal = await explained_id(service, grant, operation, problem, given, lock)
+            raise explained(refusal, lock) from None
         edition_id = question.edition
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
+            refuse_edition(lock)
         fmt = route.feed
         if fmt is not None and question.format is not None:
             raise InvalidParameter("format", "a feed has one format")
         if fmt is None and (question.format is not None or head.accept not in (b"", b"*/*")):
             fmt = asked_format(question, head)
         if question.failure is not None:
-            raise await explained_id(service, grant, operation, question.failure, route.path) from None
+            failure = question.failure
+            raise await explained_id(service, grant, operation, failure, route.path, lock) from None
         arguments = question.arguments
         operation.admit(grant, arguments)
         if edition_id is None:
-            edition = service.edition.get()
+            edition = locked(service.edition.get(), lock)
         else:
             edition = await self._named_edition(edition_id, operation, grant, today, arguments)
         if route.feed is not None:
@@ -278,9 +291,10 @@ class RestApp:
             tag = f"{tag}-{fmt.tag}"
         headers = self._headers(operation, head, usage[0])
         holds = b"" if operation.live else head.if_none_match
-        if holds and (client_tag := matching_tag(holds, tag)):
+        if holds and lock is None and (client_tag := matching_tag(holds, tag)):
             return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
-        key = AnswerKey(tag, head.accept_encoding, site.base_url, edition_id)
+        base_url = site.base_url if at is None else f"{site.base_url}/at/{at}"
+        key = AnswerKey(tag, head.accept_encoding, base_url, edition_id, lock)
         is_kept = may_be_kept(operation, arguments)
         answer = service.answers.get(key) if is_kept else None
         if answer is None:
@@ -291,7 +305,7 @@ class RestApp:
                 today,
                 service.cursors,
                 open_for_cursor,
-                site.base_url,
+                base_url,
                 service.edition.to_compare,
                 edition_id is not None,
                 usage[0],
@@ -299,7 +313,11 @@ class RestApp:
             answer = await write_answer(operation, call, arguments, fmt, key, route.requested_path, query)
             if is_kept:
                 service.answers.offer(key, answer)
-        if holds.strip() == b"*":
+        if lock is not None and holds:  # the tag is a digest of the body
+            own = dict(answer.headers).get(b"etag", b'""')
+            if holds.strip() == b"*" or matching_tag(holds, own.strip(b'"').decode()):
+                return Response(304, [(b"etag", own), *headers], b"")
+        elif holds.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         return Response(200, [*answer.headers, *headers], answer.body)
 
@@ -345,7 +363,8 @@ class RestApp:
         headers += [*usage[0].headers, PRIVATE, VARY] if usage else [NO_STORE]
         if isinstance(route, EndpointRoute):
             headers += self._deprecated.get(route.operation.path, ())
-        instance = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
+        requested = scope["path"] if scope.get(AT) is None else f"/at/{scope[AT]}{scope['path']}"
+        instance = quote(requested, safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
         body = problem_body(problem, site.base_url, instance, request_id)
         return Response(problem.status, headers, body)
 

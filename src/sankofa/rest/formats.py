@@ -66,7 +66,7 @@ class ResponseFormat(NamedTuple):
         """The header fields that stand for the envelope, and the body in this format."""
         columns = columns_of(_shape(operation, answer))
         columns += tuple(Column(name, Decimal) for name in answer.more_columns)
-        members = _members(answer, edition.id)
+        members = _members(answer, edition)
         terms = operation.notice(answer, edition)
         if self.media_type == CSV:
             body, kind = _csv(columns, answer.selection.lists()), b"text/csv; charset=utf-8; header=present"
@@ -195,10 +195,10 @@ def _arrow(
     return written
 
 
-def _members(answer: Answer, edition_id: str) -> dict[str, str]:
+def _members(answer: Answer, edition: Edition) -> dict[str, str]:
     """The members of the envelope that are not null, as ASCII."""
     members: dict[str, object] = {
-        "edition": answer.edition_id or edition_id,
+        "edition": None if edition.lock is not None else answer.edition_id or edition.id,
         "count": answer.selection.count,
         "truncated": answer.selection.truncated,
         "as_of": answer.as_of.isoformat() if isinstance(answer.as_of, date) else None,

@@ -27,6 +27,7 @@ from sankofa.operations.answers import (
     envelope,
 )
 from sankofa.operations.contract import Answer, Call, Operation
+from sankofa.operations.locked import perform
 from sankofa.rest.feeds import ATOM, atom
 from sankofa.rest.formats import ResponseFormat, StoredColumns, named_format, negotiated_format
 from sankofa.rest.request import Head, Question, read_query
@@ -163,7 +164,7 @@ async def write_answer(
     query: bytes,
 ) -> CachedAnswer:
     """Perform the operation and write its answer down."""
-    answer = await operation.perform(call, **arguments)
+    answer = await perform(operation, call, arguments)
     headers: Headers = []
     if following := answer.members.get("next_cursor"):
         address = address_without_cursor(key.base_url, path, query, key.edition_id)
@@ -187,7 +188,7 @@ async def write_answer(
             _write, fmt, operation, answer, call.edition, columns, key.accept_encoding
         )
         headers += content_headers
-    tag = key.tag
+    tag = key.tag if call.lock is None else hashlib.blake2b(body, digest_size=12).hexdigest()
     if encoding is not None:
         tag = f"{tag}.{encoding}"
         headers.append((b"content-encoding", encoding.encode()))

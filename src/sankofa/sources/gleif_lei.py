@@ -32,6 +32,7 @@ _FIELDS: Final = {
     "number": ("Entity.RegistrationAuthority.RegistrationAuthorityEntityID", "entity.registeredAs"),
     "successor": ("Entity.SuccessorEntity.1.SuccessorLEI", "entity.successorEntity.lei"),
     "updated": ("Registration.LastUpdateDate", "registration.lastUpdateDate"),
+    "first": ("Registration.InitialRegistrationDate", "registration.initialRegistrationDate"),
 }
 """For each field of `_Published`, in order: its column in the golden copy and its path in an API reply."""
 _API_PATHS: Final = tuple(("attributes", *path.split(".")) for _, path in _FIELDS.values())
@@ -62,6 +63,7 @@ class _Published(NamedTuple):
     number: str
     successor: str
     updated: str
+    first: str
 
 
 @adapter("gleif-lei", names_people=True)
@@ -102,7 +104,7 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
         yield Rejected(position, "a name is missing or not in UTF-8")
         return
     fields: dict[str, str] = {}
-    for make in (_registered, _successor, _effective):
+    for make in (_registered, _successor, _effective, _first_registered):
         try:
             fields[make.__name__] = make(published)
         except ValueError as failure:
@@ -120,6 +122,7 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
         identifiers=(subject, registered) if registered else (subject,),
         successor=fields.get("_successor") or None,
         document=subject.removeprefix("lei:"),
+        registered=fields.get("_first_registered", ""),
     )
     yield EntityRecord(subject, fields.get("_effective", ""), profile)
 
@@ -141,11 +144,20 @@ def _registered(published: _Published) -> str:
 
 
 def _effective(published: _Published) -> str:
-    if not published.updated:
+    return _instant(published.updated)
+
+
+def _first_registered(published: _Published) -> str:
+    """The day on which the LEI was issued."""
+    return _instant(published.first)[:10]
+
+
+def _instant(text: str) -> str:
+    if not text:
         return ""
     try:
-        updated = datetime.fromisoformat(published.updated)
-        return instant(updated if updated.tzinfo else updated.replace(tzinfo=UTC))
+        parsed = datetime.fromisoformat(text)
+        return instant(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
         raise ValueError("expected an instant") from None
 

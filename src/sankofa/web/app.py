@@ -27,6 +27,7 @@ from sankofa.model.errors import (
 )
 from sankofa.operations.answers import Headers, common_headers, problem_headers
 from sankofa.operations.contract import EDITION, Call
+from sankofa.operations.locked import locked, narrower, refuse_edition
 from sankofa.operations.service import ObservedRequest, Service
 from sankofa.web.languages import language
 from sankofa.web.responses import (
@@ -138,6 +139,7 @@ class WebApp:
     async def _page(self, page: Page, visit: Visit, scope: Scope) -> Reply:
         visit.sandbox = not visit.request.api_key
         grant = await self._authenticate(visit) if page.needs_key else None
+        visit.lock = narrower(visit.request.at, grant, self._service.clock())
         written = self._known(page, visit, grant)
         if written is None:
             await self._count(page, visit, grant, scope)
@@ -164,7 +166,7 @@ class WebApp:
         """A page of the current edition that is in the cache: free for visitors without a key."""
         if not page.cached or not visit.sandbox or "edition" in visit.request.query:
             return None
-        edition_id = self._service.edition.get().id if grant else ""
+        edition_id = locked(self._service.edition.get(), visit.lock).id if grant else ""
         return self._cache.get(_cache_key(visit, edition_id, grant))
 
     async def _count(self, page: Page, visit: Visit, grant: Grant | None, scope: Scope) -> None:
@@ -188,19 +190,21 @@ class WebApp:
             return ""
         service, wanted = self._service, visit.request.query.get("edition")
         if wanted is not None:
+            refuse_edition(visit.lock)
             try:
                 EDITION.kind.read(wanted, service.today())
             except ValueError as failure:
                 raise InvalidParameter("edition", str(failure)) from None
         edition = service.edition.get() if wanted is None else await service.edition.by_id(wanted)
+        edition = locked(edition, visit.lock)
         visit.begin(
             Call(
                 edition,
                 grant,
-                service.today(),
+                visit.today,
                 service.cursors,
                 service.edition.for_cursor,
-                visit.site.base_url,
+                visit.site.base_url + visit.prefix,
                 service.edition.to_compare,
                 wanted is not None,
             )
@@ -210,7 +214,7 @@ class WebApp:
     async def _build(self, page: Page, visit: Visit) -> Written:
         view = await page.build(visit)
         if view.redirect is not None:
-            return Written(303, b"", ((b"location", view.redirect.encode()),), "")
+            return Written(303, b"", ((b"location", (visit.prefix + view.redirect).encode()),), "")
         chart = visit.request.query.get("chart")
         if chart is not None:
             return await asyncio.to_thread(chart_reply, view, chart, visit)
@@ -280,4 +284,5 @@ def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[obje
     request = visit.request
     may = (grant.tier, grant.row_cap, grant.default_rows, visit.sandbox) if grant else (visit.sandbox,)
     query = tuple(sorted(request.query.items()))
-    return edition_id, request.path, query, request.language, may, visit.today, visit.site.base_url
+    base_url = visit.site.base_url + visit.prefix
+    return edition_id, request.path, query, request.language, may, visit.today, base_url

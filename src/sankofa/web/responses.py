@@ -19,7 +19,7 @@ from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers, choose_encoding, compressed
 from sankofa.operations.service import Service
 from sankofa.web.documents import pictures
-from sankofa.web.view import View, assets, stylesheet_digest
+from sankofa.web.view import View, assets, inside, stylesheet_digest
 from sankofa.web.visit import PageRequest, Visit, read_form
 
 _MOST_BYTES: Final = 32 << 20
@@ -132,7 +132,7 @@ def chart_reply(view: View, name: str, visit: Visit) -> Written:
         raise InvalidParameter("chart", "this page has no such chart")
     kind = visit.request.query.get("format", "svg")
     if kind == "svg":
-        body, media_type = chart.picture().encode(), b"image/svg+xml"
+        body, media_type = inside(chart.picture(), visit.prefix).encode(), b"image/svg+xml"
     elif kind == "csv":
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\r\n")

@@ -118,6 +118,7 @@ MEDIA_TYPES: Final = {
 }
 ASSETS: Final = "/assets/"
 _EPOCH: Final = date(1970, 1, 1).toordinal()
+_LINK: Final = re.compile(r'\b(href|src|action|data-svg)="/(?!/|assets/|pictures/|at/)')
 
 
 @cache
@@ -180,7 +181,12 @@ def _day_number(day: date) -> int:
 def write_page(view: View, visit: Visit, part: str | None = None) -> str:
     """The page as HTML; with `part`, that part of it alone."""
     template = f"{view.template.removesuffix('.html')}.{part}.html" if part else view.template
-    return _environment().get_template(template).render(**_context(view, visit))
+    return inside(_environment().get_template(template).render(**_context(view, visit)), visit.prefix)
+
+
+def inside(html: str, prefix: str) -> str:
+    """A page whose links stay in a locked view; our own files are the same everywhere."""
+    return _LINK.sub(rf'\1="{prefix}/', html) if prefix else html
 
 
 def _context(view: View, visit: Visit) -> dict[str, Any]:
@@ -195,7 +201,7 @@ def _context(view: View, visit: Visit) -> dict[str, Any]:
         "visit": visit,
         "title": view.title,
         "charts": {chart.name: chart for chart in view.charts},
-        "base_url": settings.base_url,
+        "base_url": settings.base_url + visit.prefix,
         "upgrade_url": settings.upgrade_url,
         "shown_key": settings.sandbox_key if visit.sandbox and settings.sandbox_key else "YOUR_KEY",
         "path": visit.request.path,

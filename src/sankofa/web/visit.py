@@ -18,10 +18,11 @@ import msgspec
 from sankofa.access.domains import Site
 from sankofa.access.quotas import RateState
 from sankofa.access.tiers import Grant
-from sankofa.model.errors import BadRequest, InvalidParameter
+from sankofa.model.errors import BadRequest, InvalidParameter, NotFound
 from sankofa.model.limits import limit
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call, Operation, operations
+from sankofa.operations.locked import AT, explained, perform
 from sankofa.operations.parameter_types import Day
 from sankofa.operations.service import Service, check_request
 from sankofa.web.languages import LANGUAGES, Language, preferred
@@ -41,6 +42,8 @@ class PageRequest(msgspec.Struct, frozen=True):
     cookies: dict[str, str]
     language: str
     headers: dict[bytes, bytes]
+    at: date | None = None
+    """The day that the address is locked to."""
     key_cookie: str = ""
     """The name of the cookie that holds the visitor's key; empty until the site is known."""
 
@@ -70,7 +73,9 @@ def read_request(scope: Mapping[str, Any]) -> PageRequest:
     chosen = asked or cookies.get(LANGUAGE_COOKIE, "")
     if chosen not in LANGUAGES:
         chosen = preferred(headers.get(b"accept-language", b"").decode("latin-1"))
-    return PageRequest(scope["method"], scope["path"], query, headers[b"host"], cookies, chosen, headers)
+    return PageRequest(
+        scope["method"], scope["path"], query, headers[b"host"], cookies, chosen, headers, scope.get(AT)
+    )
 
 
 def read_form(text: bytes) -> dict[str, str]:
@@ -156,6 +161,8 @@ class Visit:
         self.grant: Grant | None = None
         self.tier = ""
         self.sandbox = True
+        self.lock = request.at
+        """The day that the visit cannot see beyond, by its address or its key."""
         self._call: Call | None = None
 
     def begin(self, call: Call) -> None:
@@ -170,7 +177,17 @@ class Visit:
 
     @property
     def today(self) -> date:
-        return self.service.today()
+        return self.lock or self.service.today()
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of every address inside of a locked view."""
+        return "" if self.request.at is None else f"/at/{self.request.at}"
+
+    def refuse_lock(self) -> None:
+        """Raises NotFound in a locked view, for a page about the data as they are now."""
+        if self.lock is not None:
+            raise NotFound(f"This page is about the newest data, and this view is locked to {self.lock}.")
 
     def most_rows(self, most: int) -> str | None:
         """The `limit` to ask for, of that many at most: none on the sample tier, which has its preview."""
@@ -198,7 +215,7 @@ class Visit:
         try:
             return _PAST_DAY.read(text, self.today)
         except ValueError as failure:
-            raise InvalidParameter(name, str(failure)) from None
+            raise explained(InvalidParameter(name, str(failure)), self.lock) from None
 
     def chosen(self, name: str, words: Sequence[str]) -> str:
         """One of these words; the first where the address names none. Raises InvalidParameter."""
@@ -216,7 +233,7 @@ class Visit:
         operation = _operations()[name]
         given = {label.rstrip("_"): text for label, text in parameters.items() if text}
         call = self.call
-        answer = await operation.perform(call, **_arguments(operation, given, call))
+        answer = await perform(operation, call, _arguments(operation, given, call))
         body = decode_answer(envelope(answer, call.edition, operation))
         if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
             self.calls.append(api_call)
@@ -226,7 +243,7 @@ class Visit:
         """As `ask`, of each row only some fields, and of many rows a piece at a time: others are waiting."""
         operation = _operations()[name]
         given = {label: text for label, text in parameters.items() if text}
-        answer = await operation.perform(self.call, **_arguments(operation, given, self.call))
+        answer = await perform(operation, self.call, _arguments(operation, given, self.call))
         decode = msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
         rows: list[T] = []
         for piece in answer.selection.lists():

@@ -33,6 +33,8 @@ MACRO_ITEMS: Final = SearchIndex(
 )
 MACRO_SPANS: Final = "macro-span"
 """One key leads to the numbers [first, end) of the catalogue entries of each series or indicator."""
+MOST_COUNTED: Final = 255
+"""The most words of a name whose number fits the index."""
 LETTERS: Final = 3
 """Letters needed to find a word by its beginning."""
 

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -116,6 +117,8 @@ class Edition:
 
     def __init__(self, edition_id: str, reader: EditionReader) -> None:
         self.id = edition_id
+        self.lock: date | None = None
+        """The day of a locked view (`day_view`)."""
         self.manifest = reader.manifest
         self._reader = reader
         self._kept_numbers: dict[tuple[str, str], memoryview] = {}

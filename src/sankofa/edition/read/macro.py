@@ -1,27 +1,25 @@
-"""Reads series, indicators, their catalogue, their releases, and the inputs of cross rates."""
+"""Reads series, indicators, and the inputs of cross rates."""
 
-from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from datetime import date
 from decimal import Decimal
-from itertools import islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, MACRO_SERIES, SERIES_ENTRIES, SERIES_RELEASES
+from sankofa.edition.format.keys import (
+    MACRO_SERIES,
+)
 from sankofa.edition.format.macro import (
     RATE_INPUTS,
-    RELEASES_ON_A_PAGE,
     ROWS_IN_A_BLOCK,
     DayRange,
     RateInput,
     decode_rate_inputs,
     read_page,
-    rows_on_release_page,
     select,
 )
-from sankofa.edition.format.row_blocks import RowOrder, Run, SortKey, without_first
+from sankofa.edition.format.row_blocks import Run, without_first
 from sankofa.edition.format.visibility import blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
@@ -159,127 +157,6 @@ class _Taken:
         """The rows, and the page of the column that has more, if any."""
         following = None if page is None else (page,)
         return Selection(self._runs, self._count, following is not None, following=following)
-
-
-_ROWS_PER_YIELD = 64
-_LONGEST_RUN = 16 * ENTRIES_PER_BLOCK
-
-Span = tuple[int, int]
-"""Consecutive entries of the catalogue, by number [first, end)."""
-
-
-CATALOGUE_ORDER: Final = RowOrder(
-    "series", "vintages", "frequency", "country", ranks={"vintages": lambda vintages: vintages == 0}
-)
-"""Indicators, which have no vintages, come after the series of the same name."""
-RELEASE_ORDER: Final = RowOrder("-release_date", "frequency", "country")
-
-
-class CataloguePage(NamedTuple):
-    """Rows, their number, and the number of the first entry of the next page."""
-
-    runs: list[Run]
-    row_count: int
-    following: int | None
-
-
-def entry_count(edition: Edition) -> int:
-    return int(edition.manifest.get("rows", {}).get(SERIES_ENTRIES, 0))
-
-
-async def country_entries(edition: Edition, country: str) -> memoryview:
-    """The numbers of a country's entries, in order."""
-    return await edition.numbers(f"{SERIES_ENTRIES}-country", country)
-
-
-def entry_of(own: Sequence[int], first: int, end: int) -> int | None:
-    """The first entry of a country within [first, end); None if it has none."""
-    at = bisect_left(own, first)
-    return own[at] if at < len(own) and own[at] < end else None
-
-
-async def catalogue_page(
-    edition: Edition, spans: Sequence[Span], country: str | None, first: int, most: int
-) -> CataloguePage:
-    """The entries within spans from a number on, optionally of one country."""
-    own = None if country is None else await country_entries(edition, country)
-    runs: list[Run] = []
-    count = 0
-    yield_points = YieldPoints(_ROWS_PER_YIELD)
-    for start, end in _neighbours(spans, own, first):
-        if count == most:
-            return CataloguePage(runs, count, start)
-        stop = min(end, start + most - count)
-        runs += await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, start, stop)
-        count += stop - start
-        await yield_points.step(8)
-        if stop < end:
-            return CataloguePage(runs, count, stop)
-    return CataloguePage(runs, count, None)
-
-
-async def entry_behind(edition: Edition, key: SortKey) -> int:
-    """The number of the first catalogue entry after a sort key."""
-    is_behind, count = CATALOGUE_ORDER.behind(key), entry_count(edition)
-
-    async def is_past(number: int) -> bool:
-        if number >= count:
-            return True
-        (row,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
-        return is_behind(row)
-
-    return 0 if await is_past(0) else 1 + await last_before(is_past)
-
-
-def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) -> Iterator[Span]:
-    """The entries to read, neighbours together."""
-    for start, end in spans:
-        start = max(start, first)
-        if own is None:
-            yield from ((at, min(at + _LONGEST_RUN, end)) for at in range(start, end, _LONGEST_RUN))
-            continue
-        at = bisect_left(own, start)
-        while at < len(own) and own[at] < end:
-            run = at + 1
-            while run < len(own) and own[run] < end and own[run] == own[run - 1] + 1:
-                run += 1
-            yield own[at], own[run - 1] + 1
-            at = run
-
-
-async def release_rows(
-    edition: Edition, series: str, first: int, most: int
-) -> tuple[list[bytes], bool] | None:
-    """Rows of the releases of a series from a number on, and whether more follow; None if it has none."""
-    if not await edition.holds(SERIES_RELEASES, series):
-        return None
-    rows: list[bytes] = []
-    async for row in _releases(edition, series, first):
-        if len(rows) == most:
-            return rows, True
-        rows.append(row)
-    return rows, False
-
-
-async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
-    """The number of the first release of a series after a sort key."""
-    is_behind = RELEASE_ORDER.behind(key)
-    number = 0
-    async for row in _releases(edition, series, 0):
-        if is_behind(row):
-            break
-        number += 1
-    return number
-
-
-async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[bytes]:
-    page, skip = divmod(first, RELEASES_ON_A_PAGE)
-    yield_points = YieldPoints(1)
-    while blocks := await edition.blocks(SERIES_RELEASES, series, page, 1):
-        for row in islice(rows_on_release_page(blocks[0][1]), skip, None):
-            yield row
-        await yield_points.step()
-        page, skip = page + 1, 0
 
 
 _EVERY_ROW = 1_000_000

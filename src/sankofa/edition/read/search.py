@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from sankofa.edition.format.search_records import (
     MACRO_ITEMS,
@@ -20,6 +21,7 @@ from sankofa.edition.format.search_records import (
     SearchRecord,
     code_key,
 )
+from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import BoundedCache, Edition
 from sankofa.edition.read.search_words import (
     ClosestMeaning,
@@ -33,6 +35,7 @@ from sankofa.edition.read.search_words import (
 )
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.limits import limit
+from sankofa.model.text import words
 
 LEAST_SCORE: Final = 0.35
 _ROUNDED: Final = 0.0001  # what a score may gain by being rounded
@@ -232,7 +235,10 @@ class NameQuery:
         asked = await self.meanings(forgiving=forgiving)
         if not asked:
             return [], False
-        scoring = Scoring(asked, max(self.records, 1), _UNASKED[self._index])
+        edition, records = self._edition, self.records
+        if isinstance(edition, DayView):
+            records = await edition.record_count(self._index)
+        scoring = Scoring(asked, max(records, 1), _UNASKED[self._index])
         weights, passed_over = await scoring.candidates()
         best = scoring.best_first(weights)
         hits: list[tuple[float, int, Hit | None]] = []
@@ -367,4 +373,10 @@ def _by_id(one: tuple[float, int, Hit | None]) -> tuple[float, str]:
 
 async def _record(edition: Edition, index: SearchIndex, number: int) -> SearchRecord:
     # Not by `raw`, whose cache is for words.
-    return _decode((await edition.blocks(index.records, str(number), 0, 1))[0][1])
+    record = _decode((await edition.blocks(index.records, str(number), 0, 1))[0][1])
+    if not isinstance(edition, DayView) or index is not ORGANISATIONS:
+        return record
+    if number not in (await edition.known_days()).dated:
+        return record
+    names = await edition.names(number)
+    return replace(record, names=tuple(names), words=tuple(tuple(words(name)) for name in names))

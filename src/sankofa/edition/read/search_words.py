@@ -1,14 +1,16 @@
 """The words of a search index: which of them a query word may mean, and the records that have each."""
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from sankofa.edition.format.search_records import LETTERS, SearchIndex, bucket
+from sankofa.edition.format.search_records import LETTERS, MOST_COUNTED, ORGANISATIONS, SearchIndex, bucket
+from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import BoundedCache, Edition
 from sankofa.edition.read.yield_points import YieldPoints
-from sankofa.model.text import near_words, neighbourhood, tolerated
+from sankofa.model.text import near_words, neighbourhood, tolerated, words
 
 _WORDS_PER_YIELD: Final = 256
 _EVERY: Final = 2**31 - 1
@@ -133,7 +135,30 @@ async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Posting
     if block is None:
         return NO_RECORDS
     counts, numbers = block
-    return Postings(memoryview(numbers).cast("I"), counts, mapped=isinstance(numbers, memoryview))
+    postings = Postings(memoryview(numbers).cast("I"), counts, mapped=isinstance(numbers, memoryview))
+    return await _known_postings(edition, index, key, postings) if isinstance(edition, DayView) else postings
+
+
+async def _known_postings(edition: DayView, index: SearchIndex, key: str, postings: Postings) -> Postings:
+    """The records that were known, and had the word in a name of that day."""
+    day, days = edition.day, await edition.record_days(index)
+    dated = (await edition.known_days()).dated if index is ORGANISATIONS else frozenset()
+    word = key.rpartition("|")[2]
+    numbers, counts = array("I"), bytearray()
+    for at, number in enumerate(postings.numbers):
+        if days[number] > day:
+            continue
+        if number in dated and not word.startswith("$"):
+            names = await edition.names(number)
+            if not any(word in words(name) for name in names):
+                continue
+            own = words(names[0]) if len(names) == 1 else []
+            counts.append(len(own) if len(own) == len(set(own)) <= MOST_COUNTED else 0)
+        else:
+            counts.append(postings.word_counts[at] if postings.word_counts else 0)
+        numbers.append(number)
+    padded = bytes(counts) if any(counts) else b""
+    return Postings(memoryview(numbers), padded, mapped=False)
 
 
 def kept_meanings(
@@ -204,6 +229,8 @@ async def words_begun(edition: Edition, index: SearchIndex, word: str, most: int
     if len(word) < LETTERS:
         return []
     listed = b" %b " % bytes(await edition.raw(index.beginnings, word[:LETTERS]) or b"")
+    if isinstance(edition, DayView):
+        listed = await _known_words(edition, index, listed)
     begun: list[str] = []
     beginning = b" " + word.encode()
     at = listed.find(beginning)
@@ -213,3 +240,12 @@ async def words_begun(edition: Edition, index: SearchIndex, word: str, most: int
             begun.append(listed[at + 1 : end].decode())
         at = listed.find(beginning, end)
     return begun
+
+
+async def _known_words(edition: DayView, index: SearchIndex, listed: bytes) -> bytes:
+    """The words that a record of the day has, most frequent first."""
+    counts = {
+        word: len((await postings_of(edition, index, word)).numbers) for word in listed.decode().split()
+    }
+    known = sorted((word for word, count in counts.items() if count), key=lambda word: (-counts[word], word))
+    return f" {' '.join(known)} ".encode()

@@ -71,14 +71,15 @@ async def tenders_of_country(
     edition: Edition, country: str, wanted: TenderFilter, most: int, start: Start, *, compact: bool
 ) -> Selection:
     """The next releases of a country."""
-    first = int(start[0]) if start else 0
+    first = int(start[0]) if start else await _first(edition, country)
     end = 0 if wanted.nothing else await _end(edition, country, wanted.earliest)
     if wanted.by_index:
         hits = await _hits(edition, country, wanted, first, end, most)
         after = hits[most] if len(hits) > most else end
         numbers: Sequence[int] = hits[:most]
     else:
-        after = max(first, min(first + most, end))
+        first = min(first, end)
+        after = min(first + most, end)
         numbers = range(first, after)
     if compact:
         runs: list[Run] = await _compact_rows(edition, country, numbers)
@@ -183,6 +184,8 @@ async def _countries(
         days = DayRows(await edition.numbers(_DAYS, country, keep=True))
         end = _end_of(days, wanted.earliest)
         first = 0
+        if day is None and edition.lock is not None:
+            day = edition.lock.toordinal()
         if day is not None:
             at_day = days.first_row(day)
             first = int(served.get(country, end if at_day is None else at_day))
@@ -287,6 +290,15 @@ async def _single_rows(edition: Edition, country: str, numbers: Sequence[int]) -
         runs += await edition.single_rows(TENDERS, country, TENDERS_PER_BLOCK, number, number + 1)
         await yield_points.step()
     return runs
+
+
+async def _first(edition: Edition, country: str) -> int:
+    """The number of the newest row that the view may show."""
+    if edition.lock is None:
+        return 0
+    days = DayRows(await edition.numbers(_DAYS, country, keep=True))
+    first = days.first_row(edition.lock.toordinal())
+    return days.count if first is None else first
 
 
 async def _end(edition: Edition, country: str, earliest: int) -> int:

@@ -335,7 +335,7 @@ def _names(entity: Entity) -> tuple[object, ...]:
         [claim.identifier for claim in entity.claims],
         [
             (subject, own.legal_name, own.other_names, own.country, own.successor)
-            for subject, _, own, _ in entity.statements
+            for subject, _, own, *_ in (*entity.statements, *entity.earlier)
         ],
     )
 

@@ -173,6 +173,7 @@ def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[st
     """The manifest. The name of the edition follows from its content."""
     said = {
         "format": LAYOUT,
+        "owed": {name: context.owed((name,))[0] for name in context.held_sources if context.owed((name,))},
         "rows": dict(sorted(written.rows.items())),
         "indexes": dict(sorted(written.indexes.items())),
         "sources": context.held_sources,

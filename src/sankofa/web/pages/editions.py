@@ -25,6 +25,7 @@ _VALUES: Final = ("value_reported", "value", "id_value", "status")
 @page("/editions", "since", "dataset", "cursor", cached=False)
 async def editions(visit: Visit) -> View:
     """The published editions, and the changes between two of them."""
+    visit.refuse_lock()
     listed = await asyncio.to_thread(visit.service.datastore.list_editions)
     current = visit.call.edition
     rows = [

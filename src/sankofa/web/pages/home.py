@@ -28,7 +28,9 @@ async def home(visit: Visit) -> View:
     visit.calls.clear()
     charts = (countries_map(visit, countries),) + ((example.chart,) if example else ())
     context: dict[str, Any] = {
-        "counts": (
+        "counts": ()
+        if visit.lock
+        else (
             ("Organisations", rows.get("entity", 0)),
             ("Reported figures", rows.get("fundamentals", 0)),
             ("Macro values", rows.get("macro-series", 0) + rows.get("macro-annual", 0)),
@@ -38,7 +40,8 @@ async def home(visit: Visit) -> View:
         "example": example,
         "countries": countries,
         "elsewhere": sorted(countries.keys() - TILES.keys()),
-        "mcp_url": visit.site.settings.public_mcp_url,
+        "mcp_url": visit.site.settings.public_mcp_url + visit.prefix,
+        "pinned": None if visit.lock else visit.call.edition.id,
     }
     return View("home.html", visit.language.text("What was known when"), context, charts)
 

@@ -45,6 +45,7 @@ async def coverage(visit: Visit) -> View:
 @page("/status", needs_key=False, cached=False)
 async def status(visit: Visit) -> View:
     """The dependency reads of /v1/status as a page, with its status code."""
+    visit.refuse_lock()
     checks = await probe(visit.service)
     try:
         edition: str | None = visit.service.edition.get().id

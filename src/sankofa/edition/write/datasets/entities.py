@@ -3,22 +3,26 @@
 Identifiers are current mappings only; their history stays in the ledger.
 """
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, PAID, PREDECESSORS
+from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, KNOWN, PAID, PREDECESSORS, STATES
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, dataset, provenance
+from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
+from sankofa.edition.write.datasets.issuers import first_known
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.engines.datastore import ALIASES
-from sankofa.ledger.entities import Claim, Entity
+from sankofa.ledger.entities import Claim, Entity, states
 from sankofa.model.countries import alpha3_of, country_name
+from sankofa.model.days import ordinal
 from sankofa.model.facts import FUND
 from sankofa.model.identifiers import (
     FREE_ID_TYPES,
@@ -50,6 +54,56 @@ def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
         sources.update(context.captures[claim.capture_id].source_id for claim in entity.claims)
         yield KeyRows(entity.service_id, [Entry(wire.encode(_entity_row(context, entity)))], entity.aliases)
     return Outcome(sources=sources)
+
+
+class _Known:
+    """From which day on each organisation is known, apart from tenders, and its rows that changed."""
+
+    def __init__(self, context: BuildContext) -> None:
+        self.ids = bytearray()
+        self.days = array("i")
+        self.dated = array("i")
+        """Numbers of the organisations whose row changed."""
+        self.states: dict[str, bytes] = {}
+        for number, entity in enumerate(context.entities):
+            changes = [(day, _entity_row(context, entity)) for day, entity in _states(context, entity)]
+            days = [ordinal(day) for day, _ in changes if day]
+            if first_figure := first_known(context.issuers, entity.service_id):
+                days.append(first_figure)
+            self.ids += entity.service_id.encode()
+            self.days.append(min(days, default=0) or ordinal(_first_seen(context, entity)))
+            rows = [(ordinal(day) if day else 0, wire.encode(row)) for day, row in changes]
+            kept = [one for n, one in enumerate(rows) if not n or one[1] != rows[n - 1][1]]
+            if len(kept) > 1:
+                self.dated.append(number)
+                self.states[entity.service_id] = _write(kept)
+
+
+def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity]]:
+    if not entity.earlier and not any(one.profile.registered for one in entity.statements):
+        yield "", entity
+        return
+    for day, statements, claims in states(entity, context.captures):
+        yield day, replace(entity, statements=statements, claims=claims, earlier=[])
+
+
+def _first_seen(context: BuildContext, entity: Entity) -> str:
+    return context.captures[entity.first_capture].observed_at[:10]
+
+
+@dataset(KNOWN, None)
+def known_days(context: BuildContext) -> Building:
+    known = _Known(context)
+    yield KeyRows("dated", [Entry(known.dated.tobytes())])
+    yield KeyRows("days", [Entry(known.days.tobytes())])
+    yield KeyRows("ids", [Entry(bytes(known.ids))])
+    return Outcome(known.states)
+
+
+@dataset(STATES, None, needs=(KNOWN,))
+def changed_rows(context: BuildContext, known: Built[dict[str, bytes]]) -> Iterator[KeyRows]:
+    for service_id in sorted(known.result):
+        yield KeyRows(service_id, [Entry(known.result[service_id])])
 
 
 @dataset(ALIASES, None, reads=(Input.NAMES,))

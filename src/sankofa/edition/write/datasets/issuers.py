@@ -24,7 +24,7 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.edition.write.issuer_parts import Issuers, issuer_part
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
 from sankofa.model.catalogue_rows import IssuerRow
@@ -84,6 +84,12 @@ def _steps(known: dict[int, list[Vintage[Report]]], changes: dict[int, int]) -> 
         if now != before:
             yield Step(day, *now)
             before = now
+
+
+def first_known(issuers: Issuers, service_id: str) -> int:
+    """The first day on which a figure of an issuer was known; 0 if it has none."""
+    part = issuers.part(ISSUER_STEPS, service_id)
+    return _read(part).steps[0].day if part else 0
 
 
 class _Listed(NamedTuple):

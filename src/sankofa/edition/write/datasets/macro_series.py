@@ -117,6 +117,8 @@ class SeriesRelease(NamedTuple):
     capture_id: int
     document: str
     location: str
+    oldest: int
+    """The oldest date among these values."""
 
 
 class SeriesStats:
@@ -137,9 +139,10 @@ class SeriesStats:
         self.first = day
         counts = self._releases.get(report.available)
         if counts is None:
-            counts = self._releases[report.available] = [0, 0]
+            counts = self._releases[report.available] = [0, 0, day]
             self._newest_of[report.available] = report, location
         counts[vintage.number > 1] += 1
+        counts[2] = day  # newest date first: the last is the oldest
         counted = self.by_capture.setdefault(report.capture_id, Counted())
         counted.add(0, 1, day, day, report.available if report.evidenced else NEVER)
 
@@ -155,8 +158,10 @@ class SeriesStats:
         releases = []
         for day in sorted(self._releases, reverse=True):
             report, location = self._newest_of[day]
-            added, changed = self._releases[day]
-            releases.append(SeriesRelease(day, added, changed, report.capture_id, report.document, location))
+            added, changed, oldest = self._releases[day]
+            releases.append(
+                SeriesRelease(day, added, changed, report.capture_id, report.document, location, oldest)
+            )
         return releases
 
     def entry(self, identity: Series, name: str, captures: Mapping[int, CaptureInfo]) -> CatalogueEntry:

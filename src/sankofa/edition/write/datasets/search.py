@@ -7,17 +7,17 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, groupby
-from typing import Final
 
 import msgspec
 
 from sankofa.derive.series import FAMILY
-from sankofa.edition.format.keys import SERIES_ENTRIES
+from sankofa.edition.format.keys import MACRO_SERIES, SERIES_ENTRIES, SERIES_KNOWN
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.search_records import (
     LETTERS,
     MACRO_ITEMS,
     MACRO_SPANS,
+    MOST_COUNTED,
     ORGANISATIONS,
     SearchIndex,
     SearchRecord,
@@ -26,12 +26,12 @@ from sankofa.edition.format.search_records import (
 )
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
-from sankofa.edition.write.datasets.macro_series import CatalogueEntry
+from sankofa.edition.write.datasets.macro_series import CatalogueEntry, SeriesIndex
 from sankofa.ledger.entities import Entity
+from sankofa.model.days import ordinal
 from sankofa.model.identifiers import stored_identifier
 from sankofa.model.text import code_words, neighbourhood, words
 
-_MOST_COUNTED: Final = 255
 _write = msgspec.msgpack.Encoder().encode
 _read_block = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
 _Catalogue = Built[list[CatalogueEntry]]
@@ -99,7 +99,7 @@ def _word_count(record: SearchRecord) -> int:
     if len(record.words) != 1:
         return 0
     (own,) = record.words
-    return len(own) if len(own) == len(set(own)) <= _MOST_COUNTED else 0
+    return len(own) if len(own) == len(set(own)) <= MOST_COUNTED else 0
 
 
 def _organisations(context: BuildContext) -> Iterator[SearchRecord]:
@@ -107,8 +107,9 @@ def _organisations(context: BuildContext) -> Iterator[SearchRecord]:
 
 
 def _organisation(entity: Entity) -> SearchRecord:
-    profiles = [statement.profile for statement in entity.statements]
-    names = dict.fromkeys(n for p in profiles for n in (p.legal_name, *p.other_names) if n)
+    profiles = [statement.profile for statement in (*entity.statements, *entity.earlier)]
+    others = {n for p in profiles for n in (p.legal_name, *p.other_names) if n} - {entity.legal_name}
+    names = [name for name in (entity.legal_name, *sorted(others)) if name]
     tickers = (stored_identifier(c.identifier) for c in entity.claims if c.identifier.startswith("ticker:"))
     return SearchRecord(
         entity.service_id,
@@ -153,6 +154,28 @@ def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRow
     for first, own in _items(catalogue.result):
         spans.extend((first, first + len(own)))
     yield KeyRows("", [Entry(spans.tobytes())])
+
+
+@dataset(SERIES_KNOWN, None, needs=(SERIES_ENTRIES, MACRO_SERIES), reads=())
+def known_entries(
+    context: BuildContext, catalogue: _Catalogue, series: Built[SeriesIndex]
+) -> Iterator[KeyRows]:
+    """The first day of each catalogue entry, and by its number the days of release with the oldest date."""
+    releases = {
+        tuple(one): released for of_key in series.result.releases.values() for one, released in of_key
+    }
+    days = array("i")
+    dated: list[KeyRows] = []
+    for number, entry in enumerate(catalogue.result):
+        own = releases.get((entry.series, entry.series_type, entry.frequency, entry.country))
+        if entry.is_indicator or own is None:
+            days.append(ordinal(entry.observed_at[:10]))
+            continue
+        days.append(own[-1].day)
+        pairs = array("i", (part for one in reversed(own) for part in (one.day, one.oldest)))
+        dated.append(KeyRows(str(number), [Entry(pairs.tobytes())]))
+    yield KeyRows("", [Entry(days.tobytes())])
+    yield from sorted(dated, key=lambda one: one.key)
 
 
 _declare(ORGANISATIONS, _organisations, reads=(Input.NAMES,))

@@ -1,0 +1,244 @@
+"""An edition as it looks on one day: nothing that became public later is in it (contract: LOCK-2).
+
+Figures, series and releases are dated row by row, and every reader asks for a day. Organisations, the series
+catalogue and the search indexes are not: this view leaves out what was not known, and gives an organisation
+the names and identifiers that it had.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any, Final
+
+import msgspec
+
+from sankofa.edition.format.keys import (
+    ENTITIES,
+    FREE,
+    KNOWN,
+    PAID,
+    PREDECESSORS,
+    SERIES_KNOWN,
+    STATES,
+    TENDER_KNOWN,
+)
+from sankofa.edition.format.row_blocks import Entry, pack
+from sankofa.edition.format.search_records import MACRO_ITEMS, MACRO_SPANS, SearchIndex
+from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.edition import BoundedCache, Edition, Selection
+from sankofa.engines.datastore import ALIASES, Block
+from sankofa.model.vintages import Mode
+
+_ID: Final = 26
+"""Characters of a service_id."""
+_DAYS_KEPT: Final = 16
+"""Days whose search results are cached."""
+_ROWS_IN_A_BLOCK: Final = 64
+_CROSSWALK: Final = "crosswalk"
+_IDENTIFIER: Final = "identifier"
+_FILTERED: Final = (ENTITIES, _CROSSWALK, _IDENTIFIER)
+_states: Final = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
+_rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Organisation(msgspec.Struct):
+    """The names and identifiers in an entity row."""
+
+    legal_name: str | None
+    other_names: list[str]
+    country: str | None
+    lei: str | None
+    listings: list[dict[str, str]]
+
+    def holds(self, id_type: str, id_value: str) -> bool:
+        """Whether an identifier was its own; the kinds that the row does not list always were."""
+        if id_type == "lei":
+            return id_value == self.lei
+        if id_type == "ticker":
+            return any(f"{one['exchange']}:{one['ticker']}" == id_value for one in self.listings)
+        return True
+
+
+organisation: Final = msgspec.json.Decoder(Organisation).decode
+
+
+class _Identified(msgspec.Struct):
+    service_id: str
+    id_type: str
+    id_value: str
+
+
+_identified: Final = msgspec.json.Decoder(_Identified).decode
+
+
+class KnownDays(msgspec.Struct, frozen=True):
+    """From which day on each organisation is known, by its number in the search index."""
+
+    ids: bytes
+    days: "array[int]"
+    dated: frozenset[int]
+    """Numbers of those whose row changed at some time."""
+
+    def number(self, service_id: str) -> int | None:
+        wanted = service_id.encode()
+        at = bisect_left(range(len(self.days)), wanted, key=lambda n: self.ids[n * _ID : (n + 1) * _ID])
+        return at if self.ids[at * _ID : (at + 1) * _ID] == wanted else None
+
+
+class DayView(Edition):
+    """An edition on a day."""
+
+    def __init__(self, edition: Edition, day: date) -> None:
+        self.__dict__.update(edition.__dict__)
+        self._whole = edition  # which is closed once nothing refers to it
+        self.id = f"{edition.id}@{day}"
+        self.lock = day
+        by_day = edition.cache("days", _DAYS_KEPT)
+        if (caches := by_day.get(day)) is None:
+            caches = {}
+            by_day.put(day, caches)
+        self.caches: dict[str, BoundedCache[Any, Any]] = caches
+        self.day = day.toordinal()
+
+    async def known_days(self) -> KnownDays:
+        """Read once for an edition."""
+        name = (KNOWN, "", 0)
+        known: KnownDays | None = self.kept_parts.get(name)
+        if known is None:
+            days = array("i", await super().numbers(KNOWN, "days"))
+            ids = bytes(await super().raw(KNOWN, "ids") or b"")
+            dated = frozenset(await super().numbers(KNOWN, "dated"))
+            known = KnownDays(ids, days, dated)
+            named = bytes(await super().raw(TENDER_KNOWN, "ids") or b"").decode()
+            for at, day in enumerate(await super().numbers(TENDER_KNOWN, "days")):
+                number = known.number(named[at * _ID : (at + 1) * _ID])
+                if number is not None:
+                    days[number] = min(days[number], day)
+            self.keep_part(name, known)
+        return known
+
+    async def record_days(self, index: SearchIndex) -> "array[int]":
+        """From which day on each record of a search index is known, by number."""
+        if index is not MACRO_ITEMS:
+            return (await self.known_days()).days
+        name = (SERIES_KNOWN, "", 0)
+        days: array[int] | None = self.kept_parts.get(name)
+        if days is None:
+            entries = await super().numbers(SERIES_KNOWN, "")
+            spans = await super().numbers(MACRO_SPANS, "")
+            days = array("i", (min(entries[spans[n] : spans[n + 1]]) for n in range(0, len(spans), 2)))
+            self.keep_part(name, days)
+        return days
+
+    async def record_count(self, index: SearchIndex) -> int:
+        """Number of records of a search index that are known."""
+        counts = self.cache("record counts", 2)
+        if (count := counts.get(index.records)) is None:
+            count = sum(1 for day in await self.record_days(index) if day <= self.day)
+            counts.put(index.records, count)
+        return int(count)
+
+    async def names(self, number: int) -> list[str]:
+        """The names of an organisation, the legal name first."""
+        known = await self.known_days()
+        row = await self.entity(known.ids[number * _ID : (number + 1) * _ID].decode())
+        if row is None:
+            return []
+        own = organisation(row)
+        return [name for name in (own.legal_name, *own.other_names) if name]
+
+    async def entity(self, service_id: str) -> bytes | None:
+        """The row of an organisation on this day; None where nobody knew it."""
+        known = await self.known_days()
+        number = known.number(service_id)
+        if number is None and (survivor := await super().raw(ALIASES, service_id)) is not None:
+            service_id = bytes(survivor).decode()
+            number = known.number(service_id)
+        if number is None or known.days[number] > self.day:
+            return None
+        if number in known.dated and (stored := await super().raw(STATES, service_id)) is not None:
+            states = _states(stored)
+            at = bisect_right(states, self.day, key=lambda state: state[0])
+            return states[max(at - 1, 0)][1]
+        blocks = await self._reader.blocks(ENTITIES, service_id, 0, 1)
+        return bytes(blocks[0][1]) if blocks else None
+
+    async def is_current(self, service_id: str) -> bool:
+        """Whether the organisation is known and its row has not changed since this day."""
+        row = await self.entity(service_id)
+        blocks = await self._reader.blocks(ENTITIES, service_id, 0, 1) if row else None
+        return bool(blocks) and blocks is not None and bytes(blocks[0][1]) == row
+
+    async def _filtered(self, kind: str, key: str, selection: Selection) -> list[bytes]:
+        """The rows that were known, of a kind that does not date them."""
+        if kind == ENTITIES:
+            row = await self.entity(key)
+            return [] if row is None else [row]
+        rows = []
+        for fields in _rows(b"[%b]" % selection.rows):
+            one = _identified(_encode(fields))
+            row = await self.entity(one.service_id)
+            if row is None or not (own := organisation(row)).holds(one.id_type, one.id_value):
+                continue
+            if "legal_name" in fields:
+                fields["legal_name"] = msgspec.Raw(_encode(own.legal_name))
+            rows.append(_encode(fields))
+        return rows
+
+    async def select(
+        self,
+        kind: str,
+        key: str,
+        *,
+        day: int,
+        modes: int = int(Mode.LATEST),
+        tag: int = ANY_TAG,
+        limit: int | None = None,
+        where: Callable[[bytes], bool] | None = None,
+        skip: int = 0,
+        passed: int = 0,
+    ) -> Selection | None:
+        """As `Edition.select`; organisations and their identifiers as they were known."""
+        if kind not in _FILTERED:
+            return await super().select(
+                kind, key, day=day, modes=modes, tag=tag, limit=limit, where=where, skip=skip, passed=passed
+            )
+        whole = await super().select(kind, key, day=day, modes=modes, tag=tag)
+        if whole is None or (kind == _CROSSWALK and await self.entity(key) is None):
+            return None
+        rows = await self._filtered(kind, key, whole)
+        if kind == ENTITIES and not rows:
+            return None
+        first = skip * _ROWS_IN_A_BLOCK + passed
+        last = len(rows) if limit is None else first + limit
+        more = last < len(rows)
+        shown = rows[first:last]
+        return Selection(shown, len(shown), truncated=more, following=(0, last) if more else None)
+
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:
+        if kind not in _FILTERED:
+            return await super().blocks(kind, key, skip, most)
+        selection = await self.select(kind, key, day=self.day, modes=FREE | PAID)
+        if selection is None or not selection.count:
+            return ()
+        if kind == ENTITIES:
+            return ((b"", selection.rows),)[skip : skip + most]
+        entries = (Entry(bytes(row), modes=FREE | PAID) for row in selection.runs)
+        return tuple(pack(entries, _ROWS_IN_A_BLOCK))[skip : skip + most]
+
+    async def holds(self, kind: str, key: str) -> bool:
+        if kind == ENTITIES:
+            return await self.entity(key) is not None
+        return await super().holds(kind, key)
+
+    async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
+        if kind == "successor" and not await self.is_current(key):
+            return None
+        stored = await super().raw(kind, key)
+        if kind == PREDECESSORS and stored is not None:
+            rows = _rows(bytes(stored))
+            ids = [msgspec.json.decode(row["service_id"], type=str) for row in rows]
+            return _encode([row for row, one in zip(rows, ids, strict=True) if await self.is_current(one)])
+        return stored

@@ -1,0 +1,231 @@
+"""Reads the catalogue of series and indicators, and the days of release of a series."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import date
+from itertools import islice
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from sankofa.edition.format.keys import (
+    ENTRIES_PER_BLOCK,
+    MACRO_SERIES,
+    SERIES_ENTRIES,
+    SERIES_KNOWN,
+    SERIES_RELEASES,
+    key_list,
+)
+from sankofa.edition.format.macro import RELEASES_ON_A_PAGE, DayRange, rows_on_release_page
+from sankofa.edition.format.row_blocks import RowOrder, Run, SortKey
+from sankofa.edition.read.day_view import DayView
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.macro import read_series
+from sankofa.edition.read.seek import last_before
+from sankofa.edition.read.yield_points import YieldPoints
+from sankofa.model.catalogue_rows import SeriesCatalogueRow
+from sankofa.model.provenance import source_of_ref
+from sankofa.model.rows import MacroSeriesRow, wire
+
+_RELEASED: Final = b'"release_date":"'
+_ROWS_PER_YIELD = 64
+_LONGEST_RUN = 16 * ENTRIES_PER_BLOCK
+
+Known = Callable[[int], bool]
+Span = tuple[int, int]
+"""Consecutive entries of the catalogue, by number [first, end)."""
+
+
+CATALOGUE_ORDER: Final = RowOrder(
+    "series", "vintages", "frequency", "country", ranks={"vintages": lambda vintages: vintages == 0}
+)
+"""Indicators, which have no vintages, come after the series of the same name."""
+RELEASE_ORDER: Final = RowOrder("-release_date", "frequency", "country")
+
+
+class CataloguePage(NamedTuple):
+    """Rows, their number, and the number of the first entry of the next page."""
+
+    runs: list[Run]
+    row_count: int
+    following: int | None
+
+
+def entry_count(edition: Edition) -> int:
+    return int(edition.manifest.get("rows", {}).get(SERIES_ENTRIES, 0))
+
+
+async def country_entries(edition: Edition, country: str) -> memoryview:
+    """The numbers of a country's entries, in order."""
+    return await edition.numbers(f"{SERIES_ENTRIES}-country", country)
+
+
+def entry_of(own: Sequence[int], first: int, end: int, known: Known | None) -> int | None:
+    """The first known entry of a country within [first, end); None if it has none."""
+    for at in range(bisect_left(own, first), bisect_left(own, end)):
+        if known is None or known(own[at]):
+            return own[at]
+    return None
+
+
+async def entries_on(edition: Edition) -> Known | None:
+    """Tells by its number whether an entry is in a locked view; None where all are."""
+    if not isinstance(edition, DayView):
+        return None
+    days, day = await edition.numbers(SERIES_KNOWN, "", keep=True), edition.day
+    return lambda number: bool(days[number] <= day)
+
+
+async def catalogue_page(
+    edition: Edition, spans: Sequence[Span], country: str | None, first: int, most: int
+) -> CataloguePage:
+    """The entries within spans from a number on, optionally of one country."""
+    own = None if country is None else await country_entries(edition, country)
+    runs: list[Run] = []
+    count = 0
+    yield_points = YieldPoints(_ROWS_PER_YIELD)
+    if isinstance(edition, DayView):
+        for number in (n for start, end in _neighbours(spans, own, first) for n in range(start, end)):
+            await yield_points.step(8)
+            if (row := await entry_on(edition, number)) is None:
+                continue
+            if count == most:
+                return CataloguePage(runs, count, number)
+            runs.append(row)
+            count += 1
+        return CataloguePage(runs, count, None)
+    for start, end in _neighbours(spans, own, first):
+        if count == most:
+            return CataloguePage(runs, count, start)
+        stop = min(end, start + most - count)
+        runs += await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, start, stop)
+        count += stop - start
+        await yield_points.step(8)
+        if stop < end:
+            return CataloguePage(runs, count, stop)
+    return CataloguePage(runs, count, None)
+
+
+async def entry_on(edition: Edition, number: int) -> bytes | None:
+    """A catalogue row. In a locked view it is that of the day; None for a series that had no value then."""
+    if not isinstance(edition, DayView):
+        (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
+        return bytes(stored)
+    first_days = await edition.numbers(SERIES_KNOWN, "", keep=True)
+    releases = await edition.numbers(SERIES_KNOWN, str(number))
+    if first_days[number] > edition.day:
+        return None
+    (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
+    if not len(releases):  # an annual indicator, known from its capture on
+        return bytes(stored)
+    entry = _entry(bytes(stored))
+    known = bisect_right(range(len(releases) // 2), edition.day, key=lambda n: releases[2 * n])
+    days = DayRange(edition.day, 0, edition.day)
+
+    def admits(key: str) -> bool:
+        frequency, country = key.split("|")[2:]
+        return frequency == entry.frequency and country == (entry.country or "")
+
+    newest = await read_series(edition, MACRO_SERIES, key_list(entry.series), days, 1, admits)
+    if not newest.count:
+        return None
+    value = _newest(newest.rows)
+    oldest = min(releases[2 * n + 1] for n in range(known))
+    return _encode(
+        replace(
+            entry,
+            source_ref=value.source_ref,
+            license_class=value.license_class,
+            observed_at=value.observed_at,
+            unit=value.unit,
+            note=value.note,
+            first_date=date.fromordinal(oldest),
+            last_date=value.date,
+            vintages=known,
+            source_id=source_of_ref(value.source_ref),
+        )
+    )
+
+
+_entry: Final = msgspec.json.Decoder(SeriesCatalogueRow).decode
+_newest: Final = msgspec.json.Decoder(MacroSeriesRow).decode
+_encode: Final = wire.encode
+
+
+async def entry_behind(edition: Edition, key: SortKey) -> int:
+    """The number of the first catalogue entry after a sort key."""
+    is_behind, count = CATALOGUE_ORDER.behind(key), entry_count(edition)
+
+    async def is_past(number: int) -> bool:
+        if number >= count:
+            return True
+        (row,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
+        return is_behind(row)
+
+    return 0 if await is_past(0) else 1 + await last_before(is_past)
+
+
+def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) -> Iterator[Span]:
+    """The entries to read, neighbours together."""
+    for start, end in spans:
+        start = max(start, first)
+        if own is None:
+            yield from ((at, min(at + _LONGEST_RUN, end)) for at in range(start, end, _LONGEST_RUN))
+            continue
+        at = bisect_left(own, start)
+        while at < len(own) and own[at] < end:
+            run = at + 1
+            while run < len(own) and own[run] < end and own[run] == own[run - 1] + 1:
+                run += 1
+            yield own[at], own[run - 1] + 1
+            at = run
+
+
+async def release_rows(
+    edition: Edition, series: str, first: int, most: int
+) -> tuple[list[bytes], bool] | None:
+    """Rows of the releases of a series from a number on, and whether more follow; None if it has none."""
+    if not await edition.holds(SERIES_RELEASES, series):
+        return None
+    rows: list[bytes] = []
+    async for row in _releases(edition, series, first):
+        if len(rows) == most:
+            return rows, True
+        rows.append(row)
+    if edition.lock is not None and not rows and not first:
+        return None
+    return rows, False
+
+
+async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
+    """The number of the first release of a series after a sort key."""
+    is_behind = RELEASE_ORDER.behind(key)
+    number = 0
+    async for row in _releases(edition, series, 0):
+        if is_behind(row):
+            break
+        number += 1
+    return number
+
+
+async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[bytes]:
+    """The releases of a series from a number on, newest first; in a locked view those of its day."""
+    if edition.lock is None:
+        page, skip = divmod(first, RELEASES_ON_A_PAGE)
+        last = b""
+    else:
+        page, skip, last = 0, 0, edition.lock.isoformat().encode()
+    yield_points = YieldPoints(1)
+    while blocks := await edition.blocks(SERIES_RELEASES, series, page, 1):
+        for row in islice(rows_on_release_page(blocks[0][1]), skip, None):
+            if last:
+                start = row.index(_RELEASED) + len(_RELEASED)
+                if row[start : start + len(last)] > last:
+                    continue
+                if first:
+                    first -= 1
+                    continue
+            yield row
+        await yield_points.step()
+        page, skip = page + 1, 0

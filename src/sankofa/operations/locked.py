@@ -1,0 +1,141 @@
+"""Locked views: a day that no answer goes beyond (contract: LOCK-1 to LOCK-6).
+
+A view is locked by its address, `/at/DAY/...`, or by the lock of its key; the earlier day wins. Its `today`
+is that day and its edition is a `DayView`, so every operation asks about the day by itself. This module
+removes from the rows what the capture would tell.
+"""
+
+import re
+from datetime import date, datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from sankofa.access.tiers import Grant
+from sankofa.edition.read.day_view import DayView, organisation
+from sankofa.edition.read.edition import Edition, Notice, Selection
+from sankofa.model.days import parse_day
+from sankofa.model.errors import InvalidParameter, NotFound, Problem
+from sankofa.model.provenance import notice
+from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation
+from sankofa.operations.parameter_types import IN_THE_FUTURE
+
+PREFIX: Final = "/at/"
+AT: Final = "sankofa.at"
+"""The member of an ASGI scope with the day that its address is locked to."""
+NOT_BY_DAY: Final = "measured for the newest data only: a locked view does not show it"
+_OBSERVED: Final = re.compile(rb'"(?:observed_at|updated_at)":"[^"]*"')
+_MARK: Final = re.compile(rb'("source_ref":"([^":]*):(?:[^"\\]|\\.)*?)@[0-9a-f]{8}#')
+_SOURCE: Final = re.compile(rb'"source_ref":"([^":]*):')
+_SERVICE_ID: Final = re.compile(rb'"(?:service_id|entity_id)":"(DC[0-9A-F]{24})"')
+_rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+_encode: Final = msgspec.json.Encoder().encode
+_OF_THE_DAY: Final = ("legal_name", "entity_name", "lei", "listings")
+"""Fields of rows that an organisation may have had otherwise."""
+
+
+def day_of_path(path: str, today: date) -> tuple[date, str] | None:
+    """The day that a path is locked to, and the path inside; None for any other path.
+
+    A day in the future, or a word that is no day, is a path that nobody has.
+    """
+    if not path.startswith(PREFIX):
+        return None
+    text, slash, inside = path.removeprefix(PREFIX).partition("/")
+    try:
+        day = parse_day(text)
+    except ValueError:
+        return None
+    return None if day > today else (day, f"/{inside}" if slash else "/")
+
+
+def narrower(of_path: date | None, grant: Grant | None, now: datetime) -> date | None:
+    """The earlier of the days that the address and the key lock a view to."""
+    if grant is None or grant.lock is None:
+        return of_path
+    of_key = grant.lock.on(now)
+    return of_key if of_path is None else min(of_path, of_key)
+
+
+def locked(edition: Edition, day: date | None) -> Edition:
+    """The edition on the day of a locked view; itself outside of one."""
+    return edition if day is None else DayView(edition, day)
+
+
+def explained(problem: Problem, lock: date | None) -> Problem:
+    """The problem of a day that is later than the view, with the reason."""
+    if lock is None or not isinstance(problem, InvalidParameter):
+        return problem
+    if not problem.detail.endswith(IN_THE_FUTURE):
+        return problem
+    return InvalidParameter(problem.parameter, f"later than {lock}, the day that this view is locked to")
+
+
+def refuse_edition(lock: date | None) -> None:
+    """Raises NotFound in a locked view: the id of an edition tells of later days."""
+    if lock is not None:
+        raise NotFound(f"A view that is locked to {lock} has no editions: leave `edition` out.")
+
+
+def refuse_file(lock: date | None) -> None:
+    """Raises NotFound in a locked view: files hold everything that is known today."""
+    if lock is not None:
+        raise NotFound(
+            f"Files hold what is known today, and this view is locked to {lock}. Ask the endpoints instead."
+        )
+
+
+async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -> Answer:
+    """The answer of an operation. Every surface asks by this function. Raises Problem."""
+    if call.lock is None:
+        return await operation.perform(call, **arguments)
+    if operation.name == "get_changes":
+        raise NotFound("A locked view has no changes between editions.")
+    if not operation.by_day:
+        members: dict[str, object] = {"next_cursor": None} if "cursor" in operation.parameters else {}
+        return Answer(NO_ROWS, members=members, terms=Notice(notice(())))
+    answer = await operation.perform(call, **arguments)
+    return await _of_the_day(answer, call)
+
+
+async def _of_the_day(answer: Answer, call: Call) -> Answer:
+    """An answer whose rows tell nothing of the capture, nor of later names."""
+    selection = answer.selection
+    rows = bytes(selection.rows).removeprefix(b",")
+    rows = _MARK.sub(rb"\1#", _OBSERVED.sub(_without_instant, rows))
+    if isinstance(call.edition, DayView):
+        rows = await _with_names(rows, call.edition)
+    owed: dict[str, str] = call.edition.manifest.get("owed", {})
+    sources = sorted({match.decode() for match in _SOURCE.findall(rows)})
+    terms = Notice(notice(dict.fromkeys(owed[one] for one in sources if one in owed)))
+    runs = (rows,) if selection.count else ()
+    shown = Selection(runs, selection.count, selection.truncated, following=selection.following)
+    return replace(answer, selection=shown, terms=terms)
+
+
+def _without_instant(match: re.Match[bytes]) -> bytes:
+    return match[0].partition(b":")[0] + b":null"
+
+
+async def _with_names(rows: bytes, edition: DayView) -> bytes:
+    """Rows with the names and identifiers that organisations had on the day."""
+    known = await edition.known_days()
+    if not known.dated:
+        return rows
+    ids = {one.decode() for one in _SERVICE_ID.findall(rows)}
+    dated = {one for one in ids if (number := known.number(one)) is not None and number in known.dated}
+    if not dated:
+        return rows
+    patched = []
+    for fields in _rows(b"[%b]" % rows):
+        written = fields.get("service_id") or fields.get("entity_id") or b'""'
+        service_id = msgspec.json.decode(written)
+        if service_id in dated and (row := await edition.entity(service_id)) is not None:
+            own = organisation(row)
+            for name in _OF_THE_DAY:
+                if name in fields:
+                    value = own.legal_name if name == "entity_name" else getattr(own, name)
+                    fields[name] = msgspec.Raw(_encode(value))
+        patched.append(_encode(fields))
+    return b",".join(patched)
