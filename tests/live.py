@@ -16,6 +16,7 @@ from typing import IO
 
 import httpx
 
+from sankofa.access.tiers import Lock
 from sankofa.cli.keys import create, opened_keys
 from sankofa.settings import load
 from tests.commands import Commands, Running
@@ -40,6 +41,7 @@ def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
     _assert_own(home)
     given = create.make_context("create", ["--tier", tier, *options]).params
     arguments = [given[name] for name in ("tier", "label", "per_minute", "per_month", "expires")]
+    arguments.append(None if given["as_of_max"] is None else Lock(given["as_of_max"]))
 
     async def issue() -> str:
         async with opened_keys(load(_environment(home, settings))) as (keys, _, _):

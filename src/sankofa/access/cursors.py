@@ -4,6 +4,7 @@ import binascii
 import hmac
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import Final
 
 import msgspec
 
@@ -57,6 +58,12 @@ class Cursors:
         return hmac.compare_digest(signature, _sign(newest, body)) or any(
             hmac.compare_digest(signature, _sign(secret, body)) for secret in others
         )
+
+
+IN_LOCKED_VIEWS: Final = Cursors((b"a locked view tells everybody the same",))
+"""The same on every installation, so that two that know the same give the same bytes (contract: LOCK-5).
+
+Anybody could make one, and would see nothing more by it: the view ends on its day, whatever the position."""
 
 
 def _text(raw: bytes) -> str:

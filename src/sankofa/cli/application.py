@@ -16,8 +16,9 @@ from sankofa.cli.process import configure, keep_freed_memory
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.locked import AT, PREFIX, day_of_path
 from sankofa.operations.service import Service
-from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
+from sankofa.rest.app import Application, RestApp, Scope
 from sankofa.rest.cors import Cors
+from sankofa.rest.files import Receive, Send
 from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 

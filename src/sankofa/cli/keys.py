@@ -141,9 +141,7 @@ def keys() -> None:
 
 
 @keys.command("create")
-@click.option(
-    "--tier", type=click.Choice(TIERS), default="sample", show_default=True, help="What the key may have."
-)
+@click.option("--tier", type=click.Choice(TIERS), help="What the key may have; a locked key: sample.")
 @click.option("--label", default="", help="What the key is for.")
 @click.option("--per-minute", type=click.IntRange(1), help="Its own limit per UTC minute.")
 @click.option("--per-month", type=click.IntRange(1), help="Its own cap per UTC calendar month.")
@@ -156,7 +154,7 @@ def keys() -> None:
 async def create(
     store: Keys,
     _: Domains,
-    tier: str,
+    tier: str | None,
     label: str,
     per_minute: int | None,
     per_month: int | None,
@@ -176,7 +174,9 @@ async def create(
         if as_of_max is not None and as_of_max < as_of_from:
             raise OperatorError(f"--as-of-max: {as_of_max} is before --as-of-from {as_of_from}")
         lock = Lock(as_of_from, as_of_max, now().timestamp(), step.days, every.total_seconds())
-    click.echo(await store.create(tier, label, per_minute, per_month, expires, lock))
+    if tier is None and lock is None:
+        raise click.UsageError("Missing option '--tier'.")
+    click.echo(await store.create(tier or "sample", label, per_minute, per_month, expires, lock))
 
 
 @keys.command("lock")

@@ -82,8 +82,8 @@ class Row(TypedDict):
     """Source reference: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class of the source."""
-    observed_at: Instant
-    """When Sankofa captured it (RFC 3339, UTC)."""
+    observed_at: Instant | None
+    """When Sankofa captured it (RFC 3339, UTC); null in a locked view."""
 
 
 class ChangeRow(Row):
@@ -137,8 +137,8 @@ class CrossRateInput(TypedDict):
     """Source reference: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class of the source."""
-    observed_at: Instant
-    """When Sankofa captured it."""
+    observed_at: Instant | None
+    """When Sankofa captured it; null in a locked view."""
 
 
 class CrossRateRow(Row):

@@ -313,6 +313,9 @@ def _as_on_the_wire(schema: Any) -> Any:
     fixed = {key: _as_on_the_wire(value) for key, value in schema.items()}
     if "properties" in fixed:
         fixed["required"] = list(fixed["properties"])
+        if observed := fixed["properties"].get("observed_at"):
+            observed |= {"type": ["string", "null"]}
+            observed["description"] = f"{observed['description'].rstrip('.')}; null in a locked view."
     return fixed
 
 

@@ -95,7 +95,12 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
     if not operation.by_day:
         members: dict[str, object] = {"next_cursor": None} if "cursor" in operation.parameters else {}
         return Answer(NO_ROWS, members=members, terms=Notice(notice(())))
-    answer = await operation.perform(call, **arguments)
+    try:
+        answer = await operation.perform(call, **arguments)
+    except (TypeError, ValueError, LookupError, OverflowError, msgspec.MsgspecError):
+        if arguments.get("cursor") is None:
+            raise
+        raise InvalidParameter("cursor", "not a cursor of this service, or altered") from None
     return await _of_the_day(answer, call)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.access.cursors import Position
+from sankofa.access.cursors import IN_LOCKED_VIEWS, Position
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
@@ -52,11 +52,9 @@ class ListPage(msgspec.Struct, frozen=True):
 
         Raises InvalidParameter for one that is altered or of other filters.
         """
-        position = self.call.cursors.read(cursor, filters_digest(self.filters))
         lock = self.call.lock
-        if (lock is None) != bool(position.edition):
-            where = "outside of this locked view" if lock is not None else "in a locked view"
-            raise InvalidParameter("cursor", f"issued {where}; begin at the first page")
+        cursors = self.call.cursors if lock is None else IN_LOCKED_VIEWS
+        position = cursors.read(cursor, filters_digest(self.filters))
         edition = self.edition if lock is not None else await self.call.edition_for_cursor(position.edition)
         day, *key = position.after
         asked_day = date.fromordinal(int(day))
@@ -127,7 +125,8 @@ class ListPage(msgspec.Struct, frozen=True):
         # Pages of a locked view go on in the current edition: the id of one would tell of later days.
         edition_id = self.edition.id if self.call.lock is None else ""
         position = Position(edition_id, filters_digest(self.filters), (self.day.toordinal(), *key))
-        return self.call.cursors.issue(position)
+        cursors = self.call.cursors if self.call.lock is None else IN_LOCKED_VIEWS
+        return cursors.issue(position)
 
     def answer(
         self,

@@ -3,7 +3,6 @@
 Order of checks (contract: KEY-7): path, method, then 401, 429, 400, 402, 404.
 """
 
-import asyncio
 import itertools
 import logging
 import secrets
@@ -57,7 +56,7 @@ from sankofa.operations.service import (
     check_target,
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
-from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
+from sankofa.rest.files import FileRoute, Receive, Send, answer_file, file_route, preflight, stream
 from sankofa.rest.request import (
     EndpointRoute,
     Head,
@@ -82,8 +81,6 @@ from sankofa.rest.response import (
 )
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logging.getLogger("sankofa.rest")
@@ -157,7 +154,7 @@ class RestApp:
             body = response.body if isinstance(response, Response) and scope["method"] != "HEAD" else b""
             await send({"type": "http.response.body", "body": body})
             return
-        await _stream(response, receive, send)
+        await stream(response, receive, send)
 
     async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
         usage: list[Usage] = []
@@ -179,9 +176,7 @@ class RestApp:
                     return Response(204, [(b"allow", _ALLOW.encode()), *cors], b"")
                 raise MethodNotAllowed(_ALLOW)
             if isinstance(route, OpenPage):
-                if scope.get(AT) is not None and path == "/v1/status":
-                    raise NotFound("A locked view has no status: see /v1/status.")
-                return await route.answer(head, scope["query_string"])
+                return await self._open_page(route, scope, head)
             if isinstance(route, FileRoute):
                 return await self._file(route, scope, head, usage)
             return await self._perform(route, scope["query_string"], head, usage, scope.get(AT))
@@ -216,6 +211,20 @@ class RestApp:
             raw.decode("latin-1") if raw else quote(path)
         )  # with an encoded slash it is another question
         return EndpointRoute(under[0], {under[1]: identifier}, requested)
+
+    async def _open_page(self, page: OpenPage, scope: Scope, head: Head) -> Response:
+        at = scope.get(AT)
+        if at is None:
+            return await page.answer(head, scope["query_string"])
+        if scope["path"] == "/v1/status":
+            raise NotFound("A locked view has no status: see /v1/status.")
+        answer = await page.answer(
+            replace(head, accept_encoding=b"", if_none_match=b""), scope["query_string"]
+        )
+        base_url = (await self._service.domains.site(head.host)).base_url.encode()
+        body = answer.body.replace(base_url, b"%b/at/%b" % (base_url, str(at).encode()))
+        headers = [field for field in answer.headers if field[0] != b"etag"]
+        return Response(answer.status, headers, body)
 
     async def _authenticate(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
         """The grant of the key; the request is counted against it. Raises Unauthorized or RateLimited."""
@@ -256,10 +265,8 @@ class RestApp:
         site = await service.domains.site(head.host)
         grant = await self._authenticate(site, head, usage)
         now = service.clock()
-        today = now.date()
-        lock = None
-        if at is not None or grant.lock is not None:
-            lock = today = narrower(at, grant, now) or today
+        lock = narrower(at, grant, now)
+        today = lock or now.date()
         try:
             question = self._questions.read(route, query, today)
         except InvalidParameter as problem:
@@ -388,23 +395,3 @@ def _observed(scope: Scope, status: int, size: int, began: float, request_id: st
         request_id,
         scope["headers"],
     )
-
-
-async def _stream(response: Streamed, receive: Receive, send: Send) -> None:
-    """Send as fast as the client reads, and stop once it is gone, which the server does not report."""
-    gone = asyncio.ensure_future(_disconnected(receive))
-    try:
-        async for chunk in response.chunks:
-            if gone.done():
-                return
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-    except StoreUnavailable as problem:  # its head is sent: the connection is closed before the promised end
-        _log.error("an answer was cut short: %s", problem.logged)
-    finally:
-        gone.cancel()
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -5,6 +5,7 @@ catalogue and the search indexes are not: this view leaves out what was not know
 the names and identifiers that it had.
 """
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ _ID: Final = 26
 _DAYS_KEPT: Final = 16
 """Days whose search results are cached."""
 _ROWS_IN_A_BLOCK: Final = 64
+_ISSUED: Final = re.compile(r"DC[0-9A-F]{24}\Z")
 _CROSSWALK: Final = "crosswalk"
 _IDENTIFIER: Final = "identifier"
 _FILTERED: Final = (ENTITIES, _CROSSWALK, _IDENTIFIER)
@@ -43,7 +45,7 @@ _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class Organisation(msgspec.Struct):
+class NamesAndIdentifiers(msgspec.Struct):
     """The names and identifiers in an entity row."""
 
     legal_name: str | None
@@ -61,7 +63,7 @@ class Organisation(msgspec.Struct):
         return True
 
 
-organisation: Final = msgspec.json.Decoder(Organisation).decode
+organisation: Final = msgspec.json.Decoder(NamesAndIdentifiers).decode
 
 
 class _Identified(msgspec.Struct):
@@ -202,6 +204,8 @@ class DayView(Edition):
     ) -> Selection | None:
         """As `Edition.select`; organisations and their identifiers as they were known."""
         if kind not in _FILTERED:
+            if _ISSUED.match(key) and await self.entity(key) is None:
+                return None
             return await super().select(
                 kind, key, day=day, modes=modes, tag=tag, limit=limit, where=where, skip=skip, passed=passed
             )

@@ -13,7 +13,17 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, KNOWN, PAID, PREDECESSORS, STATES
+from sankofa.edition.format.keys import (
+    ENTITIES,
+    FREE,
+    ID_TYPES,
+    KNOWN,
+    PAID,
+    PREDECESSORS,
+    STATES,
+    TENDER_KNOWN,
+    TENDERS,
+)
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
@@ -104,6 +114,21 @@ def known_days(context: BuildContext) -> Building:
 def changed_rows(context: BuildContext, known: Built[dict[str, bytes]]) -> Iterator[KeyRows]:
     for service_id in sorted(known.result):
         yield KeyRows(service_id, [Entry(known.result[service_id])])
+
+
+@dataset(TENDER_KNOWN, None, needs=(TENDERS,), reads=())
+def parties_known(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    """The day of the first release that names an organisation."""
+    days: dict[str, int] = {}
+    for country in context.tenders.countries:
+        for tender in context.tenders.of(country):
+            day = ordinal(tender.row.release_date[:10])
+            for party, _ in tender.parties:
+                if party.match.service_id:
+                    days[party.match.service_id] = min(day, days.get(party.match.service_id, day))
+    ids = sorted(days)
+    yield KeyRows("days", [Entry(array("i", map(days.__getitem__, ids)).tobytes())])
+    yield KeyRows("ids", [Entry("".join(ids).encode())])
 
 
 @dataset(ALIASES, None, reads=(Input.NAMES,))

@@ -26,7 +26,6 @@ from sankofa.edition.format.keys import (
     FACTS,
     FACTS_PER_BLOCK,
     PROCESSES,
-    TENDER_KNOWN,
     TENDERS,
     TENDERS_PER_BLOCK,
     party_key,
@@ -97,21 +96,6 @@ def processes(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]
             lists[name].extend((hashed, number))
         for name in sorted(lists):
             yield KeyRows(name, _numbers(lists.pop(name)))
-
-
-@dataset(TENDER_KNOWN, None, needs=(TENDERS,), reads=())
-def known_days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
-    """The day of the first release that names an organisation."""
-    days: dict[str, int] = {}
-    for country in context.tenders.countries:
-        for tender in context.tenders.of(country):
-            day = ordinal(tender.row.release_date[:10])
-            for party, _ in tender.parties:
-                if party.match.service_id:
-                    days[party.match.service_id] = min(day, days.get(party.match.service_id, day))
-    ids = sorted(days)
-    yield KeyRows("days", [Entry(array("i", map(days.__getitem__, ids)).tobytes())])
-    yield KeyRows("ids", [Entry("".join(ids).encode())])
 
 
 def _numbers(numbers: "array[int]") -> Iterator[Entry]:

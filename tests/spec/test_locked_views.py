@@ -1,0 +1,411 @@
+"""A day that nobody can leave: `/at/DAY/` and keys with a lock (contract: LOCK-1 to LOCK-6)."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any, Final, NamedTuple
+
+import httpx
+import pytest
+
+from sankofa.access.cursors import IN_LOCKED_VIEWS, Position
+from sankofa.access.tiers import Lock
+from sankofa.derive.metrics.contract import slugs
+from sankofa.derive.signals.contract import panels
+from sankofa.model.identifiers import service_id
+from sankofa.operations.paging import filters_digest
+from tests.live import LiveServer, create_key, run
+from tests.once import made_once
+from tests.spec.asking import call_tool
+from tests.spec.two_ledgers import NEW, RENAMED, publish_both
+from tests.torture import Trial, rounds
+
+CUT: Final = date(2025, 3, 31)
+FIRST: Final = date(2022, 6, 30)
+BASE: Final = "http://sankofa.test"
+TELLS_THE_TIME: Final = ("date", "x-request-id", "ratelimit", "x-ratelimit", "server")
+REQUEST_ID: Final = re.compile(rb'request_id[\\]*":[\\]*"[0-9a-f]+|(?<=<code>)[0-9a-f]{20}(?=</code>)')
+
+
+class Two(NamedTuple):
+    """Servers on two ledgers that agree up to CUT, and a key that both have."""
+
+    short: LiveServer
+    long: LiveServer
+    key: str
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    made = made_once(tmp_path_factory, "two-ledgers", lambda folder: publish_both(folder, CUT.isoformat()))
+    folder = tmp_path_factory.mktemp("locked")
+    homes = [Path(shutil.copytree(made / name, folder / name)) / "home" for name in ("short", "long")]
+    key = create_key(homes[0], "professional", "--per-minute", "1000000", "--per-month", "10000000")
+    shutil.rmtree(homes[1] / "keys", ignore_errors=True)
+    for path in homes[0].glob("keys*"):
+        target = homes[1] / path.name
+        shutil.copytree(path, target, dirs_exist_ok=True) if path.is_dir() else shutil.copy(path, target)
+    with _server(homes[0]) as short, _server(homes[1]) as long:
+        yield Two(short, long, key)
+
+
+def _server(home: Path) -> LiveServer:
+    return LiveServer(home, base_url=BASE, per_minute_visitor="1000000", per_day_visitor="1000000")
+
+
+def told(answer: httpx.Response) -> tuple[int, list[tuple[str, str]], bytes]:
+    """All that an answer tells, apart from the time and the number of the request."""
+    headers = [(n, v) for n, v in answer.headers.items() if not n.startswith(TELLS_THE_TIME)]
+    body = REQUEST_ID.sub(b"", answer.content)
+    return answer.status_code, [(n, v) for n, v in headers if n != "content-length"], body
+
+
+class Asker:
+    """Random questions, about what both ledgers know and about what only the longer one does."""
+
+    def __init__(self, two: Two, chance: Random) -> None:
+        self.chance = chance
+        key = two.key
+
+        def rows(path: str) -> list[dict[str, Any]]:
+            body = two.long.get(path, key).json()
+            return list(body.get("data") or body.get("observations"))
+
+        self.ids = [row["service_id"] for row in rows("/v1/issuers?limit=100")]
+        self.ids += [row["service_id"] for row in rows("/v1/tender-parties?limit=100") if row["service_id"]]
+        self.series = [row["series"] for row in rows("/v1/series?limit=1000")]
+        self.names = [row["legal_name"] for row in rows("/v1/issuers?limit=100")]
+        self.names += [
+            "Zebra Later",
+            "Quagga",
+            "Kgalagadi Sample Retail",
+            "QUAGGA.INDEX",
+            "sample",
+            "limited",
+        ]
+        self.ocids = [row["ocid"] for row in rows("/v1/tenders?country=KE&limit=1000&detail=compact")]
+        self.identifiers = [("lei", NEW), ("lei", RENAMED), ("registry", "2026/111111/07")]
+        for one in self.ids[:30]:
+            self.identifiers += [
+                (row["id_type"], row["id_value"]) for row in rows(f"/v1/crosswalk/{one}") if row["id_value"]
+            ]
+
+    def day(self) -> date:
+        return FIRST + timedelta(days=self.chance.randrange((CUT - FIRST).days + 1))
+
+    def path(self) -> str:
+        some = self.chance.choice
+        one, country = some(self.ids), some(("ZA", "KE", "NG", "GH", "EG"))
+        id_type, id_value = some(self.identifiers)
+        name = some(self.names)
+        word = some(name.split())
+        typed = some((name, word, word[:4], word[:-1] + "x"))
+        paths = [
+            f"/v1/fundamentals/{one}?limit=40",
+            f"/v1/fundamentals/{one}?vintages=all&line_items=revenue,profit",
+            f"/v1/fundamentals/{one}?vintages=as_reported&order=statement&limit=30",
+            f"/v1/statements/{one}?shape={some(('long', 'wide'))}",
+            f"/v1/entities/{one}",
+            f"/v1/crosswalk/{one}",
+            f"/v1/crosswalk?id_type={id_type}&id_value={id_value}",
+            f"/v1/search?q={typed}",
+            f"/v1/search?q={typed}&country={country}",
+            f"/v1/search?q={some(self.series)}",
+            f"/v1/issuers?country={country}",
+            "/v1/issuers?limit=7",
+            f"/v1/series?country={country}",
+            f"/v1/series?q={some(self.series)}",
+            f"/v1/series/{some(self.series)}/vintages",
+            f"/v1/macro?series={some(self.series)}",
+            f"/v1/macro?as_of={self.day()}&country={country}",
+            f"/v1/macro?country={country}&indicator=SP.POP.TOTL",
+            f"/v1/tenders?country={country}&limit=5",
+            "/v1/tenders?limit=5&detail=compact",
+            f"/v1/tenders?country=KE&ocid={some(self.ocids)}",
+            f"/v1/tenders?country={country}&query={some(('supply', 'road', 'cement', 'services'))}",
+            f"/v1/tender-parties?country={country}",
+            f"/v1/shared/facts?entity_id={one}",
+            f"/v1/shared/facts?country={some(('ZAF', 'KEN', 'NGA'))}&dataset=AF-TENDER",
+            f"/v1/signals/procurement-demand?country={country}",
+            f"/v1/signals/{some(sorted(panels()))}?limit={some((5, 1000))}",
+            f"/v1/metrics/{one}",
+            f"/v1/screen?metric={some(slugs())}&order={some(('asc', 'desc'))}",
+            "/v1/sources",
+            f"/v1/coverage?country={country}",
+            f"/v1/quality-metrics/{some(('AF-FUND', 'AF-TENDER', 'AF-MACRO'))}",
+            "/v1/export",
+            "/v1/changes",
+            "/v1/status",
+            "/v1/cross-rates?base=GBP&quote=ZAR",
+            f"/v1/fundamentals/{id_value}",
+            f"/v1/entities/{name}",
+            "/v1/entities/DC000000000000000000000000",
+            f"/v1/fundamentals/{one}?edition=20260101T000000Z-00001-0000000000",
+            "/open/af-macro-series.parquet",
+        ]
+        return some(paths)
+
+    def page(self) -> str:
+        some = self.chance.choice
+        name = some(self.names)
+        return some(
+            [
+                "/",
+                f"/company/{some(self.ids)}",
+                f"/search?q={some(name.split())}",
+                "/companies",
+                "/macro",
+                f"/macro/{some(self.series)}",
+                "/tenders",
+                "/tenders?country=KE",
+                "/sources",
+                "/coverage",
+                "/quality",
+                "/downloads",
+                "/signals",
+                "/country/ZA",
+                "/editions",
+                "/status",
+            ]
+        )
+
+    def call(self) -> dict[str, Any]:
+        some = self.chance.choice
+        one = some(self.ids)
+        name, arguments = some(
+            [
+                ("get_fundamentals", {"service_id": one, "line_items": ["revenue"]}),
+                ("get_statement", {"service_id": one}),
+                ("get_entity", {"service_id": one}),
+                ("search_entities", {"query": some(self.names)}),
+                ("list_issuers", {"country": "ZA"}),
+                ("list_series", {"country": "KE"}),
+                ("get_macro", {"series": some(self.series)}),
+                ("search_tenders", {"country": "KE", "limit": 3}),
+                ("get_coverage", {}),
+                ("lookup_identifier", {"id_type": "lei", "id_value": some((NEW, RENAMED))}),
+            ]
+        )
+        params = {"name": name, "arguments": arguments}
+        return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+def same(two: Two, path: str, **headers: str) -> httpx.Response:
+    """Both answers, which must be equal; the one of the longer ledger."""
+    short, long = (server.get(path, two.key, **headers) for server in (two.short, two.long))
+    assert told(short) == told(long), path
+    return long
+
+
+@pytest.mark.rule("LOCK-2", "LOCK-5")
+def test_two_ledgers_that_agree_up_to_a_day_give_the_same_bytes(two: Two, trial: Trial) -> None:
+    asker = Asker(two, trial.chance)
+    for _ in range(rounds(400, 4_000, 10_000)):
+        day, path = asker.day(), asker.path()
+        accept = trial.chance.choice(("application/json", "text/csv", "*/*"))
+        answer = same(two, f"/at/{day}{path}", accept=accept)
+        trial.saw(answer.status_code)
+        if accept != "text/csv" and answer.status_code == 200:
+            cursor = answer.json().get("next_cursor")
+            if cursor:
+                same(two, f"/at/{day}{path}{'&' if '?' in path else '?'}cursor={cursor}")
+
+
+@pytest.mark.rule("LOCK-2")
+def test_pages_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
+    asker = Asker(two, trial.chance)
+    for _ in range(rounds(60, 600, 1_500)):
+        day = asker.day()
+        answer = same(two, f"/at/{day}{asker.page()}", accept="text/html")
+        trial.saw(answer.status_code)
+        assert answer.status_code in (200, 303, 404)
+        if answer.status_code == 200:
+            assert f"You are on {day}." in answer.text
+            links = re.findall(r'(?:href|action|src)="(/[^"]*)"', answer.text)
+            outside = [link for link in links if not link.startswith((f"/at/{day}/", "/assets/"))]
+            assert not outside
+
+
+@pytest.mark.rule("LOCK-2")
+def test_tools_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
+    asker = Asker(two, trial.chance)
+    headers = {
+        "x-api-key": two.key,
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2025-11-25",
+    }
+    for _ in range(rounds(60, 600, 1_500)):
+        day, message = asker.day(), asker.call()
+        short, long = (
+            server.http.post(f"/at/{day}/mcp", json=message, headers=headers)
+            for server in (two.short, two.long)
+        )
+        assert short.status_code == 200
+        assert REQUEST_ID.sub(b"", short.content) == REQUEST_ID.sub(b"", long.content), (day, message)
+
+
+DAY: Final = "2024-06-30"
+KGALAGADI: Final = service_id(f"lei:{RENAMED}")
+QUAGGA: Final = service_id(f"lei:{NEW}")
+
+
+def get(two: Two, path: str, key: str | None = None) -> dict[str, Any]:
+    answer = two.long.get(path, key or two.key)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def refused(two: Two, path: str, status: int, key: str | None = None) -> dict[str, Any]:
+    answer = two.long.get(path, key or two.key)
+    assert answer.status_code == status, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+@pytest.mark.rule("LOCK-1")
+def test_inside_as_of_is_the_day_and_a_later_one_is_refused_with_the_reason(two: Two) -> None:
+    inside = get(two, f"/at/{DAY}/v1/fundamentals/{KGALAGADI}")
+    outside = get(two, f"/v1/fundamentals/{KGALAGADI}?as_of={DAY}")
+    assert inside["as_of"] == DAY
+    keep = [{k: v for k, v in row.items() if k != "observed_at"} for row in outside["data"]]
+    assert [{k: v for k, v in row.items() if k != "observed_at"} for row in inside["data"]] == keep
+    problem = refused(two, f"/at/{DAY}/v1/fundamentals/{KGALAGADI}?as_of=2024-07-01", 400)
+    assert problem["parameter"] == "as_of"
+    assert problem["detail"] == f"as_of: later than {DAY}, the day that this view is locked to"
+    earlier = get(two, f"/at/{DAY}/v1/fundamentals/{KGALAGADI}?as_of=2023-06-30")
+    assert earlier["as_of"] == "2023-06-30"
+
+
+@pytest.mark.rule("LOCK-1")
+@pytest.mark.parametrize("day", ["2099-01-01", "2024-02-30", "yesterday", "20240630", ""])
+def test_a_day_that_is_none_or_not_over_is_a_path_that_nobody_has(two: Two, day: str) -> None:
+    refused(two, f"/at/{day}/v1/coverage", 404)
+
+
+@pytest.mark.rule("LOCK-3")
+def test_a_locked_answer_tells_no_edition_no_capture_and_no_digest(two: Two) -> None:
+    answer = two.long.get(f"/at/{DAY}/v1/macro?series=CPI.KE", two.key)
+    body = answer.json()
+    assert body["edition"] is None
+    assert body["data"]
+    assert {row["observed_at"] for row in body["data"]} == {None}
+    assert not [row for row in body["data"] if "@" in row["source_ref"]]
+    again = two.long.get(
+        f"/at/{DAY}/v1/macro?series=CPI.KE", two.key, **{"if-none-match": answer.headers["etag"]}
+    )
+    assert again.status_code == 304
+    assert "last-modified" not in answer.headers
+
+
+@pytest.mark.rule("LOCK-3")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/changes",
+        "/v1/status",
+        f"/v1/entities/{KGALAGADI}?edition=20260101T000000Z-00001-0000000000",
+        "/open/af-macro-series.parquet",
+        "/v1/export/files/af-fund-facts.parquet",
+    ],
+)
+def test_what_is_about_the_newest_data_is_not_found_in_a_locked_view(two: Two, path: str) -> None:
+    refused(two, f"/at/{DAY}{path}", 404)
+
+
+@pytest.mark.rule("LOCK-4")
+def test_an_organisation_has_the_name_of_the_day_and_a_later_one_is_unknown(two: Two) -> None:
+    (now,) = get(two, f"/v1/entities/{KGALAGADI}")["data"]
+    (then,) = get(two, f"/at/{DAY}/v1/entities/{KGALAGADI}")["data"]
+    assert now["legal_name"] == "Zebra Later Stores Limited"
+    assert then["legal_name"] == "Kgalagadi Sample Retail Holdings Limited"
+    issuers = get(two, f"/at/{DAY}/v1/issuers?country=ZA")["data"]
+    assert next(r for r in issuers if r["service_id"] == KGALAGADI)["legal_name"] == then["legal_name"]
+    assert get(two, f"/at/{DAY}/v1/search?q=zebra")["data"] == []
+    assert [r["id"] for r in get(two, f"/at/{DAY}/v1/search?q=kgalagadi")["data"]] == [KGALAGADI]
+    assert KGALAGADI in [r["id"] for r in get(two, "/v1/search?q=kgalagadi+retail")["data"]]
+    assert get(two, f"/v1/entities/{QUAGGA}")["data"]
+    refused(two, f"/at/{DAY}/v1/entities/{QUAGGA}", 404)
+    refused(two, f"/at/{DAY}/v1/fundamentals/{QUAGGA}", 404)
+    assert get(two, f"/at/{DAY}/v1/crosswalk?id_type=lei&id_value={NEW}")["data"] == []
+
+
+@pytest.mark.rule("LOCK-6")
+def test_a_key_with_a_lock_cannot_see_beyond_its_day_on_any_surface(two: Two) -> None:
+    home = two.long.home
+    key = create_key(home, "professional", "--as-of-max", DAY)
+    own = get(two, f"/v1/fundamentals/{KGALAGADI}", key)
+    assert own["as_of"] == DAY
+    assert own["data"] == get(two, f"/at/{DAY}/v1/fundamentals/{KGALAGADI}")["data"]
+    assert refused(two, f"/v1/fundamentals/{KGALAGADI}?as_of=2024-07-01", 400, key)["parameter"] == "as_of"
+    refused(two, "/v1/export/files/af-fund-facts.parquet", 404, key)
+    # The narrower of key and path wins.
+    assert get(two, f"/at/2025-01-31/v1/fundamentals/{KGALAGADI}", key)["as_of"] == DAY
+    assert get(two, f"/at/2023-01-31/v1/fundamentals/{KGALAGADI}", key)["as_of"] == "2023-01-31"
+    page = two.long.get("/companies", key, accept="text/html")
+    assert f"You are on {DAY}." in page.text
+    called = call_tool(two.long, key, "get_fundamentals", {"service_id": KGALAGADI, "as_of": "2024-07-01"})
+    assert called["parameter"] == "as_of"
+
+
+@pytest.mark.rule("LOCK-6")
+def test_a_lock_moves_forward_and_never_back(two: Two) -> None:
+    home = two.long.home
+    key = create_key(home, "starter", "--as-of-max", DAY)
+    (record,) = [one for one in json.loads(run(home, "keys", "list", "--json").stdout) if one["lock"]][-1:]
+    moved = run(home, "keys", "lock", record["id"], "2024-12-31")
+    assert (moved.returncode, moved.stdout) == (0, f"{record['id']} is locked to 2024-12-31\n")
+    assert get(two, f"/v1/fundamentals/{KGALAGADI}", key)["as_of"] == "2024-12-31"
+    back = run(home, "keys", "lock", record["id"], "2024-11-30")
+    assert back.returncode == 1
+    assert "a lock moves forward, never back" in back.stderr
+    future = run(home, "keys", "lock", record["id"], "2099-01-01")
+    assert future.returncode == 1
+    assert get(two, f"/v1/fundamentals/{KGALAGADI}", key)["as_of"] == "2024-12-31"
+
+
+@pytest.mark.rule("LOCK-6")
+def test_a_schedule_moves_the_lock_forward_with_the_clock() -> None:
+    begins = datetime(2026, 1, 1, tzinfo=UTC)
+    lock = Lock(date(2015, 1, 1), date(2015, 2, 1), begins.timestamp(), 2, 1.0)
+    after = [lock.on(begins + timedelta(seconds=seconds)) for seconds in (0, 0.9, 1, 10, 10_000)]
+    assert [day.isoformat()[5:] for day in after] == ["01-01", "01-01", "01-03", "01-21", "02-01"]
+    endless = Lock(date(2025, 12, 31), None, begins.timestamp(), 1, 1.0)
+    assert endless.on(begins + timedelta(seconds=60)) == date(2026, 1, 1)
+
+
+@pytest.mark.rule("LOCK-6")
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--as-of-max", "2099-01-01"),
+        ("--as-of-max", "2024-13-01"),
+        ("--as-of-from", "2024-01-01", "--step", "90m"),
+        ("--as-of-from", "2024-01-01", "--every", "0s"),
+        ("--as-of-from", "2024-01-01", "--as-of-max", "2023-01-01"),
+    ],
+)
+def test_a_lock_that_makes_no_sense_issues_no_key(two: Two, options: tuple[str, ...]) -> None:
+    refusal = run(two.long.home, "keys", "create", "--tier", "starter", *options)
+    assert refusal.returncode in (1, 2)
+    assert not refusal.stdout
+
+
+@pytest.mark.rule("LOCK-5")
+def test_a_forged_cursor_of_a_locked_view_is_a_400_and_shows_nothing_later(two: Two) -> None:
+    path = f"/at/{DAY}/v1/issuers?limit=2"
+    cursor = get(two, path)["next_cursor"]
+    outside = get(two, "/v1/issuers?limit=2")["next_cursor"]
+    assert refused(two, f"{path}&cursor={outside}", 400)["parameter"] == "cursor"
+    assert refused(two, f"/v1/issuers?limit=2&cursor={cursor}", 400)["parameter"] == "cursor"
+    digest = filters_digest(("issuers", None, None))
+    for after in ((date(2026, 1, 1).toordinal(), "ZA", "x"), (738_000, 5, 7), (738_000,), (-1, "", ""), ()):
+        forged = IN_LOCKED_VIEWS.issue(Position("", digest, after))
+        answer = two.long.get(f"{path}&cursor={forged}", two.key)
+        assert answer.status_code in (200, 400), answer.text
+        if answer.status_code == 200:
+            assert answer.json()["as_of"] <= DAY

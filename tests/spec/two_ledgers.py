@@ -1,0 +1,178 @@
+"""Two ledgers that agree up to a day: the sample world cut at that day, and with everything that came later.
+
+The second one also has a renamed organisation, a new one with figures and releases, a new series, restated
+figures and a source of its own.
+"""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import sankofa
+from tests.live import run
+
+SAMPLE: Final = Path(sankofa.__file__).parent / "sample"
+RENAMED: Final = "999900SAMPLEZA000189"
+NEW: Final = "999900SAMPLEKE000326"
+Rows = list[list[str]]
+
+
+def publish_both(folder: Path, day: str) -> None:
+    """Publish the ledger that ends on the day in `short/home`, and the longer one in `long/home`."""
+    before, after = folder / "before", folder / "after"
+    split(SAMPLE, day, before, after)
+    short, long = folder / "short" / "home", folder / "long" / "home"
+    _take(short, before)
+    _run(short, "publish", "--despite-floors")
+    long.parent.mkdir()
+    shutil.copytree(short, long)  # with its secrets: a cursor is the same text
+    later_events(after)
+    _take(long, after)
+    _run(long, "publish", "--despite-floors")
+
+
+def _take(home: Path, folder: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        _run(home, "ingest", f"sample-{path.name}", path)
+
+
+def _run(home: Path, *arguments: str | Path) -> None:
+    done = run(home, *arguments)
+    assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+
+
+def split(world: Path, day: str, before: Path, after: Path) -> None:
+    """Write what was public on the day into one folder, and the rest into another."""
+    for path in (p for p in sorted(world.rglob("*")) if p.is_file() and p.parent != world):
+        kind = path.relative_to(world).parts[0]
+        if kind == "filings":
+            _split_csv(path, kind, "available_at", day, before, after)
+        elif kind == "series":
+            _split_csv(path, kind, "release_date", day, before, after)
+        elif kind.startswith("tenders"):
+            _split_releases(path, kind, day, before, after)
+        elif kind == "companyfacts":
+            _split_facts(path, day, before, after)
+        elif "2-second" in path.parts:
+            _write(after / kind / path.name, path.read_bytes())
+        else:
+            _write(before / kind / path.name, path.read_bytes())
+
+
+def _split_csv(path: Path, kind: str, column: str, day: str, before: Path, after: Path) -> None:
+    header, *rows = list(csv.reader(path.read_text().splitlines()))
+    at = header.index(column)
+    for folder, own in (
+        (before, [r for r in rows if r[at] <= day]),
+        (after, [r for r in rows if r[at] > day]),
+    ):
+        if own:
+            name = path.name if folder == before else f"later-{path.name}"
+            _write(folder / kind / name, _csv([header, *own]))
+
+
+def _csv(rows: Rows) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def _split_releases(path: Path, kind: str, day: str, before: Path, after: Path) -> None:
+    text = path.read_text()
+    package: dict[str, Any] = {}
+    if path.suffix == ".jsonl":
+        releases = [json.loads(line) for line in text.splitlines()]
+    else:
+        package = json.loads(text)
+        if "records" in package:  # compiled, all from before
+            _write(before / kind / path.name, path.read_bytes())
+            return
+        releases = package["releases"]
+    parts = [r for r in releases if r["date"][:10] <= day], [r for r in releases if r["date"][:10] > day]
+    for folder, own in zip((before, after), parts, strict=True):
+        if own:
+            _write(folder / kind / f"{path.stem}.json", json.dumps({**package, "releases": own}).encode())
+
+
+def _split_facts(path: Path, day: str, before: Path, after: Path) -> None:
+    def write(folder: Path, name: str, keep: Callable[[str], bool]) -> None:
+        document = json.loads(path.read_text())
+        kept = 0
+        for concepts in document["facts"].values():
+            for concept in concepts.values():
+                for unit, facts in concept["units"].items():
+                    concept["units"][unit] = [fact for fact in facts if keep(fact["filed"])]
+                    kept += len(concept["units"][unit])
+        if kept:
+            _write(folder / "companyfacts" / name, json.dumps(document).encode())
+
+    write(before, path.name, lambda filed: filed <= day)
+    write(after, f"later-{path.name}", lambda filed: filed > day)
+
+
+def later_events(folder: Path) -> None:
+    """A new name, a new organisation with figures, releases and a listing, a new series, and restatements."""
+    header, *rows = list(csv.reader((SAMPLE / "lei" / "golden-copy.csv").read_text().splitlines()))
+    header.append("Registration.InitialRegistrationDate")
+    updated, name = header.index("Registration.LastUpdateDate"), header.index("Entity.LegalName")
+    renamed = next(row for row in rows if row[0] == RENAMED)
+    renamed = [*renamed, "2014-05-06T00:00:00Z"]
+    renamed[name], renamed[updated] = "Zebra Later Stores Limited", "2026-06-01T00:00:00Z"
+    new = [*renamed]
+    new[0], new[name] = NEW, "Quagga Newcomer Limited"
+    new[header.index("Entity.RegistrationAuthority.RegistrationAuthorityEntityID")] = "2026/111111/07"
+    new[updated] = new[-1] = "2026-05-01T00:00:00Z"
+    _write(folder / "lei" / "20260601-golden-copy.csv", _csv([header, renamed, new]))
+    columns = (
+        "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document".split(",")
+    )
+    figures = [
+        [
+            f"lei:{NEW}",
+            "revenue",
+            "9000000",
+            "ZAR",
+            "2025-01-01",
+            "2025-12-31",
+            "FY",
+            "2026-05-02",
+            "quagga-2025",
+        ],
+        [
+            f"lei:{NEW}",
+            "profit",
+            "900000",
+            "ZAR",
+            "2025-01-01",
+            "2025-12-31",
+            "FY",
+            "2026-05-02",
+            "quagga-2025",
+        ],
+        # a year that was public on the day, restated
+        [
+            f"lei:{RENAMED}",
+            "revenue",
+            "1234567",
+            "ZAR",
+            "2020-06-29",
+            "2021-06-27",
+            "FY",
+            "2026-05-02",
+            "zebra",
+        ],
+    ]
+    _write(folder / "filings" / "later-events.csv", _csv([columns, *figures]))
+    titles = "series,series_type,frequency,country,date,value,unit,release_date".split(",")
+    values = [["QUAGGA.INDEX", "cpi", "monthly", "ZA", "2026-03-31", "17", "index", "2026-04-20"]]
+    values += [["CPI.KE", "cpi", "monthly", "KE", "2022-01-31", "1", "index, 2019=100", "2026-04-20"]]
+    _write(folder / "series" / "later-events.csv", _csv([titles, *values]))
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
