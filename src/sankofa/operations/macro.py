@@ -164,7 +164,7 @@ async def _series(
     list_key = key_list(series.upper())
     if filters == (None, None, None):
         # No observation is dated after today.
-        newest = page.call.today.toordinal()
+        newest = page.call.today.toordinal() if page.call.lock is None else FOREVER
         selection = await read_one_series(edition, MACRO_SERIES, list_key, _rest(page, days), most, newest)
         if selection is not None:
             return selection

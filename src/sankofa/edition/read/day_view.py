@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -35,6 +35,8 @@ _ID: Final = 26
 """Characters of a service_id."""
 _DAYS_KEPT: Final = 16
 """Days whose search results are cached."""
+_ENTITIES_KEPT: Final = 1_024
+_UNREAD: Final = object()
 _ROWS_IN_A_BLOCK: Final = 64
 _ISSUED: Final = re.compile(r"DC[0-9A-F]{24}\Z")
 _CROSSWALK: Final = "crosswalk"
@@ -94,7 +96,7 @@ class DayView(Edition):
 
     def __init__(self, edition: Edition, day: date) -> None:
         self.__dict__.update(edition.__dict__)
-        self._whole = edition  # which is closed once nothing refers to it
+        self.whole = edition  # which is closed once nothing refers to it
         self.id = f"{edition.id}@{day}"
         self.lock = day
         by_day = edition.cache("days", _DAYS_KEPT)
@@ -153,6 +155,13 @@ class DayView(Edition):
 
     async def entity(self, service_id: str) -> bytes | None:
         """The row of an organisation on this day; None where nobody knew it."""
+        rows = self.cache("entities", _ENTITIES_KEPT)
+        if (row := rows.get(service_id, _UNREAD)) is _UNREAD:
+            row = await self._entity(service_id)
+            rows.put(service_id, row)
+        return cast("bytes | None", row)
+
+    async def _entity(self, service_id: str) -> bytes | None:
         known = await self.known_days()
         number = known.number(service_id)
         if number is None and (survivor := await super().raw(ALIASES, service_id)) is not None:
