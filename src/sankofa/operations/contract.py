@@ -84,8 +84,15 @@ class Call(msgspec.Struct, frozen=True):
         return as_of or self.today
 
     def basis(self, basis: Basis | None) -> Basis:
-        """The basis of derived values: as asked, or `current`."""
-        return basis or "current"
+        """The basis of derived values: as asked, or `current`. A locked view has `as_known` only.
+
+        Raises InvalidParameter for another one there.
+        """
+        if self.lock is None:
+            return basis or "current"
+        if basis == "current":
+            raise InvalidParameter("basis", "`current` values depend on later days; this view has `as_known`")
+        return "as_known"
 
 
 class Answer(msgspec.Struct, frozen=True):

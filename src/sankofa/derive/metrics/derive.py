@@ -111,7 +111,8 @@ def derive(years: IssuerYearList) -> Derived:
     if not asked:
         return Derived([], [[] for _ in metrics()], [[] for _ in metrics()])
     histories: list[list[Stretch]] = [[Stretch(0, asked[0][1], State.NOT_PUBLISHED)] for _ in metrics()]
-    known = [list(history) for history in histories]
+    # What was known on a day does not tell that an issuer would publish a full year later.
+    known: list[list[Stretch]] = [[] for _ in metrics()]
     values: list[list[Value]] = [[] for _ in metrics()]
     conflicts = 0
     with localcontext(EXACT):
@@ -159,9 +160,8 @@ def latest_year(years: IssuerYearList) -> tuple[FullYear, tuple[Computed, ...]] 
 
 
 def _add(history: list[Stretch], new: Stretch) -> None:
-    last = history[-1]
-    if (last.state, last.changes) == (new.state, new.changes):
-        history[-1] = last._replace(until=new.until)
+    if history and history[-1][2:] == new[2:]:
+        history[-1] = history[-1]._replace(until=new.until)
     else:
         history.append(new)
 

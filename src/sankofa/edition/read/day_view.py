@@ -16,11 +16,14 @@ import msgspec
 
 from sankofa.edition.format.keys import (
     ENTITIES,
+    FACTS,
     FREE,
+    FULL_YEARS,
     KNOWN,
     PAID,
     PREDECESSORS,
     SERIES_KNOWN,
+    STATEMENTS,
     STATES,
     TENDER_KNOWN,
 )
@@ -41,6 +44,8 @@ _ROWS_IN_A_BLOCK: Final = 64
 _ISSUED: Final = re.compile(r"DC[0-9A-F]{24}\Z")
 _CROSSWALK: Final = "crosswalk"
 _IDENTIFIER: Final = "identifier"
+_BY_ORGANISATION: Final = frozenset(("fundamentals", "metrics", "omitted", STATEMENTS, FULL_YEARS, FACTS))
+"""Kinds whose keys are organisations."""
 _FILTERED: Final = (ENTITIES, _CROSSWALK, _IDENTIFIER)
 _states: Final = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
@@ -213,7 +218,7 @@ class DayView(Edition):
     ) -> Selection | None:
         """As `Edition.select`; organisations and their identifiers as they were known."""
         if kind not in _FILTERED:
-            if _ISSUED.match(key) and await self.entity(key) is None:
+            if kind in _BY_ORGANISATION and _ISSUED.match(key) and await self.entity(key) is None:
                 return None
             return await super().select(
                 kind, key, day=day, modes=modes, tag=tag, limit=limit, where=where, skip=skip, passed=passed
