@@ -355,8 +355,9 @@ def test_a_key_with_a_lock_cannot_see_beyond_its_day_on_any_surface(two: Two) ->
 @pytest.mark.rule("LOCK-6")
 def test_a_lock_moves_forward_and_never_back(two: Two) -> None:
     home = two.long.home
-    key = create_key(home, "starter", "--as-of-max", DAY)
-    (record,) = [one for one in json.loads(run(home, "keys", "list", "--json").stdout) if one["lock"]][-1:]
+    key = create_key(home, "starter", "--as-of-max", DAY, "--label", "contest")
+    listed = json.loads(run(home, "keys", "list", "--json").stdout)
+    (record,) = [one for one in listed if one["label"] == "contest"]
     moved = run(home, "keys", "lock", record["id"], "2024-12-31")
     assert (moved.returncode, moved.stdout) == (0, f"{record['id']} is locked to 2024-12-31\n")
     assert get(two, f"/v1/fundamentals/{KGALAGADI}", key)["as_of"] == "2024-12-31"

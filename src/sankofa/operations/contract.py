@@ -270,29 +270,14 @@ class Operation:
         return arguments
 
 
-EDITION: Final = Parameter(
-    name="edition",
-    argument="edition",
-    kind=get_args(EditionParameter)[1],
-    description=get_args(EditionParameter)[2],
-    required=False,
-    default=None,
-    in_path=False,
-    tool_only=False,
-    extension=True,
-)
+def _of_every_endpoint(name: str, annotation: Any) -> Parameter:
+    _, kind, description = get_args(annotation)
+    return Parameter(name, name, kind, description, False, None, False, False, extension=True)
+
+
+EDITION: Final = _of_every_endpoint("edition", EditionParameter)
 """The query parameter that every endpoint takes: the edition that is to answer."""
-FORMAT: Final = Parameter(
-    name="format",
-    argument="format",
-    kind=get_args(FormatParameter)[1],
-    description=get_args(FormatParameter)[2],
-    required=False,
-    default=None,
-    in_path=False,
-    tool_only=False,
-    extension=True,
-)
+FORMAT: Final = _of_every_endpoint("format", FormatParameter)
 """The query parameter that every endpoint takes: the form of the answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
