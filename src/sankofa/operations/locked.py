@@ -28,6 +28,8 @@ NOT_BY_DAY: Final = "measured for the newest data only: a locked view does not s
 _OBSERVED: Final = b'"observed_at":"'
 _NOT_TOLD: Final = b'"observed_at":null'
 _REF: Final = b'"source_ref":"'
+_INPUTS: Final = b'"inputs":'
+"""The field of derived rows whose figures name sources of their own."""
 _MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
 _SERVICE_ID: Final = re.compile(rb'"(?:service_id|entity_id)":"(DC[0-9A-F]{24})"')
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
@@ -110,7 +112,7 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
 async def _of_the_day(answer: Answer, call: Call) -> Answer:
     """An answer whose rows tell nothing of the capture, nor of later names."""
     selection = answer.selection
-    rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","))
+    rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","), selection.count)
     if isinstance(call.edition, DayView):
         rows = await _with_names(rows, call.edition)
     shown = Selection(
@@ -122,7 +124,7 @@ async def _of_the_day(answer: Answer, call: Call) -> Answer:
     return replace(answer, selection=shown, terms=_terms(call.edition, sources))
 
 
-def _without_capture(rows: bytes) -> tuple[bytes, frozenset[bytes]]:
+def _without_capture(rows: bytes, row_count: int) -> tuple[bytes, frozenset[bytes]]:
     """Rows without the instant and the digest of their files, and their sources.
 
     Many rows share few of each, so all rows are rewritten at once.
@@ -133,8 +135,8 @@ def _without_capture(rows: bytes) -> tuple[bytes, frozenset[bytes]]:
     while b"@" in rows and (mark := _MARK.search(rows)) is not None:
         rows = rows.replace(mark[1], b"#")
     sources: set[bytes] = set()
-    left, at = rows.count(_REF), 0
-    while left:
+    left, at = row_count if _INPUTS not in rows[:_FIRST_ROW] else rows.count(_REF), 0
+    while left > 0:
         at = rows.index(_REF, at) + len(_REF)
         source = rows[at : rows.index(b":", at)]
         if source not in sources:
