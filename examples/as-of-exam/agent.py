@@ -26,7 +26,7 @@ PATTERNS = {
     "figure": r"On \S+, what (?P<item>\w+) had (?P<name>.+) reported for the year ended (?P<end>\S+)\?",
     "metric": r"On \S+, what was the (?P<metric>\w+) of (?P<name>.+)\?",
     "series": r"As known on \S+, what was (?P<series>\S+) for (?P<date>\S+)\?",
-    "tender": r"By \S+, how many releases of the process (?P<ocid>\S+) had been published in (?P<country>\w+)\?",
+    "tender": r"By \S+, how many releases of (?P<ocid>\S+) had been published in (?P<country>\w+)\?",
     "identifier": r"On \S+, how many figures of (?P<name>.+) were public\?",
 }
 

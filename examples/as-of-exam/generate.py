@@ -112,7 +112,7 @@ def tender(source: Source, chance: random.Random, processes: list[tuple[str, str
         for row in source.rows("/v1/tenders", country=country, ocid=ocid, detail="compact")
     ]
     day = date.fromisoformat(chance.choice(days)) - timedelta(days=chance.choice((0, 0, 1)))
-    text = f"By {day}, how many releases of the process {ocid} had been published in {country}?"
+    text = f"By {day}, how many releases of {ocid} had been published in {country}?"
     return {
         "kind": "tender",
         "day": str(day),

@@ -3,7 +3,9 @@
 `UPDATE_SNAPSHOTS=1 pytest tests/client/test_examples.py` writes the outputs again.
 """
 
+import asyncio
 import os
+import runpy
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -83,3 +85,17 @@ def figure(issuer: str, line_item: str) -> str:
 
 def test_there_is_one_for_each_audience() -> None:
     assert [path.stem for path in EXAMPLES] == ["agent_mcp", "buyer_concentration", "quant_factor_panel"]
+
+
+@pytest.mark.deep
+@pytest.mark.rule("LOCK-2")
+def test_the_agent_of_the_exam_knows_everything_inside_the_day_and_fails_without_it(
+    starter_server: LiveServer,
+) -> None:
+    key = starter_server.key("professional", "--per-minute", "100000")
+    exam = runpy.run_path(str(REPOSITORY / "examples" / "as-of-exam" / "agent.py"))
+    asked, right = asyncio.run(exam["sit"](key, starter_server.url))
+    assert sum(asked.values()) == 500
+    assert right == asked
+    _, without = asyncio.run(exam["sit"](key, starter_server.url, locked=False))
+    assert sum(without.values()) < 250
