@@ -83,7 +83,7 @@ def next_page(name: str, page: "Answer[Any]") -> dict[str, object]:
     return following | {"edition": page.edition} if name == "get_changes" else following
 
 
-_NEEDED = {"count", "edition", "truncated"}
+_NEEDED = {"count", "truncated"}
 _TEXTS = ("edition", "as_of", "next_cursor", "since", "successor", "license")
 _ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor")
 
@@ -112,8 +112,9 @@ class Answer(Generic[Row_co]):
         day = envelope.get("as_of")
         self.count: int = envelope["count"]
         """How many rows it has."""
-        self.edition: str = envelope["edition"]
-        """The snapshot that answered; given as `edition`, the same question has the same answer again."""
+        self.edition: str | None = envelope.get("edition")
+        """The snapshot that answered; given as `edition`, the same question has the same answer again.
+        None in a locked view."""
         self.license: str = envelope.get("_license", "")
         """The terms of the data."""
         self.as_of: date | None = None if day is None else date.fromisoformat(day)
@@ -255,7 +256,7 @@ def _from_headers(headers: Mapping[str, str]) -> dict[str, Any]:
         member = name.removeprefix("x-").replace("-", "_")
         members["_license" if member == "license" else member] = text if member in _TEXTS else _value(text)
     if not members.keys() >= _NEEDED:
-        raise InvalidAnswer("an answer in columns without X-Count, X-Edition and X-Truncated")
+        raise InvalidAnswer("an answer in columns without X-Count and X-Truncated")
     return members
 
 
