@@ -209,7 +209,7 @@ LONG = [
     f"test_{name}.py"
     for name in (
         """browser withdrawing routes_on_real_filings real_files guides extreme_worlds universe hostile_s3
-        signals hostile_stores schemathesis starter_world docs answers read_only_home shared_database
+        signals hostile_stores schemathesis starter_world docs read_only_home shared_database
         failures_under_load bombs slow_publishers signed_editions point_in_time clock_of_one_node
         real_macro issuer_processes pages_between_editions no_person_leaks status postgres rebinding
         taken_over hostile_clients private_files limits raw_requests metrics_point_in_time redis_groups

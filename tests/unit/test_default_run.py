@@ -21,8 +21,8 @@ SHOWN = {
         "test_what_is_absorbed_is_read_back_and_absorbed_once",
     ),
     "the same answers on files and PostgreSQL": (
-        "engines/test_answers.py",
-        "test_every_endpoint_answers_the_same",
+        "engines/test_same_everywhere.py",
+        "test_editions_and_answers_are_the_same_on_both_engines",
     ),
     "Redis": (
         "engines/test_redis_keyvalue.py",
