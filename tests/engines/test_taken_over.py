@@ -72,14 +72,16 @@ class World:
 
 
 @pytest.fixture
-def world(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(parts, "_BYTES_IN_A_PARTITION", 1 << 15)
     monkeypatch.setattr(parts, "_PARTITIONS", 1 << 40)
     monkeypatch.setattr(parts, "_BYTES_IN_A_PART", 1 << 12)
-    world = World(engine)
-    for source_id, path in EVERYTHING:
-        world.take(source_id, SAMPLE / path)
-    return world
+    engine = Engine("sqlite", "sqlite:", tmp_path)  # test_same_everywhere.py has PostgreSQL reuse parts too
+    with closing(engine.store):
+        world = World(engine)
+        for source_id, path in EVERYTHING:
+            world.take(source_id, SAMPLE / path)
+        yield world
 
 
 def a_figure(world: World) -> None:
@@ -142,7 +144,6 @@ def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gi
         before = after
 
 
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_what_two_editions_have_in_common_is_stored_once(world: World) -> None:
     first = world.published(world.cache)
     a_figure(world)
@@ -156,7 +157,6 @@ def test_what_two_editions_have_in_common_is_stored_once(world: World) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("harm", ["damaged", "gone"])
 def test_a_part_that_is_not_whole_is_made_again_not_reused(world: World, harm: str) -> None:
     first = world.published(world.cache)
@@ -198,7 +198,6 @@ def test_rows_of_reused_parts_are_not_made_again(world: World, monkeypatch: pyte
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_table_whose_file_is_not_whole_is_written_again(world: World) -> None:
     first = world.published(world.cache)
     for name in ("af-macro-series", "af-tender-releases", "af-fund-entities"):
@@ -214,7 +213,6 @@ def test_a_table_whose_file_is_not_whole_is_written_again(world: World) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", ["datasets", "partitions"])
 def test_a_record_of_the_last_build_that_is_not_whole_is_not_believed(world: World, name: str) -> None:
     world.published(world.cache)
@@ -304,11 +302,6 @@ def test_the_parts_of_organisations_do_not_overlap(world: World) -> None:
     manifest = world.published()
     firsts = [part["first"] for part in manifest["parts"] if "entity" in part["kinds"]]
     assert firsts == sorted(set(firsts))
-    if world.engine.name == "sqlite":
-        listed = [
-            key
-            for part in parts_of(world.folder(manifest))
-            for kind, key in keys_of(part)
-            if kind == "entity"
-        ]
-        assert len(listed) == len(set(listed)) == manifest["rows"]["entity"]
+    files = parts_of(world.folder(manifest))
+    listed = [key for part in files for kind, key in keys_of(part) if kind == "entity"]
+    assert len(listed) == len(set(listed)) == manifest["rows"]["entity"]
