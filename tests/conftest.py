@@ -215,7 +215,7 @@ LONG = [
         taken_over hostile_clients private_files limits raw_requests metrics_point_in_time redis_groups
         following stores processes two_publishers damage_under_service embedded_keyvalue redis_keyvalue
         under_load tenders hostile_ledger_rows sample_tier collect inline_xbrl backup tender_files
-        objects kills clocks full_disk outbound pushing withdraw publish_cli patterns ocds_contacts
+        objects kills clocks outbound pushing withdraw publish_cli patterns ocds_contacts
         endpoints accepted_dates domains truth made_again json_stream real_tenders"""
     ).split()
 ]

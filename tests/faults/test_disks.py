@@ -44,6 +44,10 @@ def arguments(name: str, file: Path) -> list[str]:
     return [*COMMANDS[name], *([str(file)] if name == "ingest" else [])]
 
 
+def files(home: Path) -> set[Path]:
+    return set((home / "editions").rglob("*"))
+
+
 def assert_one_line(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr, done.stderr
@@ -58,8 +62,10 @@ def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
     assert run(there, *arguments("ingest", file)).returncode == 0
     with LiveServer(there) as live:
         assert live.get(ENTITY, key).status_code == 200
+        before = files(there)
         _fill(disk)
         assert_one_line(run(there, "publish"))
+        assert files(there) == before, "nothing half built is left"
         assert live.get(ENTITY, key).status_code in (200, 503)
         assert live.get("/health").status_code == 200
         (disk / "filling").unlink()

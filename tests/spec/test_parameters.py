@@ -60,15 +60,31 @@ BAD_DAYS = [
 ]
 
 
-@pytest.mark.rule("PAR-11")
-@pytest.mark.parametrize("value", BAD_DAYS)
-def test_a_day_that_is_not_a_day_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
-    assert refused(server, paid_key, f"{ISSUER}?as_of={value}") == "as_of"
+NOT_UTF8 = ["%FF", "%C3", "%ED%A0%80", "2024-01-01%80", "%C0%AF"]
+TWICE = [
+    "as_of=2024-01-01&as_of=2024-01-01",
+    "as_of=2024-01-01&as_of=2030-01-01",
+    "as_of=2024-01-01&as%5Fof=2024-01-01",
+    "as_of=2024-01-01&period_type=FY&as_of=",
+]
+NO_PERIODS = ["", "fy", "FY ", "Q5", "FY,H1", "ANNUAL", "FY%00", "1_0", "+10", "\uff11", "*"]
+NO_VINTAGES = ["", "Latest", "ALL", "first", "latest,all", "all%00", "as-reported"]
 
 
-@pytest.mark.parametrize("value", ["%FF", "%C3", "%ED%A0%80", "2024-01-01%80", "%C0%AF"])
-def test_a_value_that_is_not_utf8_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
-    assert refused(server, paid_key, f"{ISSUER}?as_of={value}") == "as_of"
+@pytest.mark.rule("PAR-1", "PAR-11")
+@pytest.mark.parametrize(
+    ("parameter", "query"),
+    [
+        *(("as_of", f"as_of={value}") for value in (*BAD_DAYS, *NOT_UTF8)),
+        *(("as_of", query) for query in TWICE),
+        *(("period_type", f"period_type={value}") for value in NO_PERIODS),
+        *(("vintages", f"vintages={value}") for value in NO_VINTAGES),
+    ],
+)
+def test_a_value_at_fault_or_given_twice_is_400_naming_its_parameter(
+    server: LiveServer, paid_key: str, parameter: str, query: str
+) -> None:
+    assert refused(server, paid_key, f"{ISSUER}?{query}") == parameter
 
 
 def test_a_name_that_is_not_utf8_is_400(server: LiveServer, paid_key: str) -> None:
@@ -137,32 +153,6 @@ def test_an_endpoint_without_parameters_takes_none(server: LiveServer, paid_key:
 @pytest.mark.parametrize("path", [ISSUER, ENTITY])
 def test_the_path_parameter_is_not_a_query_parameter(server: LiveServer, paid_key: str, path: str) -> None:
     assert refused(server, paid_key, f"{path}?service_id={ID}") == "service_id"
-
-
-@pytest.mark.rule("PAR-1")
-@pytest.mark.parametrize(
-    "query",
-    [
-        "as_of=2024-01-01&as_of=2024-01-01",
-        "as_of=2024-01-01&as_of=2030-01-01",
-        "as_of=2024-01-01&as%5Fof=2024-01-01",
-        "as_of=2024-01-01&period_type=FY&as_of=",
-    ],
-)
-def test_a_parameter_given_twice_is_400_naming_it(server: LiveServer, paid_key: str, query: str) -> None:
-    assert refused(server, paid_key, f"{ISSUER}?{query}") == "as_of"
-
-
-@pytest.mark.parametrize(
-    "value", ["", "fy", "FY ", "Q5", "FY,H1", "ANNUAL", "FY%00", "1_0", "+10", "\uff11", "*"]
-)
-def test_an_unknown_period_type_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
-    assert refused(server, paid_key, f"{ISSUER}?period_type={value}") == "period_type"
-
-
-@pytest.mark.parametrize("value", ["", "Latest", "ALL", "first", "latest,all", "all%00", "as-reported"])
-def test_an_unknown_vintages_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
-    assert refused(server, paid_key, f"{ISSUER}?vintages={value}") == "vintages"
 
 
 def test_a_text_of_another_form_is_refused_with_one_that_is_taken(server: LiveServer, paid_key: str) -> None:
