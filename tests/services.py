@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol, TypeVar
 
 import psutil
 import psycopg
@@ -35,9 +35,12 @@ __all__ = [
     "missing",
     "postgres_binaries",
     "redis_binary",
+    "started",
+    "use_s3",
     "wheel_binaries",
 ]
 
+S = TypeVar("S", bound="Startable")
 REPOSITORY = Path(__file__).parent.parent
 MISSING = "NOT TESTED: "
 
@@ -47,6 +50,30 @@ def missing(what: str) -> NoReturn:
     if os.environ.get("TEST_REQUIRE_SERVICES") == "1":
         pytest.fail(f"{what}, and TEST_REQUIRE_SERVICES=1 allows no skipping", pytrace=False)
     pytest.skip(MISSING + what)
+
+
+def use_s3(patch: pytest.MonkeyPatch, url: str) -> None:
+    """Have this process and its commands take the server there for S3."""
+    account = {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test", "REGION": "us-east-1"}
+    for name, value in {"ENDPOINT_URL": url, **account}.items():
+        patch.setenv(f"AWS_{name}", value)
+
+
+class Startable(Protocol):
+    """A server, or a group of them."""
+
+    def start(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@contextmanager
+def started(server: S) -> Iterator[S]:
+    """Starts it, and closes it whatever happens."""
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
 
 
 class Server:

@@ -14,7 +14,7 @@ import sankofa
 from tests.live import LiveServer, create_key, run
 from tests.patience import until
 from tests.postgres_groups import Primary, Standby
-from tests.services import REPOSITORY, free_port, missing, postgres_binaries
+from tests.services import REPOSITORY, free_port, missing, postgres_binaries, started
 
 TENDERS = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"
 PATH = "/v1/tenders?country=KE"
@@ -28,12 +28,8 @@ def primary() -> Iterator[Primary]:
         missing("PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)")
     if shutil.which("openssl") is None or not (binaries / "pg_basebackup").exists():
         missing("a standby and TLS (no openssl or no pg_basebackup)")
-    server = Primary(binaries)
-    try:
-        server.start()
+    with started(Primary(binaries)) as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

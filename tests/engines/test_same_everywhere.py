@@ -5,6 +5,7 @@ What the answers have to be is specified in tests/spec, on files.
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,11 @@ from tests.live import LiveServer
 
 FIRST = ("lei", "identifiers", "isin", "openfigi", "filings", "tenders-za")
 SECOND = ("companyfacts", "worldbank", "series", "tenders-ke")
-SETTINGS = {"base_url": "http://service.example", "cursor_secret": "a secret", "gate_secret": "another"}
+SETTINGS: dict[str, Any] = {
+    "base_url": "http://service.example",
+    "cursor_secret": "a secret",
+    "gate_secret": "another",
+}
 ISSUER = "DC46AF1B1AAA424B58D1368176"
 ASKED = (
     *(f"/v1/fundamentals/{ISSUER}?limit=5", f"/v1/fundamentals/{ISSUER}?as_of=2021-12-31&edition={{first}}"),

@@ -24,7 +24,7 @@ from tests.depth import deep_after
 from tests.faults.conftest import Serve
 from tests.live import COMMAND, COMMANDS, LiveServer, _environment, run
 from tests.patience import until
-from tests.services import PostgresServer, RedisServer, missing
+from tests.services import PostgresServer, RedisServer, missing, use_s3
 
 BOUND = 15
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -221,13 +221,7 @@ def test_following_and_pushing_end_where_the_store_never_answers(
     home: Path, tmp_path: Path, scheme: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with silent() as port:
-        for name, value in {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-        }.items():
-            monkeypatch.setenv(name, value)
+        use_s3(monkeypatch, f"http://127.0.0.1:{port}")
         address = "s3://editions/africa" if scheme == "s3" else f"{scheme}://127.0.0.1:{port}/editions"
         node = tmp_path / "node"
         for arguments in (["follow"], ["follow", "--once"]):
@@ -342,10 +336,7 @@ def test_a_server_that_follows_a_store_that_never_answers_ends(
     home: Path, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with silent() as port:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        use_s3(monkeypatch, f"http://127.0.0.1:{port}")
         address = "s3://editions/africa" if scheme == "s3" else f"http://127.0.0.1:{port}/editions"
         with LiveServer(home, editions=address) as server:
             until(lambda: connected_to(port)(server.pid))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import run
+from tests.services import use_s3
 from tests.tls import Certificate, certificate
 
 _SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")  # of PostgreSQL
@@ -89,10 +90,7 @@ def test_a_server_of_another_name_is_told_nothing(
     for name in ("wrong.test", "localhost"):
         with listening(tmp_path / name, name) as (listener, own):
             monkeypatch.setenv("SSL_CERT_FILE", str(own.authority))
-            monkeypatch.setenv("AWS_ENDPOINT_URL", f"https://localhost:{listener.port}")
-            monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-            monkeypatch.setenv("AWS_REGION", "us-east-1")
+            use_s3(monkeypatch, f"https://localhost:{listener.port}")
             said = call(client, home, listener.port, own.authority)
             assert listener.connections, said
             assert bool(listener.told) == (name == "localhost"), (name, listener.told, said)

@@ -32,6 +32,7 @@ from tests.nodes.hostile_s3 import WAYS, HostileS3, Way, altered
 from tests.nodes.servers import s3_server
 from tests.nodes.test_hostile_stores import served
 from tests.patience import until
+from tests.services import use_s3
 from tests.signing import read_note
 
 STORE = "s3://editions/africa"
@@ -75,13 +76,7 @@ def bucket(world: World, pushed_world: Path, tmp_path_factory: pytest.TempPathFa
     first = tmp_path_factory.mktemp("first") / "node"
     follow(first, f"file://{pushed_world / 'first'}")
     with s3_server("editions") as url, pytest.MonkeyPatch.context() as patch, HostileS3(url) as s3:
-        for name, value in {
-            "AWS_ENDPOINT_URL": url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-        }.items():
-            patch.setenv(name, value)
+        use_s3(patch, url)
         push(world.home, STORE)
         note = open_source(STORE).read("editions.note", 1 << 16).decode()
         patch.setenv("AWS_ENDPOINT_URL", s3.url)

@@ -10,6 +10,7 @@ from tests.live import run
 from tests.nodes.commands import current, follow, largest, pool_object, refused
 from tests.nodes.conftest import push
 from tests.nodes.servers import StaticServer, s3_server
+from tests.services import use_s3
 from tests.signing import read_note
 
 
@@ -84,13 +85,7 @@ def test_editions_go_by_way_of_s3(
     home: Path, tmp_path: Path, editions: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with s3_server("editions") as url:
-        for name, value in {
-            "AWS_ENDPOINT_URL": url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-        }.items():
-            monkeypatch.setenv(name, value)
+        use_s3(monkeypatch, url)
         node = tmp_path / "node"
         assert "files and" in push(home, "s3://editions/africa")
         assert "nothing changed" in push(home, "s3://editions/africa")

@@ -205,4 +205,4 @@ def test_a_long_text_costs_what_its_length_does(pump: str) -> None:
 
     seconds(1000)
     size = rounds(5_000, 15_000)
-    assert min(seconds(4 * size), seconds(4 * size)) < 12 * max(0.05, seconds(size))
+    assert min(seconds(4 * size), seconds(4 * size)) < 12 * max(0.05, seconds(size), seconds(size))
