@@ -40,7 +40,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PR
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test test-all test-fast torture check docs snapshots sbom openapi-lint bench lock clean
+.PHONY: help setup serve test test-all test-fast torture check check-code check-types check-generated docs snapshots sbom openapi-lint bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,19 +67,25 @@ torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures 
 	TORTURE=1 TORTURE_RECORD=build/torture.jsonl PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest -m torture -o faulthandler_timeout=0 $(ARGS); \
 	    status=$$?; $(BIN)/python tools/reliability.py build/torture.jsonl && exit $$status
 
-check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
+# The parts need nothing of each other: `make -j2 check` runs two at a time.
+check: check-code check-types check-generated openapi-lint ## lint, format, types, layers, docs, OpenAPI
+
+check-code: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/bandit --quiet --recursive src --configfile pyproject.toml
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-types: $(DEV)
+	$(BIN)/mypy
+
+check-generated: $(DEV)
 	$(BIN)/python -m tools.reference --check
 	$(BIN)/python tools/client.py --check
 	$(BIN)/python tools/catalogues.py --check
 	$(BIN)/python tools/sbom.py --check
 	$(BIN)/python tools/reliability.py --check
 	$(BIN)/python -m bench table --check
-	@$(MAKE) --no-print-directory openapi-lint
 
 docs: $(DEV) ## write docs/reference and the methods of the client from the code
 	$(BIN)/python -m tools.reference

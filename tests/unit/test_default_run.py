@@ -193,14 +193,17 @@ def test_plain(): pass
 
 @pytest.mark.parametrize(
     ("arguments", "settings", "passed", "said"),
-    [
-        (["."], {}, 1, True),
-        (["-n", "2", "."], {}, 1, True),
-        (["."], {"TEST_ALL_ROUNDS": "1"}, 2, False),
-        (["-m", "deep", "."], {}, 1, False),
-        (["test_some.py"], {}, 2, False),
-    ],
-    ids=["default", "several processes", "every round", "by its mark", "by its file"],
+    deep_after(
+        2,
+        [
+            (["."], {}, 1, True),
+            (["."], {"TEST_ALL_ROUNDS": "1"}, 2, False),
+            (["-n", "2", "."], {}, 1, True),
+            (["-m", "deep", "."], {}, 1, False),
+            (["test_some.py"], {}, 2, False),
+        ],
+    ),
+    ids=["default", "every round", "several processes", "by its mark", "by its file"],
 )
 def test_deep_tests_run_where_they_are_asked_for_and_else_the_run_says_so(
     arguments: list[str], settings: dict[str, str], passed: int, said: bool, tmp_path: Path
