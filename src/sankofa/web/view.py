@@ -118,7 +118,7 @@ MEDIA_TYPES: Final = {
 }
 ASSETS: Final = "/assets/"
 _EPOCH: Final = date(1970, 1, 1).toordinal()
-_LINK: Final = re.compile(r'\b(href|src|action|data-svg)="/(?!/|assets/|pictures/|at/)')
+_INNER_ADDRESS: Final = re.compile(r'\b(href|src|action|data-svg)="/(?!/|assets/|pictures/|at/)')
 
 
 @cache
@@ -186,7 +186,7 @@ def write_page(view: View, visit: Visit, part: str | None = None) -> str:
 
 def inside(html: str, prefix: str) -> str:
     """A page whose links stay in a locked view; our own files are the same everywhere."""
-    return _LINK.sub(rf'\1="{prefix}/', html) if prefix else html
+    return _INNER_ADDRESS.sub(rf'\1="{prefix}/', html) if prefix else html
 
 
 def _context(view: View, visit: Visit) -> dict[str, Any]:

@@ -67,6 +67,7 @@ def search() -> Operation:
 
 
 class StandInEdition:
+    lock = None
     id = "stand-in"
 
     def notice(self, dataset: str) -> Notice:

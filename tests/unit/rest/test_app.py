@@ -29,6 +29,7 @@ UPGRADE = "https://sankofa.example/upgrade"
 class Edition:
     """One that holds nothing."""
 
+    lock = None
     id = "imagined"
     manifest: ClassVar = {"indexes": {ORGANISATIONS.records: 0}}
 

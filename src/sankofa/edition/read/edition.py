@@ -115,10 +115,11 @@ class Notice:
 class Edition:
     """An immutable snapshot: the same question always has the same answer."""
 
+    lock: date | None = None
+    """The day of a locked view (`day_view`)."""
+
     def __init__(self, edition_id: str, reader: EditionReader) -> None:
         self.id = edition_id
-        self.lock: date | None = None
-        """The day of a locked view (`day_view`)."""
         self.manifest = reader.manifest
         self._reader = reader
         self._kept_numbers: dict[tuple[str, str], memoryview] = {}
