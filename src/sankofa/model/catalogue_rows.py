@@ -82,6 +82,23 @@ class WideStatementRow(Row, frozen=True, kw_only=True):
     ]
 
 
+class IssuerDayRow(Row, frozen=True, kw_only=True):
+    """One issuer on one day, with a further column for each metric, line item and series asked for.
+
+    Its provenance is that of the first column with a value, under the strictest licence class of all of them.
+    """
+
+    service_id: Annotated[str, doc("Organisation identifier.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
+    as_of: Annotated[date, doc("Day of the row: every column is as known on it.")]
+    age_days: Annotated[
+        dict[str, int], doc("For each column: days from the end of the year, or the observation, to `as_of`.")
+    ]
+    units: Annotated[dict[str, str], doc("For each line item and series: unit of the value, such as USD.")]
+    missing: Annotated[dict[str, str], doc("For each column without a value: why it has none.")]
+
+
 class SeriesCatalogueRow(Row, frozen=True, kw_only=True):
     """A series, or an annual indicator of a country."""
 

@@ -172,6 +172,32 @@ class Choice(_Declared):
 
 
 @dataclass(frozen=True)
+class Choices(_Declared):
+    """A list out of a few words: in a query separated by commas, in a tool call a list."""
+
+    words: tuple[str, ...]
+    examples: tuple[str, ...]
+
+    def read(self, text: object, today: date) -> tuple[str, ...]:
+        words = text.split(",") if isinstance(text, str) else text
+        if not self._admits(words) or not isinstance(words, list):
+            unknown = [str(one) for one in words if one not in self.words] if isinstance(words, list) else []
+            near = get_close_matches(unknown[0].lower()[:64], self.words, 3) if unknown else []
+            meant = f"; nearest: {', '.join(near)}" if near else ""
+            raise ValueError(f"expected a list out of {', '.join(self.words)}{meant}")
+        return tuple(dict.fromkeys(words))
+
+    def schema(self) -> JsonSchema:
+        return {
+            "type": "array",
+            "items": {"type": "string", "enum": list(self.words)},
+            "minItems": 1,
+            "maxItems": len(self.words),
+            "examples": [list(self.examples)],
+        }
+
+
+@dataclass(frozen=True)
 class Day:
     """A calendar day; with `past`, one that is not after today."""
 

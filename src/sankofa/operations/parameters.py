@@ -8,7 +8,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import LONGEST_FILTER
 from sankofa.model.catalogue_rows import FOLLOWED, SEARCH_TYPES
 from sankofa.model.identifiers import EDITION_PATTERN, ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
-from sankofa.model.line_items import STATEMENT_KINDS
+from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.model.observations import (
     ASKED_SERIES_PATTERN,
     FREQUENCIES,
@@ -21,6 +21,7 @@ from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 from sankofa.operations.parameter_types import (
     Choice,
+    Choices,
     Country,
     Currency,
     Day,
@@ -132,6 +133,36 @@ SeriesQueryParameter = Annotated[
     str | None,
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "CPI", longest=200),
     "Words that the key or name must have, complete or not.",
+]
+PanelMetricsParameter = Annotated[
+    tuple[str, ...] | None,
+    Choices(slugs(), ("net_margin", "return_on_equity")),
+    "Metrics: slugs of the metrics-v1 set.",
+]
+PanelLineItemsParameter = Annotated[
+    tuple[str, ...] | None,
+    Choices(LINE_ITEMS, ("revenue",)),
+    "Line items: the figure of the latest full year known that day, as `/v1/statements` shows it.",
+]
+PanelSeriesParameter = Annotated[
+    tuple[str, ...] | None,
+    Words(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE, 20),
+    "Series: the latest observation known that day. Keys in any case, as `/v1/series` lists them.",
+]
+PanelIssuersParameter = Annotated[
+    tuple[str, ...] | None,
+    Words(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176", 64),
+    "Organisation identifiers; every issuer known that day where omitted.",
+]
+EveryParameter = Annotated[
+    Literal["week", "month", "quarter", "year", "change"],
+    Choice(("week", "month", "quarter", "year", "change"), "month"),
+    "Days of the rows: the last one of each week (a Sunday), month, quarter or year. `change`: for each "
+    "issuer `from`, and every day on which one of its columns changes; not with `series`.",
+]
+PanelFromParameter = Annotated[date, Day(past=True, example="2024-01-01"), "First day of the panel."]
+PanelToParameter = Annotated[
+    date | None, Day(past=True, example="2024-12-31"), "Last day of the panel; today (UTC) where omitted."
 ]
 SeriesKeyParameter = Annotated[
     str,

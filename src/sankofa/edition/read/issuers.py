@@ -92,6 +92,12 @@ async def issuer_behind(edition: Edition, key: SortKey) -> int:
     return 0 if await is_past(0) else 1 + await last_before(is_past)
 
 
+async def issuer_at(edition: Edition, key: SortKey) -> int:
+    """The number of the first issuer that is not before a sort key."""
+    country, service_id = map(str, key)
+    return await issuer_behind(edition, (country, f"{service_id[:-1]}{chr(ord(service_id[-1]) - 1)}~"))
+
+
 def issuer_key(row: bytes) -> SortKey:
     """The sort key of the beginning of a row: its country (none sorts last) and its id."""
     start = row.index(_COUNTRY) + len(_COUNTRY)

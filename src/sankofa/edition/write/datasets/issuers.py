@@ -46,7 +46,7 @@ class IssuerSteps(msgspec.Struct, frozen=True, array_like=True):
     observed_at: str
 
 
-_read = msgspec.msgpack.Decoder(IssuerSteps).decode
+read_issuer_steps = msgspec.msgpack.Decoder(IssuerSteps).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
@@ -122,7 +122,7 @@ def issuers(context: BuildContext) -> Building:
             part = context.issuers.part(ISSUER_STEPS, entity.service_id)
             if not part:
                 continue
-            own = _read(part)
+            own = read_issuer_steps(part)
             listings = _listings(entity)
             page.append((_beginning(entity, own, listings), own.steps))
             exchanges = tuple(dict.fromkeys(one.exchange for one in listings))
