@@ -137,6 +137,10 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("search, many words", f"/v1/search?q={_MANY_WORDS[:180].replace(' ', '%20')}&limit=10000"),
         Question("issuers", "/v1/issuers?limit=10000"),
         Question(
+            "panel",
+            "/v1/panel?metrics=revenue_growth,net_margin&from=2015-01-01&to=2023-04-30&limit=10000",
+        ),
+        Question(
             "issuers of a day, gzip", "/v1/issuers?as_of=2020-06-30&limit=10000", {"accept-encoding": "gzip"}
         ),
         Question("statement", f"/v1/statements/{issuer}"),

@@ -109,6 +109,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("get_macro", {"country": "ZA", "from_": 2015, "limit": 500}),
     ("get_macro", {"series": "CPI.ZA", "as_of": date(2024, 6, 30), "from_": "2020-01-01"}),
     ("get_metrics", {"service_id": "DC8342E4A6CD9A7F25CAC383F4"}),
+    ("get_panel", {"from_": "2023-01-01", "to": "2024-12-31", "metrics": ["net_margin"], "every": "quarter"}),
     ("get_quality_metrics", {"sku": "AF-FUND"}),
     ("get_screen", {"metric": "net_margin", "as_of": "2024-12-31"}),
     ("get_shared_facts", {"country": "ZAF", "dataset": "AF-MACRO", "limit": 300}),
@@ -156,7 +157,11 @@ def test_a_method_answers_what_the_endpoint_does(
     server: LiveServer, paid_key: str, name: str, arguments: dict[str, Any]
 ) -> None:
     endpoint = ENDPOINTS[name]
-    query = {k.rstrip("_"): str(v) for k, v in arguments.items() if k not in endpoint.in_path}
+    query = {
+        k.rstrip("_"): ",".join(v) if isinstance(v, list) else str(v)
+        for k, v in arguments.items()
+        if k not in endpoint.in_path
+    }
     path = endpoint.path.format(**arguments)
     body = server.http.get(path, params=query, headers={"X-API-Key": paid_key}).json()
 

@@ -110,10 +110,22 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
         return len(set(pair)) == len(pair)
     if case.path == "/v1/shared/facts":
         return _is_one_question(query)
+    if case.path == "/v1/panel":
+        return _is_a_panel(query)
     if case.path == "/v1/signals/{signal_key}" and "basis" in query:
         panel = panels().get(str((case.path_parameters or {}).get("signal_key")))
         return panel is not None and panel.has_basis
     return True
+
+
+def _is_a_panel(query: dict[str, Any]) -> bool:
+    """Whether it has a column, and days that are not too many nor still to come."""
+    first, last = str(query.get("from")), str(query.get("to", date.max))
+    today = datetime.now(UTC).date().isoformat()
+    columns = {"metrics", "line_items", "series"} & set(query)
+    if query.get("every") == "change" and "series" in query:
+        return False
+    return bool(columns) and "2015-01-01" <= first <= last and first <= today and query.get("to", "") <= today
 
 
 def _is_sent(value: object) -> bool:

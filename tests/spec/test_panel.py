@@ -78,7 +78,9 @@ def test_every_cell_is_what_the_endpoints_of_its_day_answer(world: World) -> Non
         assert set(rows) == {row["service_id"] for row in universe}
         rate = body(world, f"/v1/macro?series=FX.USD.ZAR&as_of={day}&limit=1")["data"]
         for issuer, row in rows.items():
-            expected = dict.fromkeys((*METRICS, *ITEMS, "FX.USD.ZAR"), (None, None))
+            expected: dict[str, tuple[Any, Any]] = dict.fromkeys(
+                (*METRICS, *ITEMS, "FX.USD.ZAR"), (None, None)
+            )
             metrics = body(world, f"/v1/metrics/{issuer}?as_of={day}&basis=as_known")
             expected |= {
                 one["metric"]: (one["value"], one["age_days"])
@@ -215,7 +217,7 @@ def test_the_tool_gives_the_same(world: World) -> None:
 def parquet(world: World, folder: Path, name: str) -> Path:
     files = body(world, "/v1/export")["data"]
     (row,) = [one for one in files if one["name"] == f"{name}.parquet"]
-    path = folder / row["name"]
+    path = folder / f"{name}.parquet"
     path.write_bytes(world.server.get(row["url"].replace(world.server.url, ""), world.key).content)
     return path
 

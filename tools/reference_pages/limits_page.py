@@ -97,7 +97,7 @@ def _parameters() -> Iterator[tuple[str, str]]:
             schema = parameter.kind.schema()
             each = schema.get("items", {})
             if "maxItems" in schema:
-                longest = f" of {each['maxLength']} characters"
+                longest = f" of {each['maxLength']} characters" if "maxLength" in each else ""
                 yield code(parameter.name), f"{schema['maxItems']} names{longest}"
             elif "maxLength" in schema:
                 yield code(parameter.name), f"{schema['maxLength']} characters"

@@ -88,6 +88,10 @@ _TEXTS = ("edition", "as_of", "next_cursor", "since", "successor", "license")
 _ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor")
 
 
+_OPEN: Final = ("IssuerDayRow",)
+"""The shape of rows that have further columns."""
+
+
 class Answer(Generic[Row_co]):
     """An answer of the service. Iterating over it gives its rows.
 
@@ -235,7 +239,7 @@ class Answer(Generic[Row_co]):
     def _shape(self) -> dict[str, str]:
         """The columns of its rows, each with its kind."""
         shapes = [columns_of(name) for name in self._endpoint.shapes]
-        if len(shapes) == 1:
+        if len(shapes) == 1 and self._endpoint.shapes != _OPEN:
             return shapes[0]
         if self._columns is not None:
             names = frames.names_of(self._columns)
@@ -243,7 +247,7 @@ class Answer(Generic[Row_co]):
             rows = cast("frames.Rows", self.rows)
             names = list(rows[0]) if rows else []
         own = next((shape for shape in shapes if list(shape) == names[: len(shape)]), shapes[0])
-        # A wide statement has a column for each period besides.
+        # A wide statement has a column for each period besides, a panel those that were asked for.
         return own | {name: "figure" for name in names if name not in own} if names else own
 
 

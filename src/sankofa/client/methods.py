@@ -492,6 +492,83 @@ class Methods(Session):
 
     iter_metrics = row_by_row(metrics_pages)
 
+    def get_panel(
+        self,
+        from_: date | str,
+        *,
+        metrics: Sequence[str] | None = None,
+        line_items: Sequence[str] | None = None,
+        series: Sequence[str] | None = None,
+        to: date | str | None = None,
+        every: rows.Every = "month",
+        country: str | None = None,
+        exchange: str | None = None,
+        issuers: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
+    ) -> Answer[rows.IssuerDayRow]:
+        """One row for each issuer and day, with every column as known on that day.
+
+        A metric is that of `/v1/metrics` with `basis=as_known`, a line item the figure of the latest full
+        year that `/v1/statements` shows, a series its latest observation. `missing` has the reason for each
+        empty cell, `age_days` the days since the year or the observation ended. An issuer has rows from the
+        day on which its first figure was public. Ordered by country, those of none last, then service_id
+        and day; with `issuers` by service_id and day. Needs the starter tier or above.
+
+        `all` walks every page, and gives them as one answer.
+        """
+        return self._ask(
+            "get_panel",
+            from_=from_,
+            metrics=metrics,
+            line_items=line_items,
+            series=series,
+            to=to,
+            every=every,
+            country=country,
+            exchange=exchange,
+            issuers=issuers,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    def panel_pages(
+        self,
+        from_: date | str,
+        *,
+        metrics: Sequence[str] | None = None,
+        line_items: Sequence[str] | None = None,
+        series: Sequence[str] | None = None,
+        to: date | str | None = None,
+        every: rows.Every = "month",
+        country: str | None = None,
+        exchange: str | None = None,
+        issuers: Sequence[str] | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[rows.IssuerDayRow]]:
+        """Every page of `get_panel`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
+            "get_panel",
+            from_=from_,
+            metrics=metrics,
+            line_items=line_items,
+            series=series,
+            to=to,
+            every=every,
+            country=country,
+            exchange=exchange,
+            issuers=issuers,
+            limit=limit,
+            edition=edition,
+        )
+
+    iter_panel = row_by_row(panel_pages)
+
     def get_quality_metrics(
         self,
         sku: str,

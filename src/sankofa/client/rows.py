@@ -21,6 +21,8 @@ Dataset = Literal["crosswalk", "entities", "fundamentals", "macro-annual", "macr
 
 Detail = Literal["compact", "full"]
 
+Every = Literal["week", "month", "quarter", "year", "change"]
+
 Frequency = Literal["daily", "weekly", "monthly", "quarterly", "annual"]
 
 IdType = Literal["lei", "ticker", "registry", "aggregator", "isin", "figi"]
@@ -409,6 +411,27 @@ class MetricsRow(Row):
     """Name of the formula; /methodology/ explains it."""
     inputs: list[MetricInput]
     """Figures that the value is computed from."""
+
+
+class IssuerDayRow(Row):
+    """One issuer on one day, with a further column for each metric, line item and series asked for.
+
+    Its provenance is that of the first column with a value, its licence class the strictest of all."""
+
+    service_id: str
+    """Organisation identifier."""
+    legal_name: str | None
+    """Legal name as registered; null where unknown."""
+    country: str | None
+    """Country code, ISO 3166-1 alpha-2."""
+    as_of: Day
+    """Day of the row: every column is as known on it."""
+    age_days: dict[str, Any]
+    """For each column: days from the end of the year, or the observation, to `as_of`."""
+    units: dict[str, Any]
+    """For each line item and series: unit of the value, such as USD."""
+    missing: dict[str, Any]
+    """For each column without a value: why it has none."""
 
 
 class QualityRow(Row):

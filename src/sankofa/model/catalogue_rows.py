@@ -85,7 +85,7 @@ class WideStatementRow(Row, frozen=True, kw_only=True):
 class IssuerDayRow(Row, frozen=True, kw_only=True):
     """One issuer on one day, with a further column for each metric, line item and series asked for.
 
-    Its provenance is that of the first column with a value, under the strictest licence class of all of them.
+    Its provenance is that of the first column with a value, its licence class the strictest of all.
     """
 
     service_id: Annotated[str, doc("Organisation identifier.")]

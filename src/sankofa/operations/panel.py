@@ -87,10 +87,10 @@ def _check(grant: Grant, arguments: Mapping[str, Any]) -> None:
 async def get_panel(
     call: Call,
     *,
+    from_: PanelFromParameter,
     metrics: PanelMetricsParameter = None,
     line_items: PanelLineItemsParameter = None,
     series: PanelSeriesParameter = None,
-    from_: PanelFromParameter,
     to: PanelToParameter = None,
     every: EveryParameter = "month",
     country: CountryParameter = None,
