@@ -89,7 +89,7 @@ def _steps(known: dict[int, list[Vintage[Report]]], changes: dict[int, int]) -> 
 def first_known(issuers: Issuers, service_id: str) -> int:
     """The first day on which a figure of an issuer was known; 0 if it has none."""
     part = issuers.part(ISSUER_STEPS, service_id)
-    return _read(part).steps[0].day if part else 0
+    return read_issuer_steps(part).steps[0].day if part else 0
 
 
 class _Listed(NamedTuple):
