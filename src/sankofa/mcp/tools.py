@@ -24,6 +24,11 @@ _LONGEST_ENUM: Final = 12
 _IN_SHORT: Final = {
     "as_of": "Default today",
     "base": "Priced currency",
+    "basis": "as_known: figures known that day",
+    "every": "change: days on which a column changes",
+    "issuers": "Only these organisations",
+    "max_age": "Months since period_end",
+    "metrics": "Metric slugs",
     "country": "ISO alpha-2",
     "from": "First day",
     "metric": "Metric slug",

@@ -49,10 +49,10 @@ _CELLS_PER_YIELD: Final = 64
 _ISSUERS_AT_ONCE: Final = 64
 _FOR_AGENTS = AgentView(
     description="""\
-A table for a backtest: one row per company and day (the last of each month unless `every` says otherwise)
-with each column as known on that day: `metrics`, `line_items` of the latest full year, `series`. Nothing
-filed later enters. `missing` says why a cell is empty, `age_days` how old it is. Needs a paid key.
-Example: {"metrics":["net_margin"],"from_date":"2023-01-01","to_date":"2023-12-31","every":"quarter"}""",
+A table for a backtest: a row per company and day (the last of each month by default), each column as known
+that day: `metrics`, `line_items` of the latest full year, `series`. `missing` says why a cell is empty,
+`age_days` how old it is. Paid keys only.
+Example: {"metrics":["net_margin"],"from_date":"2023-01-01","every":"quarter"}""",
     narrow_by=("issuers", "country", "every", "limit"),
 )
 
