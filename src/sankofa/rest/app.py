@@ -265,7 +265,7 @@ class RestApp:
         site = await service.domains.site(head.host)
         grant = await self._authenticate(site, head, usage)
         now = service.clock()
-        lock = narrower(at, grant, now)
+        lock = None if at is None and grant.lock is None else narrower(at, grant, now)
         today = lock or now.date()
         try:
             question = self._questions.read(route, query, today)
@@ -288,7 +288,9 @@ class RestApp:
         arguments = question.arguments
         operation.admit(grant, arguments)
         if edition_id is None:
-            edition = locked(service.edition.get(), lock)
+            edition = service.edition.get()
+            if lock is not None:
+                edition = locked(edition, lock)
         else:
             edition = await self._named_edition(edition_id, operation, grant, today, arguments)
         if route.feed is not None:
