@@ -134,6 +134,7 @@ class Asker:
             f"/v1/signals/procurement-demand?country={country}",
             f"/v1/signals/{some(sorted(panels()))}?limit={some((5, 1000))}",
             f"/v1/metrics/{one}",
+            "/v1/panel?metrics=net_margin&line_items=revenue&series=CPI.KE&every=quarter&from=2023-01-01&limit=20",
             f"/v1/screen?metric={some(slugs())}&order={some(('asc', 'desc'))}",
             f"/v1/restatements?{some(('limit=3', f'service_id={one}', f'country={country}'))}",
             f"/v1/series/{some(self.series)}/revisions",
