@@ -152,6 +152,7 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("vintages of a series", "/v1/series/FX.EUR.ZAR/vintages?limit=10000"),
         Question("revisions of a series", "/v1/series/FX.EUR.ZAR/revisions"),
         Question("restatements", "/v1/restatements?limit=10000"),
+        Question("check of a claim", f"/v1/check?subject={issuer}&measure=assets&period=2020&value=1bn"),
         Question("restatements, none so large", "/v1/restatements?min_change=999999&limit=10000"),
         Question("sources", "/v1/sources"),
         Question("coverage", "/v1/coverage?limit=10000"),

@@ -122,6 +122,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("get_statement", {"service_id": "DC8342E4A6CD9A7F25CAC383F4", "period_type": "FY"}),
     ("list_series", {"q": "gdp", "limit": 5}),
     ("get_series_revisions", {"series": "CPI.ZA"}),
+    ("check_claim", {"subject": "JSE:SMPKG", "measure": "revenue", "period": "2024", "value": "46.2bn"}),
     ("get_restatements", {"country": "ZA", "min_change": Decimal("0.02")}),
     ("get_series_vintages", {"series": "CPI.ZA", "limit": 5}),
     ("get_cross_rates", {"base": "GBP", "quote": "ZAR", "as_of": date(2024, 6, 30), "limit": 5}),
@@ -180,7 +181,16 @@ def test_a_method_answers_what_the_endpoint_does(
         assert (answer.as_of and answer.as_of.isoformat()) == body.get("as_of")
         assert answer.next_cursor == body.get("next_cursor")
         assert answer.request_id
-        own = {"count", "_license", "as_of", "edition", "truncated", "next_cursor", endpoint.rows_under}
+        own = {
+            "count",
+            "_license",
+            "as_of",
+            "edition",
+            "truncated",
+            "next_cursor",
+            "absent",
+            endpoint.rows_under,
+        }
         assert answer.members == {k: v for k, v in body.items() if k not in own}
 
 

@@ -113,6 +113,7 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
                 "lookup_identifier": {"id_type": "lei", "id_value": "999900SAMPLENG000126"},
                 "get_fundamentals": {"service_id": BANK, "line_items": ["revenue"]},
                 "get_resolved_parties": {"service_id": BANK},
+                "check_claim": {"subject": BANK, "measure": "profit", "period": "2024", "value": "1bn"},
             }
             given = asked.get(tool.name, {"service_id": BANK})
             under = "observations" if tool.name in ("get_signal", "get_procurement_demand") else "data"
@@ -120,7 +121,7 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
             assert tool.output_schema is not None
             Draft202012Validator(tool.output_schema).validate(found)
             assert found is not None
-            envelope = {"count", "_license", "as_of", "edition", "truncated", "next_cursor"}
+            envelope = {"count", "_license", "as_of", "edition", "truncated", "next_cursor", "absent"}
             assert set(found) - envelope == set(tool.output_schema["required"]) - envelope
             items = tool.output_schema["properties"][under]["items"]
             row = items.get("anyOf", [items])[0]

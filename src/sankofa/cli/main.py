@@ -36,6 +36,7 @@ _COMMANDS = {
     "settings": "describing:show_settings",
     "openapi": "describing:print_description",
     "show": "showing:show",
+    "audit": "audit:audit",
     "open": "showing:open_pages",
 }
 """Each command with its module and function, in the order of the help text."""
@@ -44,7 +45,17 @@ _COMMANDS = {
 _LISTING = (("editions",), ("keys", "list"), ("domains", "list"))
 """Commands that list what is in HOME: where there is no HOME, nothing."""
 _NEED_HOME = (
-    *(("status",), ("show",), ("ledger",), ("editions",), ("vault",), ("withdraw",), ("push",), ("backup",)),
+    *(
+        ("status",),
+        ("show",),
+        ("audit",),
+        ("ledger",),
+        ("editions",),
+        ("vault",),
+        ("withdraw",),
+        ("push",),
+        ("backup",),
+    ),
     *(("upgrade-check",), ("domains",), *(("keys", name) for name in ("list", "usage", "rotate", "revoke"))),
     *(("keys", name) for name in ("reseal", "copy")),
 )

@@ -85,7 +85,7 @@ def next_page(name: str, page: "Answer[Any]") -> dict[str, object]:
 
 _NEEDED = {"count", "truncated"}
 _TEXTS = ("edition", "as_of", "next_cursor", "since", "successor", "license")
-_ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor")
+_ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor", "absent")
 
 
 _OPEN: Final = ("IssuerDayRow",)
@@ -127,6 +127,8 @@ class Answer(Generic[Row_co]):
         """Whether more rows matched."""
         self.next_cursor: str | None = envelope.get("next_cursor")
         """Leads to the next page; None on the last, and where there are no pages."""
+        self.absent: dict[str, Any] | None = envelope.get("absent")
+        """Why there are no rows, and what to ask instead; None where there are rows."""
         self.members: dict[str, Any] = {k: v for k, v in envelope.items() if k not in _ENVELOPE}
         """The other members of the envelope, e.g. `omitted` or `ambiguous`."""
         self.request_id: str | None = reply.headers.get("x-request-id")
@@ -202,6 +204,8 @@ class Answer(Generic[Row_co]):
             more += f", nearest: {', '.join(nearest)}"
         if hint := self.members.get("hint"):
             more += f", {hint}"
+        if self.absent:
+            more += f", {self.absent['detail']}"
         return f"<Answer: {self.count} rows of {self._endpoint.path}, edition {self.edition}{more}>"
 
     def _repr_html_(self) -> str:

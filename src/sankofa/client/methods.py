@@ -55,6 +55,36 @@ class Methods(Session):
 
     iter_changes = row_by_row(changes_pages)
 
+    def check_claim(
+        self,
+        subject: str,
+        period: str,
+        value: str,
+        *,
+        measure: str | None = None,
+        unit: str | None = None,
+        as_of: date | str | None = None,
+        edition: str | None = None,
+    ) -> Answer[rows.CheckRow]:
+        """Whether a claimed figure was reported, as known on a day.
+
+        One row. `supported`: the latest figure known on `as_of` rounds to the claim as it is written.
+        `supported_then`: an earlier vintage does, which was restated on `restated_at`. `contradicted`:
+        there is a figure, and no vintage of it rounds to the claim; the row has the latest. `unknown`: no
+        figure of that subject, measure and period is known, or its unit is another one. Units and
+        currencies are never guessed.
+        """
+        return self._ask(
+            "check_claim",
+            subject=subject,
+            period=period,
+            value=value,
+            measure=measure,
+            unit=unit,
+            as_of=as_of,
+            edition=edition,
+        )
+
     def get_coverage(
         self,
         *,

@@ -101,6 +101,23 @@ class ChangeRow(Row):
     """Row as its endpoint serves it; null where it was removed."""
 
 
+class CheckRow(Row):
+    """The verdict on a claim, and the figure that it rests on; null fields where there is none."""
+
+    verdict: Literal["supported", "supported_then", "contradicted", "unknown"]
+    """Whether the claim is borne out."""
+    value: Number | None
+    """Figure with every digit; the replaced one where supported_then."""
+    unit: str | None
+    """Unit as the source writes it."""
+    available_at: Day | None
+    """Day on which the figure became public."""
+    vintage: int | None
+    """Number of its vintage."""
+    restated_at: Day | None
+    """Day on which a later figure replaced it."""
+
+
 class CoverageRow(Row):
     """How much there is of a dataset for a country, by source."""
 

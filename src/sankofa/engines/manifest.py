@@ -102,6 +102,8 @@ class _Manifest(_Strict, frozen=True):
     despite_floors: list[str] | UnsetType = UNSET
     screen_years: list[int] | UnsetType = UNSET
     restatement_years: list[int] | UnsetType = UNSET
+    organisations: dict[str, _Count] | UnsetType = UNSET
+    """Number of organisations by country."""
     name_buckets: _Count | UnsetType = UNSET
     macro_name_buckets: _Count | UnsetType = UNSET
     quality: list[str] | UnsetType = UNSET

@@ -56,6 +56,7 @@ _IN_SHORT: Final = {
     "category": "As the portal publishes it",
     "line_item": "Only this line item",
     "min_change": "Smallest |change|: 0.05 is 5%",
+    "measure": "Line item or metric; none for a series",
     "since": "First day made public",
     "until": "Last day made public",
 }
@@ -124,6 +125,9 @@ Answers: at most {settings.mcp_answer_bytes} bytes of JSON. `limit` omitted is {
 `truncated` is true: pass `next_cursor` as `cursor` with the same arguments, or narrow as `hint` says; \
 without a `next_cursor` your tier serves no more. null means unknown, never zero. Amounts keep every digit \
 of the filing and are in `currency_reported`: do not add up different currencies.
+
+No rows: `absent` says why (`reason`, `detail`), from which `first` to which `last` day something is known, \
+and what to `try`. Where it is `not_yet_known`, answer "not known on that day"; never guess a figure.
 
 Citing: name the `source_ref` of each row you use and the `license_class` it is held under, with `as_of` \
 and `edition` so that the answer can be reproduced. Rows of class `synthetic` are invented, for trying \

@@ -158,6 +158,20 @@ class SeriesRevisionsRow(Row, frozen=True, kw_only=True):
     ]
 
 
+VERDICTS = ("supported", "supported_then", "contradicted", "unknown")
+
+
+class CheckRow(Row, frozen=True, kw_only=True):
+    """The verdict on a claim, and the figure that it rests on; null fields where there is none."""
+
+    verdict: Annotated[str, one_of(VERDICTS, "Whether the claim is borne out.")]
+    value: Annotated[Figure | None, doc("Figure with every digit; the replaced one where supported_then.")]
+    unit: Annotated[str | None, doc("Unit as the source writes it.")]
+    available_at: Annotated[date | None, doc("Day on which the figure became public.")]
+    vintage: Annotated[int | None, doc("Number of its vintage.")]
+    restated_at: Annotated[date | None, doc("Day on which a later figure replaced it.")]
+
+
 class RestatementRow(Row, frozen=True, kw_only=True):
     """A reported figure that replaced an earlier one. Its provenance is that of the later document."""
 

@@ -19,7 +19,7 @@ from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.errors import Problem, Unauthorized
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
-from sankofa.operations.contract import Answer, Operation
+from sankofa.operations.contract import ABSENCES, Answer, Operation
 from sankofa.operations.parameter_types import JsonSchema
 
 Headers = list[tuple[bytes, bytes]]
@@ -54,6 +54,7 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     parts.append(
         f'],"count":{selection.count},{terms},{as_of}"edition":{edition_id},"truncated":{truncated}'.encode()
     )
+    parts.append(b',"absent":null' if answer.absent is None else b',"absent":' + _encode(answer.absent))
     for name, value in answer.members.items():
         parts += (_member(name), b"null" if value is None else _encode(value))
     parts.append(b"}")
@@ -245,6 +246,50 @@ class AnswerCache:
         return False
 
 
+_ABSENT: Final[JsonSchema] = {
+    "type": ["object", "null"],
+    "description": "Why there are no rows, and what to ask instead; null where there are rows.",
+    "properties": {
+        "reason": {
+            "type": "string",
+            "enum": list(ABSENCES),
+            "description": " ".join(f"`{code}`: {meaning}" for code, meaning in ABSENCES.items()),
+        },
+        "detail": {"type": "string", "description": "The reason in a sentence."},
+        "first": {
+            "type": ["string", "null"],
+            "format": "date",
+            "description": "First day for which something is known; null where nothing is.",
+        },
+        "last": {
+            "type": ["string", "null"],
+            "format": "date",
+            "description": "Last day for which something is known; null where nothing is.",
+        },
+        "try": {
+            "type": "array",
+            "description": "Questions that may have rows.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Path of the endpoint."},
+                    "arguments": {
+                        "type": "object",
+                        "additionalProperties": {"type": "string"},
+                        "description": "Query parameters.",
+                    },
+                    "why": {"type": "string", "description": "What the answer would have."},
+                },
+                "required": ["path", "arguments", "why"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["reason", "detail", "first", "last", "try"],
+    "additionalProperties": False,
+}
+
+
 def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict[str, JsonSchema]]:
     """The schema of a row, and by name those of the types it refers to as `ref_template` says."""
     (reference,), components = msgspec.json.schema_components((row_type,), ref_template=ref_template)
@@ -288,6 +333,7 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
         "type": "boolean",
         "description": "True exactly when more rows matched than are here.",
     }
+    properties["absent"] = _ABSENT
     if "cursor" in operation.parameters:
         properties["next_cursor"] = {
             "type": ["string", "null"],

@@ -18,7 +18,7 @@ from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.provenance import notice
-from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation
+from sankofa.operations.contract import NO_ROWS, Absence, Answer, Call, Operation
 from sankofa.operations.parameter_types import IN_THE_FUTURE
 
 PREFIX: Final = "/at/"
@@ -99,7 +99,8 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
         raise NotFound("A locked view has no changes between editions.")
     if not operation.by_day:
         members: dict[str, object] = {"next_cursor": None} if "cursor" in operation.parameters else {}
-        return Answer(NO_ROWS, members=members, terms=Notice(notice(())))
+        absent = Absence("nothing_known", f"It is {NOT_BY_DAY}.")
+        return Answer(NO_ROWS, members=members, terms=Notice(notice(())), absent=absent)
     try:
         answer = await operation.perform(call, **arguments)
     except (TypeError, ValueError, LookupError, OverflowError, msgspec.MsgspecError):

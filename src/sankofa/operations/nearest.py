@@ -35,6 +35,38 @@ _OTHER_MODE: Final[dict[MacroCode, str]] = {
 """The kinds of codes that are given for another kind by mistake."""
 
 
+_SYNONYMS: Final = {
+    "sales": "revenue",
+    "turnover": "revenue",
+    "revenues": "revenue",
+    "net_sales": "revenue",
+    "income": "profit",
+    "net_income": "profit",
+    "net_profit": "profit",
+    "earnings": "profit",
+    "pat": "profit",
+    "pbt": "profit_before_tax",
+    "ebit": "operating_profit",
+    "operating_income": "operating_profit",
+    "cogs": "cost_of_sales",
+    "cost_of_revenue": "cost_of_sales",
+    "total_assets": "assets",
+    "total_liabilities": "liabilities",
+    "shareholders_equity": "equity",
+    "net_assets": "equity",
+    "eps": "eps_basic",
+    "debt": "long_term_debt",
+    "inventory": "inventories",
+    "tax": "income_tax",
+    "interest_expense": "finance_costs",
+    "depreciation": "depreciation_amortisation",
+    "capital_expenditure": "capex",
+    "dividends": "dividends_paid",
+    "cash_and_cash_equivalents": "cash",
+}
+"""Line items by the names that people use for them."""
+
+
 class _Match(msgspec.Struct):
     service_id: str
     legal_name: str | None
@@ -163,5 +195,12 @@ def nearest_line_items(asked: Iterable[str] | None, selection: Selection) -> dic
     """The member of an answer without rows to a question about line items, none of which is documented."""
     if asked is None or selection.count or not set(asked).isdisjoint(LINE_ITEMS):
         return {}
-    near = (one for name in asked for one in get_close_matches(name, LINE_ITEMS, 3))
-    return {"nearest": list(dict.fromkeys(near))[:_MOST]}
+    return {"nearest": line_items_meant(asked)[:_MOST]}
+
+
+def line_items_meant(names: Iterable[str]) -> list[str]:
+    """Our line items that names may mean: by what people call them, then by spelling."""
+    known = list(names)
+    near = [_SYNONYMS[name] for name in known if name in _SYNONYMS]
+    near += [one for name in known if name not in _SYNONYMS for one in get_close_matches(name, LINE_ITEMS, 3)]
+    return list(dict.fromkeys(near))

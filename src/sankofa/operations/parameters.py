@@ -213,6 +213,29 @@ OptionalServiceIdParameter = Annotated[
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
     "Only parties resolved to this organisation.",
 ]
+ClaimSubjectParameter = Annotated[
+    str,
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "DC46AF1B1AAA424B58D1368176", longest=200),
+    "A service_id, EXCHANGE:TICKER, LEI, exact name or series key.",
+]
+ClaimMeasureParameter = Annotated[
+    str | None,
+    Text(r"^[a-z0-9_]{0,120}$", "revenue", longest=120),
+    "A line item or metric; omitted or empty for a series.",
+]
+ClaimPeriodParameter = Annotated[
+    str, Text(r"^[0-9.-]{4,22}$", "2024", longest=22), "A year, a date, or START..END."
+]
+ClaimValueParameter = Annotated[
+    str,
+    Text(r"^[^\x00-\x1f\x7f]{1,60}$", "46.2bn", longest=60),
+    "The value as people write it: 2.9bn, 291.9 million, 12%.",
+]
+ClaimUnitParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,60}$", "ZAR", longest=60),
+    "Unit or currency, such as ZAR or USD/shares; a claim in another unit than the figure's is unknown.",
+]
 RestatedServiceIdParameter = Annotated[
     str | None, Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"), "Only this organisation."
 ]

@@ -109,8 +109,6 @@ async def get_series_revisions(
     """
     day = call.day_asked(as_of)
     columns = await columns_of_series(call.edition, series.upper())
-    if not columns and not await search_code(call.edition, series.upper()):
-        raise await unknown_series(call.edition, series)
     rows = []
     for column in columns:
         vintages = []
@@ -134,4 +132,6 @@ async def get_series_revisions(
             observed_at=newest.observed_at,
         )
         rows.append(wire.encode(row))
+    if not rows and not await search_code(call.edition, series.upper()):
+        raise await unknown_series(call.edition, series)
     return Answer(Selection(rows, len(rows), truncated=False), as_of=day)

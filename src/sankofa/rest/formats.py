@@ -202,6 +202,7 @@ def _members(answer: Answer, edition: Edition) -> dict[str, str]:
         "count": answer.selection.count,
         "truncated": answer.selection.truncated,
         "as_of": answer.as_of.isoformat() if isinstance(answer.as_of, date) else None,
+        "absent": answer.absent,
         **answer.members,
     }
     return {

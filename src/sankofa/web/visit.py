@@ -157,6 +157,8 @@ class Visit:
         self.language = language
         self.parameters = parameters
         self.calls: list[ApiCall] = []
+        self.absences: list[str] = []
+        """Why answers on the page have no rows."""
         self.usage: RateState | None = None
         self.grant: Grant | None = None
         self.tier = ""
@@ -237,6 +239,8 @@ class Visit:
         body = decode_answer(envelope(answer, call.edition, operation))
         if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
             self.calls.append(api_call)
+        if shown and answer.absent is not None:
+            self.absences.append(answer.absent.detail)
         return Result(body.pop(operation.rows_under), body, body["truncated"])
 
     async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> tuple[list[T], bool]:

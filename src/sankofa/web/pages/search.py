@@ -9,6 +9,8 @@ from sankofa.web.visit import Row, Visit
 
 _ADDRESSES = {"organisation": "/company/", "series": "/macro/series/", "indicator": "/macro/indicator/"}
 
+_TENDER_WORDS = ("tender", "tenders", "contract", "contracts")
+
 
 @page("/search", "q", "country")
 async def search(visit: Visit) -> View:
@@ -19,9 +21,16 @@ async def search(visit: Visit) -> View:
         result = await visit.ask("search", q=words, country=visit.given("country"))
         context["found"] = [{**row, "address": _address(visit, row)} for row in result.rows]
         context["truncated"] = result.truncated
-        tenders = await data.search_tenders(visit, words, visit.given("country"))
-        context["tenders"] = [listed(visit, row) for row in tenders]
+        tenders = await data.search_tenders(visit, _of_tenders(words), visit.given("country"))
+        processes = {(row["country"], row["ocid"]): row for row in reversed(tenders)}
+        context["tenders"] = [listed(visit, row) for row in reversed(processes.values())]
     return View("search.html", words or visit.language.text("Search"), context)
+
+
+def _of_tenders(words: str) -> str:
+    """The words to look for in tenders: without the word itself, where there are others."""
+    others = [word for word in words.split() if word.lower() not in _TENDER_WORDS]
+    return " ".join(others) or words
 
 
 def _address(visit: Visit, row: Row) -> str:

@@ -5,7 +5,7 @@ figure was known.
 """
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -134,7 +134,8 @@ def issuers(context: BuildContext) -> Building:
             yield _page(page, first_days)
 
     yield KeyRows("", pages())
-    return Outcome((listed, first_days))
+    countries = Counter(entity.country for entity in ordered if entity.country)
+    return Outcome((listed, first_days), {"organisations": dict(sorted(countries.items()))})
 
 
 @dataset(f"{ISSUERS}-list", None, needs=(ISSUERS,))

@@ -1,0 +1,152 @@
+"""`sankofa audit`: which figures of a table were not public on the day they were used."""
+
+import asyncio
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+
+from sankofa import settings
+from sankofa.access.cursors import Cursors
+from sankofa.access.tiers import grant
+from sankofa.cli.output import as_json, print_json, to_have_an_edition
+from sankofa.cli.process import now
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.edition_manager import open_edition
+from sankofa.model.days import parse_day
+from sankofa.model.errors import InvalidParameter, OperatorError, Problem
+from sankofa.operations.answers import envelope
+from sankofa.operations.contract import Call, operations
+from sankofa.replication.stores import open_fresh_store
+from sankofa.web.visit import decode_answer
+
+_NEEDED: Final = ("subject", "period", "value", "date")
+_COLUMNS: Final = (*_NEEDED, "measure", "unit")
+_FINDINGS: Final = ("look-ahead", "restated", "contradicted", "not found", "supported")
+"""In the order in which they are listed."""
+
+
+class _Audited(NamedTuple):
+    """One row of the table, and what was found out about it."""
+
+    line: int
+    finding: str
+    days_early: int
+    row: dict[str, str]
+    check: dict[str, Any]
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        return _FINDINGS.index(self.finding), -self.days_early, self.line
+
+
+@click.command("audit")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@as_json
+def audit(file: Path, as_json: bool) -> None:
+    """Check a table of figures for look-ahead: FILE is a CSV file with a row for each figure.
+
+    Its columns are subject, period, value and date (the day on which the figure was used), and if you like
+    measure and unit. Exit 1 if a figure was used before it was public.
+    """
+    rows = list(_read(file))
+    audited = sorted(asyncio.run(_audit(rows)), key=lambda one: one.rank)
+    if as_json:
+        print_json([{"line": a.line, "finding": a.finding, **a.row, "figure": a.check} for a in audited])
+    else:
+        _print(audited)
+    if any(one.finding == _FINDINGS[0] for one in audited):
+        sys.exit(1)
+
+
+def _read(file: Path) -> Iterator[tuple[int, date, dict[str, str]]]:
+    """Raises OperatorError for a table that lacks a column or has a bad day."""
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as opened:
+            table = csv.DictReader(opened)
+            names = [name.strip().lower() for name in table.fieldnames or ()]
+            if missing := [name for name in _NEEDED if name not in names]:
+                raise OperatorError(
+                    f"{file.name}: no column {', '.join(missing)}; needed are {', '.join(_NEEDED)}, "
+                    "and measure and unit if you like"
+                )
+            table.fieldnames = names
+            for line, row in enumerate(table, 2):
+                own: dict[str, str] = {name: (row[name] or "").strip() for name in _COLUMNS if name in names}
+                try:
+                    yield line, parse_day(own["date"]), own
+                except ValueError:
+                    raise OperatorError(
+                        f"{file.name}, line {line}: {own['date']!r} is no date as YYYY-MM-DD"
+                    ) from None
+    except (UnicodeDecodeError, csv.Error) as failure:
+        raise OperatorError(f"{file.name}: not a CSV file in UTF-8 ({failure})") from None
+
+
+async def _audit(rows: list[tuple[int, date, dict[str, str]]]) -> list[_Audited]:
+    current = settings.load()
+    store = open_fresh_store(current)
+    edition_id = store.list_editions().current
+    if edition_id is None:
+        raise OperatorError(f"no edition is published ({to_have_an_edition(current)})")
+    with closing(store), closing(open_edition(store, edition_id)) as edition:
+        everything = grant(current, "operator", "professional", None, None)
+        call = Call(edition, everything, now().date(), Cursors((b"unused",)), _no_pages)
+        audited = []
+        for line, used, row in rows:
+            try:
+                audited.append(await _audited(call, line, used, row))
+            except Problem as problem:
+                raise OperatorError(f"line {line}: {problem.detail}") from problem
+        return audited
+
+
+async def _no_pages(_: str) -> Edition:
+    raise OperatorError("a check has no pages")
+
+
+async def _audited(call: Call, line: int, used: date, row: dict[str, str]) -> _Audited:
+    if used > call.today:
+        raise InvalidParameter("date", "a day in the future")
+    then = await _check(call, row, used)
+    if then["verdict"] == "supported":
+        return _Audited(line, "supported", 0, row, then)
+    if then["verdict"] == "supported_then":
+        return _Audited(line, "restated", 0, row, then)
+    today = await _check(call, row, call.today)
+    if today["verdict"] in ("supported", "supported_then"):
+        early = (date.fromisoformat(today["available_at"]) - used).days
+        return _Audited(line, "look-ahead", early, row, today)
+    if then["verdict"] == "contradicted":
+        return _Audited(line, "contradicted", 0, row, then)
+    return _Audited(line, "not found", 0, row, today)
+
+
+async def _check(call: Call, row: dict[str, str], day: date) -> dict[str, Any]:
+    operation = next(one for one in operations() if one.name == "check_claim")
+    names = ("subject", "measure", "period", "value", "unit")
+    given = {name: row[name] for name in names if row.get(name)} | {"as_of": day.isoformat()}
+    answer = await operation.perform(call, **operation.read_tool(given, call.today))
+    checked: dict[str, Any] = decode_answer(envelope(answer, call.edition, operation))["data"][0]
+    return checked
+
+
+def _print(audited: list[_Audited]) -> None:
+    for one in audited:
+        row, check = one.row, one.check
+        claimed = " ".join(filter(None, (row.get("measure"), row["period"], row["value"], row.get("unit"))))
+        text = f"{one.finding:<13}line {one.line}: {row['subject']} {claimed}, used on {row['date']}"
+        if one.finding == "look-ahead":
+            text += f", public on {check['available_at']} ({one.days_early} days later)"
+        elif one.finding == "restated":
+            text += f", restated on {check['restated_at']}"
+        elif one.finding == "contradicted":
+            text += f", reported as {check['value']} {check['unit'] or ''}".rstrip()
+        click.echo(text + (f"; {check['source_ref']}" if check["available_at"] else ""))
+    counts = {name: sum(one.finding == name for one in audited) for name in _FINDINGS}
+    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no rows")

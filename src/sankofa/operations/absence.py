@@ -1,0 +1,386 @@
+"""Why an answer has no rows, and what to ask instead: the `absent` member of every answer (contract: ABS-1).
+
+In a locked view nothing is looked up: the reason follows from the question alone, so it tells nothing later.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from sankofa.edition.format.keys import (
+    COVERAGE,
+    ENTITIES,
+    ISSUERS,
+    MACRO_ANNUAL,
+    MACRO_SERIES,
+    annual_key,
+    coverage_key,
+    key_list,
+)
+from sankofa.edition.format.macro import SeriesSummary, read_page
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.search import search_code
+from sankofa.model.countries import country_name
+from sankofa.model.days import FOREVER
+from sankofa.model.facts import FUND, MACRO, TENDER
+from sankofa.model.line_items import LINE_ITEMS
+from sankofa.model.observations import TABLED, tabled_series
+from sankofa.model.vintages import Mode
+from sankofa.operations.contract import Absence, Answer, Call, Operation, Suggestion, explains_absence
+from sankofa.operations.nearest import line_items_meant, nearest_codes, predecessors
+
+_ORGANISATION_OPERATIONS: Final = {
+    "get_fundamentals": "fundamentals",
+    "get_statement": "fundamentals",
+    "get_metrics": "fundamentals",
+    "get_shared_facts": "fundamentals",
+    "get_restatements": "restatement",
+}
+"""Operations about the figures of one organisation, and the rows that say when those were known."""
+_MACRO_OPERATIONS: Final = ("get_macro", "get_series_vintages", "get_series_revisions")
+_KEPT: Final = frozenset(
+    {
+        "as_of",
+        "metric",
+        "q",
+        "query",
+        "id_type",
+        "id_value",
+        "base",
+        "quote",
+        "series",
+        "entity_id",
+        "dataset",
+    }
+)
+"""Arguments without which it would be another question."""
+_NOT_FILTERS: Final = frozenset({"limit", "cursor", "order", "detail", "shape", "vintages", "basis"})
+
+
+class _Known(NamedTuple):
+    """The days on which something is known."""
+
+    first: date | None
+    last: date | None
+
+
+class _Fact(msgspec.Struct):
+    line_item: str
+    available_at: date
+    period_end: date
+
+
+class _Covered(msgspec.Struct):
+    first_date: date | None
+    last_date: date | None
+
+
+_facts = msgspec.json.Decoder(list[_Fact]).decode
+_covered = msgspec.json.Decoder(list[_Covered]).decode
+
+
+@explains_absence
+async def absence_of(
+    call: Call, operation: Operation, arguments: Mapping[str, Any], answer: Answer
+) -> Absence:
+    """The reason for an answer without rows."""
+    if arguments.get("cursor") is not None:
+        return Absence("end_of_list", "The list ends here: the page before was the last one.")
+    asked = _Question(call, operation, arguments)
+    if (by_name := asked.line_items()) is not None:
+        return by_name
+    if call.lock is not None:
+        return Absence("nothing_known", f"Nothing that matches was public on {asked.day}.")
+    if operation.name in _ORGANISATION_OPERATIONS and asked.subject is not None:
+        return await asked.organisation(asked.subject)
+    if operation.name in _MACRO_OPERATIONS and asked.code is not None:
+        return await asked.macro(asked.code)
+    return await asked.coverage()
+
+
+class _Question:
+    """A question that has no rows."""
+
+    def __init__(self, call: Call, operation: Operation, arguments: Mapping[str, Any]) -> None:
+        self.call = call
+        self.operation = operation
+        self.day = call.day_asked(arguments.get("as_of"))
+        self._given = {
+            parameter.name: arguments[parameter.argument]
+            for parameter in operation.parameters.values()
+            if arguments.get(parameter.argument) is not None and parameter.argument not in _NOT_FILTERS
+        }
+        own = self._given.get("service_id") or self._given.get("entity_id")
+        self.subject: str | None = own.upper() if own and len(own) > len("ZAF") else None
+        code = self._given.get("series") or self._given.get("indicator")
+        self.code: str | None = code.upper() if code else None
+        self.country: str | None = self._given.get("country")
+
+    @property
+    def _edition(self) -> Edition:
+        return self.call.edition
+
+    def _try(self, why: str, path: str = "", /, **changes: object) -> Suggestion:
+        """Another question: this one with arguments changed (None leaves one out), or of another path."""
+        arguments = {} if path else dict(self._given)
+        arguments |= changes
+        texts = {name: _text(value) for name, value in arguments.items() if value is not None}
+        path = path or self.operation.path or "/v1/search"
+        for name in [name for name in texts if f"{{{name}}}" in path]:
+            path = path.replace(f"{{{name}}}", quote(texts.pop(name), safe=":"))
+        return Suggestion(path, texts, why)
+
+    def line_items(self) -> Absence | None:
+        """A line item that is none of ours, under the name that people use for one of ours."""
+        asked = self._given.get("line_items") or self._given.get("line_item") or self._given.get("measure")
+        names = (asked,) if isinstance(asked, str) else asked or ()
+        if not names or not set(names).isdisjoint(LINE_ITEMS):
+            return None
+        near = line_items_meant(names)[:3]
+        if not near:
+            return None
+        parameter = next(n for n in ("line_items", "line_item", "measure") if n in self._given)
+        meant = " or ".join(f"`{name}`" for name in near)
+        listed = ", ".join(f"`{name}`" for name in names)
+        return Absence(
+            "unknown_line_item",
+            f"No line item {listed}; did you mean {meant}?",
+            suggestions=tuple(self._try(f"The line item {one}.", **{parameter: one}) for one in near),
+        )
+
+    async def organisation(self, service_id: str) -> Absence:
+        edition = self._edition
+        if not await edition.holds(ENTITIES, service_id):
+            found = self._try("Find it by name or identifier.", "/v1/search", q=service_id)
+            return Absence(
+                "unknown_organisation", f"No organisation with service_id {service_id}.", suggestions=(found,)
+            )
+        known, items = await self._figures(service_id)
+        if known.first is None:
+            earlier = await predecessors(edition, service_id)
+            if earlier:
+                named = ", ".join(one.legal_name or one.service_id for one in earlier)
+                others = tuple(
+                    self._try("Its predecessor.", f"/v1/fundamentals/{one.service_id}") for one in earlier
+                )
+                return Absence(
+                    "figures_of_predecessor",
+                    f"The organisation has no figures; it took over from {named}.",
+                    suggestions=others,
+                )
+            crosswalk = self._try("Its identifiers.", f"/v1/crosswalk/{service_id}")
+            detail = "The organisation has identifiers and no figures."
+            if self.operation.name == "get_restatements" and items:
+                return Absence("no_match", "No figure of the organisation was restated.")
+            return Absence("no_figures", detail, suggestions=(crosswalk,))
+        if self.day < known.first:
+            return self._too_early(known)
+        asked = self._given.get("line_items") or self._given.get("line_item")
+        names = (asked,) if isinstance(asked, str) else asked or ()
+        if names and items.isdisjoint(names):
+            listed = ", ".join(f"`{name}`" for name in names)
+            all_items = self._try("Every line item it reports.", line_items=None, line_item=None)
+            return Absence(
+                "not_reported", f"The organisation reports no {listed}.", *known, suggestions=(all_items,)
+            )
+        return self._narrowed(known)
+
+    async def _figures(self, service_id: str) -> tuple[_Known, set[str]]:
+        """The first and last day on which a figure of an organisation was known, and its line items."""
+        kind = _ORGANISATION_OPERATIONS[self.operation.name]
+        selection = await self._edition.select(kind, service_id, day=FOREVER - 1, modes=int(Mode.ALL))
+        first = last = None
+        items: set[str] = set()
+        for piece in selection.lists() if selection is not None else ():
+            for one in _facts(piece):
+                known = max(one.available_at, one.period_end)
+                first = known if first is None else min(first, known)
+                last = known if last is None else max(last, known)
+                items.add(one.line_item)
+            await asyncio.sleep(0)  # others are waiting
+        if first is None and kind != "fundamentals" and await self._edition.holds("fundamentals", service_id):
+            items.add("")
+        return _Known(first, last), items
+
+    def _too_early(self, known: _Known) -> Absence:
+        later = self._try("The first day on which something is known.", as_of=known.first)
+        return Absence(
+            "not_yet_known",
+            f"Not known on {self.day}: the first was public on {known.first}.",
+            *known,
+            suggestions=(later,) if "as_of" in self.operation.parameters else (),
+        )
+
+    def _narrowed(self, known: _Known) -> Absence:
+        """Something is known, but nothing of it passes the filters."""
+        if outside := self._outside(known):
+            return outside
+        path = {name for name, one in self.operation.parameters.items() if one.in_path}
+        kept = path | _KEPT | ({"country"} if self.operation.name == "get_shared_facts" else set())
+        dropped: dict[str, object] = {name: None for name in self._given if name not in kept}
+        wider = (self._try("Without filters.", **dropped),) if dropped and self.operation.path else ()
+        filters = " and ".join(f"`{name}`" for name in dropped)
+        return Absence(
+            "no_match",
+            f"Nothing matches {filters}." if filters else f"Nothing that matches was public on {self.day}.",
+            *known,
+            suggestions=wider,
+        )
+
+    def _outside(self, known: _Known) -> Absence | None:
+        """Whether the days asked for are before or after all that is known."""
+        since, until = (_day(self._given.get(name)) for name in ("from", "to"))
+        if known.first is None or known.last is None:
+            return None
+        if not (since and since > known.last) and not (until and until < known.first):
+            return None
+        whole: dict[str, object] = {"from": None, "to": None}
+        detail = f"Something is known from {known.first} to {known.last}."
+        return Absence("outside_dates", detail, *known, suggestions=(self._try("All days.", "", **whole),))
+
+    async def macro(self, code: str) -> Absence:
+        edition = self._edition
+        hits = await search_code(edition, code)
+        kinds = {hit.type for hit in hits}
+        wants_series = "indicator" not in self._given
+        if not kinds:
+            near = await nearest_codes(edition, code)
+            name = "series" if wants_series else "indicator"
+            others = [self._try(f"The nearest {name}.", **{name: one}) for one in near[:3]]
+            words = self._try("Look it up in the catalogue.", "/v1/series", q=code.replace(".", " "))
+            detail = f"No series or indicator {code}."
+            if near:
+                detail = f"No series or indicator {code}; nearest: {', '.join(near)}."
+            return Absence("unknown_code", detail, suggestions=(*others, words))
+        if wants_series and "series" not in kinds:
+            return await self._annual(code)
+        if not wants_series and "indicator" not in kinds:
+            dated = self._try("The series.", indicator=None, series=code)
+            return Absence(
+                "dated_series", f"{code} is a series, not an annual indicator.", suggestions=(dated,)
+            )
+        if not wants_series:
+            return await self._indicator(code)
+        columns = await _columns(edition, f"{MACRO_SERIES}-list", key_list(code))
+        columns = [one for one in columns if self.country in (None, one.key.split("|")[3])]
+        if not columns:
+            return await self._elsewhere(code)
+        first = date.fromordinal(min(one.known for one in columns))
+        known = _Known(first, date.fromordinal(min(max(one.newest for one in columns), self.day.toordinal())))
+        if self.day < first:
+            return self._too_early(known._replace(last=None))
+        return self._narrowed(known)
+
+    async def _annual(self, code: str) -> Absence:
+        dated = f"{TABLED}{code}:<alpha-3 country>"
+        table = self._try("Its table as captured last.", "/v1/macro", indicator=code, country=self.country)
+        detail = f"{code} is an annual indicator; its dated series is {dated}."
+        if not self.country:
+            return Absence("annual_indicator", detail, suggestions=(table,))
+        dated = tabled_series(code, self.country)
+        detail = f"{code} is an annual indicator; its dated series is {dated}."
+        columns = await _columns(self._edition, f"{MACRO_SERIES}-list", key_list(dated))
+        if not columns:
+            return Absence("annual_indicator", detail, suggestions=(table,))
+        first = date.fromordinal(min(one.known for one in columns))
+        series = self._try("Its dated series.", "/v1/macro", series=dated, as_of=max(self.day, first))
+        if self.day < first:
+            detail = f"{detail[:-1]}, first captured on {first}."
+        return Absence("annual_indicator", detail, first, suggestions=(series, table))
+
+    async def _indicator(self, code: str) -> Absence:
+        columns = await _columns(self._edition, f"{MACRO_ANNUAL}-list", annual_key("", code))
+        columns = [one for one in columns if self.country in (None, one.key.partition("|")[0])]
+        if not columns:
+            return await self._elsewhere(code)
+        years = min(one.oldest for one in columns), max(one.newest for one in columns)
+        known = _Known(date(years[0], 12, 31), date(years[1], 12, 31))
+        whole = self._try("Every year.", "", **{"from": None, "to": None})
+        return Absence(
+            "outside_dates",
+            f"{code} has values from {years[0]} to {years[1]}.",
+            *known,
+            suggestions=(whole,),
+        )
+
+    async def _elsewhere(self, code: str) -> Absence:
+        where = _named(self.country) if self.country else "there"
+        listed = self._try("The countries that have it.", "/v1/series", q=code)
+        return Absence("not_covered", f"{code} has no values of {where}.", suggestions=(listed,))
+
+    async def coverage(self) -> Absence:
+        """Of lists: whether the dataset has anything of the country."""
+        sku = self.operation.dataset if self.operation.dataset in (FUND, MACRO, TENDER) else None
+        if self.country and sku:
+            rows = await self._edition.select(COVERAGE, coverage_key(self.country, sku), day=FOREVER - 1)
+            if rows is None or not rows.count:
+                return self._not_covered(sku)
+            covered = _covered(b"[%b]" % rows.rows)
+            firsts = [one.first_date for one in covered if one.first_date]
+            lasts = [one.last_date for one in covered if one.last_date]
+            known = _Known(min(firsts, default=None), max(lasts, default=None))
+            if known.first is not None and self.day < known.first:
+                return self._too_early(known)
+            return self._narrowed(known)
+        if sku == FUND:
+            _, *first_days = await self._edition.numbers(f"{ISSUERS}-days", "") or (0,)
+            if first_days and self.day.toordinal() < min(first_days):
+                return self._too_early(_Known(date.fromordinal(min(first_days)), None))
+        words = self._given.get("q") or self._given.get("query")
+        if words:
+            elsewhere = {
+                "/v1/search": "Organisations, series and indicators.",
+                "/v1/series": "Series by words of their key or name.",
+                "/v1/tenders": "Tenders by words of their title and description.",
+            }
+            others = tuple(
+                self._try(why, path, **{"query" if path == "/v1/tenders" else "q": words})
+                for path, why in elsewhere.items()
+                if path != (self.operation.path or "/v1/search")
+            )
+            return Absence(
+                "no_match", "Nothing has these words; try fewer or other ones.", suggestions=others
+            )
+        if value := self._given.get("id_value"):
+            found = self._try("Find it by name.", "/v1/search", q=value)
+            return Absence("no_match", "Nobody has this identifier.", suggestions=(found,))
+        return self._narrowed(_Known(None, None))
+
+    def _not_covered(self, sku: str) -> Absence:
+        what = {FUND: "issuers with figures", TENDER: "tenders", MACRO: "series"}[sku]
+        number = self._edition.manifest.get("organisations", {}).get(self.country or "", 0)
+        country = _named(self.country or "")
+        detail = f"No {what} of {country}."
+        suggestions = [self._try("What is covered.", "/v1/coverage", country=self.country)]
+        if sku == FUND and number:
+            detail = f"No {what} of {country}; {number} organisations."
+            suggestions.append(self._try("Its organisations.", "/v1/search", q=country, country=self.country))
+        return Absence("not_covered", detail, suggestions=tuple(suggestions))
+
+
+async def _columns(edition: Edition, kind: str, listed: str) -> list[SeriesSummary]:
+    """The columns on a list, however many pages it has."""
+    columns: list[SeriesSummary] = []
+    page = 0
+    while blocks := await edition.blocks(kind, listed, page, 1):
+        columns += read_page(blocks[0][1])
+        page += 1
+    return columns
+
+
+def _day(given: date | int | None) -> date | None:
+    return date(given, 12, 31) if isinstance(given, int) else given
+
+
+def _named(country: str) -> str:
+    return country_name(country) or country
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,0 +1,296 @@
+"""GET /v1/check: whether a claimed figure was reported (contract: CLM-1)."""
+
+from collections.abc import Callable, Iterable
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sankofa.derive.metrics.contract import slugs
+from sankofa.edition.format.keys import ENTITIES
+from sankofa.edition.format.search_records import ORGANISATIONS
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.revisions import columns_of_series, every_vintage
+from sankofa.edition.read.search import NameQuery
+from sankofa.edition.read.statement_order import line_item_of
+from sankofa.model.catalogue_rows import VERDICTS, CheckRow
+from sankofa.model.claims import Claim, ClaimedPeriod, read_claim, read_period
+from sankofa.model.errors import InvalidParameter
+from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
+from sankofa.model.provenance import SERVICE, source_ref
+from sankofa.model.rows import wire
+from sankofa.model.text import words
+from sankofa.model.vintages import Mode
+from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.parameters import (
+    AsOfParameter,
+    ClaimMeasureParameter,
+    ClaimPeriodParameter,
+    ClaimSubjectParameter,
+    ClaimUnitParameter,
+    ClaimValueParameter,
+)
+
+_SUPPORTED, _THEN, _CONTRADICTED, _UNKNOWN = VERDICTS
+_ID: Final = 26
+_ANNUAL: Final = "annual"
+_FOR_AGENTS = AgentView(
+    description="""\
+Whether a figure that somebody claims was reported: supported, supported_then (restated since), contradicted
+(with the figure and its source) or unknown. Rounding as written; units are never guessed.
+Example: {"subject":"JSE:SMPKG","measure":"revenue","period":"2024","value":"46.2bn","unit":"ZAR"}""",
+)
+
+
+class ClaimFigure(NamedTuple):
+    """A vintage of a figure that a claim may be about."""
+
+    value: Decimal | None
+    unit: str | None
+    available_at: date
+    vintage: int
+    replaced_at: date | None
+    source: tuple[str, str, str]
+    """Reference, licence class and time of capture."""
+
+
+class _Fact(msgspec.Struct):
+    value_reported: Decimal | None
+    unit: str | None
+    period_start: date | None
+    period_end: date
+    period_type: str
+    fiscal_year: int | None
+    available_at: date
+    vintage: int
+    superseded_at: date | None
+    source_ref: str
+    license_class: str
+    observed_at: str | None
+
+
+class _Metric(msgspec.Struct):
+    metric: str
+    value: Decimal
+    unit: str
+    period_end: date
+    available_at: date
+    source_ref: str
+    license_class: str
+    observed_at: str | None
+
+
+class _Match(msgspec.Struct):
+    service_id: str
+
+
+_facts = msgspec.json.Decoder(list[_Fact]).decode
+_metrics = msgspec.json.Decoder(list[_Metric]).decode
+_matches = msgspec.json.Decoder(list[_Match]).decode
+
+
+@operation(
+    "/v1/check",
+    row=CheckRow,
+    errors=(400, 401, 429, 503),
+    tool="check_claim",
+    extension=True,
+    agent=_FOR_AGENTS,
+)
+async def check_claim(
+    call: Call,
+    *,
+    subject: ClaimSubjectParameter,
+    period: ClaimPeriodParameter,
+    value: ClaimValueParameter,
+    measure: ClaimMeasureParameter = None,
+    unit: ClaimUnitParameter = None,
+    as_of: AsOfParameter = None,
+) -> Answer:
+    """Whether a claimed figure was reported, as known on a day.
+
+    One row. `supported`: the latest figure known on `as_of` rounds to the claim as it is written.
+    `supported_then`: an earlier vintage does, which was restated on `restated_at`. `contradicted`: there is a
+    figure, and no vintage of it rounds to the claim; the row has the latest. `unknown`: no figure of that
+    subject, measure and period is known, or its unit is another one. Units and currencies are never guessed.
+    """
+    try:
+        claim = read_claim(value, unit)
+    except ValueError as failure:
+        raise InvalidParameter("value", str(failure)) from None
+    try:
+        when = read_period(period)
+    except ValueError as failure:
+        raise InvalidParameter("period", str(failure)) from None
+    day = call.day_asked(as_of)
+    figures = await _figures(call, subject, measure, when, day)
+    verdict, figure = judge(claim, figures)
+    return Answer(Selection([wire.encode(_row(call, verdict, figure))], 1, truncated=False), as_of=day)
+
+
+def judge(claim: Claim, figures: Iterable[ClaimFigure]) -> tuple[str, ClaimFigure | None]:
+    """The verdict, and the figure that it rests on."""
+    comparable = [
+        (figure, figure.value is not None and claim.bears_out(figure.value, figure.unit))
+        for figure in figures
+        if figure.value is None or claim.bears_out(figure.value, figure.unit) is not None
+    ]
+    for verdict, is_latest in ((_SUPPORTED, True), (_THEN, False)):
+        for figure, matches in comparable:
+            if matches and (figure.replaced_at is None) is is_latest:
+                return verdict, figure
+    latest = [figure for figure, _ in comparable if figure.replaced_at is None and figure.value is not None]
+    return (_CONTRADICTED, latest[0]) if latest else (_UNKNOWN, None)
+
+
+async def _figures(
+    call: Call, subject: str, measure: str | None, when: ClaimedPeriod, day: date
+) -> list[ClaimFigure]:
+    if not measure:
+        return await _of_series(call, subject, when, day)
+    service_id = await _organisation(call, subject)
+    if service_id is None:
+        return []
+    if measure in slugs():
+        return await _of_metric(call, service_id, measure, when, day)
+    return await _of_line_item(call, service_id, measure, when, day)
+
+
+async def _organisation(call: Call, subject: str) -> str | None:
+    """The one organisation that an identifier or an exact name stands for."""
+    text = subject.strip()
+    if len(text) == _ID and await call.edition.holds(ENTITIES, text.upper()):
+        return text.upper()
+    for id_type in FREE_ID_TYPES:
+        try:
+            key = lookup_key_of_text(id_type, text)
+        except ValueError:
+            continue
+        found = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=2)
+        if found is not None and found.count:
+            return _only({one.service_id for one in _matches(b"[%b]" % found.rows)})
+    hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(20, forgiving=False)
+    return _only({hit.id for hit in hits if words(hit.matched_value) == words(text)})
+
+
+def _only(ids: set[str]) -> str | None:
+    return ids.pop() if len(ids) == 1 else None
+
+
+async def _of_line_item(
+    call: Call, service_id: str, measure: str, when: ClaimedPeriod, day: date
+) -> list[ClaimFigure]:
+    wanted = measure.encode()
+    selection = await call.edition.select(
+        "fundamentals",
+        service_id,
+        day=day.toordinal(),
+        modes=int(Mode.ALL),
+        where=lambda row: line_item_of(row) == wanted,
+    )
+    if selection is None:
+        return []
+    facts = [one for piece in selection.lists() for one in _facts(piece) if _is_of(when, one)]
+    if when.year is None and when.start is None:  # a day may end periods of several lengths
+        lengths: tuple[Callable[[_Fact], bool], ...] = (
+            lambda one: one.period_type == "FY",
+            lambda one: one.period_start is None,
+        )
+        for is_meant in lengths:
+            if any(map(is_meant, facts)):
+                facts = [one for one in facts if is_meant(one)]
+                break
+        if len({one.period_start for one in facts}) > 1:
+            return []
+    return [
+        ClaimFigure(
+            one.value_reported,
+            one.unit,
+            one.available_at,
+            one.vintage,
+            one.superseded_at,
+            (one.source_ref, one.license_class, one.observed_at or ""),
+        )
+        for one in facts
+    ]
+
+
+def _is_of(when: ClaimedPeriod, one: _Fact) -> bool:
+    if when.year is not None:
+        return one.period_type == "FY" and one.fiscal_year == when.year
+    return one.period_end == when.end and when.start in (None, one.period_start)
+
+
+async def _of_metric(
+    call: Call, service_id: str, metric: str, when: ClaimedPeriod, day: date
+) -> list[ClaimFigure]:
+    """The value of the latest full year known on the day; values of other years are not known."""
+    selection = await call.edition.select("metrics", service_id, day=day.toordinal())
+    if selection is None or not selection.count:
+        return []
+    return [
+        ClaimFigure(
+            one.value,
+            one.unit,
+            one.available_at,
+            1,
+            None,
+            (one.source_ref, one.license_class, one.observed_at or ""),
+        )
+        for one in _metrics(b"[%b]" % selection.rows)
+        if one.metric == metric and (one.period_end == when.end or one.period_end.year == when.year)
+    ]
+
+
+async def _of_series(call: Call, subject: str, when: ClaimedPeriod, day: date) -> list[ClaimFigure]:
+    figures: list[ClaimFigure] = []
+    for column in await columns_of_series(call.edition, subject.strip().upper()):
+        if when.start is not None or (when.year is not None and column.split("|")[2] != _ANNUAL):
+            continue
+        vintages: dict[date, list[Any]] = {}
+        async for one in every_vintage(call.edition, column, day):
+            if one.date == when.end or one.date.year == when.year:
+                vintages.setdefault(one.date, []).append(one)
+        for own in vintages.values():
+            own.sort(key=lambda one: one.vintage)
+            later = [*(one.available_at for one in own[1:]), None]
+            figures += [
+                ClaimFigure(
+                    one.value,
+                    one.unit,
+                    one.available_at,
+                    one.vintage,
+                    replaced,
+                    (one.source_ref, one.license_class, one.observed_at or ""),
+                )
+                for one, replaced in zip(own, later, strict=True)
+            ]
+    return figures
+
+
+def _row(call: Call, verdict: str, figure: ClaimFigure | None) -> CheckRow:
+    if figure is None:
+        return CheckRow(
+            verdict=verdict,
+            value=None,
+            unit=None,
+            available_at=None,
+            vintage=None,
+            restated_at=None,
+            source_ref=source_ref(SERVICE, "check", verdict),
+            license_class="public-domain",
+            observed_at=str(call.edition.manifest["built_from"]),
+        )
+    reference, license_class, observed_at = figure.source
+    return CheckRow(
+        verdict=verdict,
+        value=figure.value,
+        unit=figure.unit,
+        available_at=figure.available_at,
+        vintage=figure.vintage,
+        restated_at=figure.replaced_at,
+        source_ref=reference,
+        license_class=license_class,
+        observed_at=observed_at,
+    )

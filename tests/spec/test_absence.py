@@ -1,0 +1,163 @@
+"""An answer without rows says why, and what to ask instead: 25 questions of real users."""
+
+import json
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from sankofa.client import Client
+from sankofa.model.identifiers import service_id
+from sankofa.operations.contract import ABSENCES, endpoints
+from tests.live import LiveServer
+from tests.spec.asking import call_tool
+
+RETAILER = service_id("lei:999900SAMPLEZA000189")
+UNKNOWN = "DC" + "0" * 24
+
+
+class Asked(NamedTuple):
+    path: str
+    reason: str
+    words: str
+    first: str | None = ""
+    leads_on: bool = True
+    """Whether a question of `try` has rows."""
+
+
+QUESTIONS = [
+    Asked(f"/v1/fundamentals/{RETAILER}?line_items=sales", "unknown_line_item", "did you mean `revenue`"),
+    Asked(f"/v1/fundamentals/{RETAILER}?line_items=turnover", "unknown_line_item", "`revenue`"),
+    Asked(f"/v1/fundamentals/{RETAILER}?line_items=net_income", "unknown_line_item", "`profit`"),
+    Asked(f"/v1/fundamentals/{RETAILER}?line_items=revenu", "unknown_line_item", "`revenue`"),
+    Asked(
+        f"/v1/restatements?service_id={RETAILER}&line_item=sales", "unknown_line_item", "`revenue`", "", False
+    ),
+    Asked(f"/v1/fundamentals/{RETAILER}?as_of=2010-06-30", "not_yet_known", "2021-08-30", "2021-08-30"),
+    Asked(f"/v1/statements/{RETAILER}?as_of=2010-06-30", "not_yet_known", "2021-08-30", "2021-08-30"),
+    Asked(f"/v1/metrics/{RETAILER}?as_of=2010-06-30", "not_yet_known", "2021-08-30", "2021-08-30", False),
+    Asked(f"/v1/fundamentals/{RETAILER}?line_items=deposits", "not_reported", "`deposits`", "2021-08-30"),
+    Asked(f"/v1/metrics/{UNKNOWN}", "unknown_organisation", UNKNOWN, None, False),
+    Asked("/v1/macro?series=CPI.ZA&as_of=2010-06-30", "not_yet_known", "2022-02-17", "2022-02-17"),
+    Asked("/v1/macro?series=FX.EUR.ZAR&as_of=1980-01-01", "not_yet_known", "Not known on 1980-01-01"),
+    Asked("/v1/macro?series=CPI.ZAF", "unknown_code", "CPI.ZA"),
+    Asked("/v1/macro?indicator=NY.GDP.MKTP.CX", "unknown_code", "NY.GDP.MKTP.CD"),
+    Asked("/v1/macro?series=NY.GDP.MKTP.CD&as_of=2015-06-30&country=NG", "annual_indicator", "annual"),
+    Asked("/v1/series/NY.GDP.MKTP.CD/vintages", "annual_indicator", "WDI:NY.GDP.MKTP.CD:"),
+    Asked("/v1/macro?indicator=CPI.ZA", "dated_series", "is a series"),
+    Asked("/v1/macro?indicator=NY.GDP.MKTP.CD&country=NG&to=1950", "outside_dates", "2015", "2015-12-31"),
+    Asked("/v1/macro?series=CPI.ZA&from=2040-01-01", "outside_dates", "2025-07-31", "2022-02-17"),
+    Asked("/v1/macro?indicator=NY.GDP.MKTP.CD&country=FR", "not_covered", "France", None),
+    Asked("/v1/issuers?country=FR", "not_covered", "No issuers with figures of France", None, False),
+    Asked("/v1/issuers?as_of=1990-01-01", "not_yet_known", "2020-03-25", "2020-03-25"),
+    Asked("/v1/tenders?country=MU", "not_covered", "No tenders of Mauritius", None),
+    Asked("/v1/tenders?country=ZA&from=2040-01-01", "outside_dates", "2026-06-28", "2023-10-01"),
+    Asked("/v1/search?q=qqqzzzqqq", "no_match", "words", None, False),
+]
+
+
+def ask(server: LiveServer, key: str, path: str) -> dict[str, Any]:
+    answer = server.get(path, key)
+    assert answer.status_code == 200, (path, answer.text)
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+@pytest.mark.rule("ABS-1", "ABS-2")
+@pytest.mark.parametrize("asked", QUESTIONS, ids=[one.path for one in QUESTIONS])
+def test_a_question_without_rows_gets_a_reason_and_a_way_on(
+    server: LiveServer, paid_key: str, asked: Asked
+) -> None:
+    body = ask(server, paid_key, asked.path)
+    assert body["count"] == 0
+    absent = body["absent"]
+    assert set(absent) == {"reason", "detail", "first", "last", "try"}
+    assert absent["reason"] == asked.reason
+    assert asked.words in absent["detail"]
+    if asked.first != "":
+        assert absent["first"] == asked.first
+    counts = []
+    for one in absent["try"]:
+        assert set(one) == {"path", "arguments", "why"}
+        led = server.get(f"{one['path']}?{urlencode(one['arguments'])}", paid_key)
+        assert led.status_code == 200, (one, led.text)
+        counts.append(led.json()["count"])
+    assert any(counts) is asked.leads_on or not asked.leads_on
+
+
+def test_there_are_twenty_five_questions() -> None:
+    assert len({one.path for one in QUESTIONS}) == 25
+    assert {one.reason for one in QUESTIONS} <= ABSENCES.keys()
+
+
+@pytest.mark.rule("ABS-1")
+@pytest.mark.parametrize("operation", endpoints(), ids=[one.name for one in endpoints()])
+def test_the_description_lists_the_member_and_its_reasons(server: LiveServer, operation: Any) -> None:
+    document = server.get("/openapi.json").json()
+    content = document["paths"][operation.path]["get"]["responses"]["200"]["content"]["application/json"]
+    text = json.dumps(content) + json.dumps(document["components"])
+    assert all(f'"{code}"' in text for code in ABSENCES)
+    assert '"absent"' in text
+
+
+@pytest.mark.rule("ABS-1")
+def test_an_answer_with_rows_has_null(server: LiveServer, paid_key: str) -> None:
+    for path in (
+        f"/v1/fundamentals/{RETAILER}",
+        "/v1/macro?series=CPI.ZA",
+        "/v1/issuers",
+        "/v1/sources",
+        "/v1/usage",
+        "/v1/export",
+        "/v1/signals/macro-momentum",
+    ):
+        assert ask(server, paid_key, path)["absent"] is None
+
+
+@pytest.mark.rule("ABS-1")
+def test_the_page_after_the_last_says_that_the_list_ends(server: LiveServer, paid_key: str) -> None:
+    whole = ask(server, paid_key, "/v1/series?limit=10000")["count"]
+    body = ask(server, paid_key, f"/v1/series?limit={whole - 1}")
+    last = ask(server, paid_key, f"/v1/series?limit={whole}&cursor={body['next_cursor']}")
+    assert (last["count"], last["absent"], last["next_cursor"]) == (1, None, None)
+
+
+@pytest.mark.rule("ABS-3")
+def test_tools_columns_client_and_pages_give_the_same_reason(server: LiveServer, paid_key: str) -> None:
+    path = f"/v1/fundamentals/{RETAILER}?as_of=2010-06-30"
+    absent = ask(server, paid_key, path)["absent"]
+    told = call_tool(server, paid_key, "get_fundamentals", {"service_id": RETAILER, "as_of": "2010-06-30"})
+    assert told["absent"] == absent
+    table = server.http.get(path, headers={"X-API-Key": paid_key, "Accept": "text/csv"})
+    assert json.loads(table.headers["x-absent"]) == absent
+    with Client(paid_key, server.url) as client:
+        answer = client.get_fundamentals(RETAILER, as_of="2010-06-30")
+    assert answer.absent == absent
+    assert absent["detail"] in repr(answer)
+    page = server.http.get("/restatements?country=FR")
+    assert "No issuers with figures of France" in page.text
+
+
+@pytest.mark.rule("SEARCH-4")
+def test_people_find_series_by_words_of_their_name_and_country(server: LiveServer, paid_key: str) -> None:
+    for words, first in (
+        ("Nigeria GDP", ("indicator", "NY.GDP.MKTP.CD")),
+        ("GDP of Nigeria", ("indicator", "NY.GDP.MKTP.CD")),
+        ("south africa cpi", ("series", "CPI.ZA")),
+        ("CPI.ZA", ("series", "CPI.ZA")),
+        ("rand euro", ("series", "FX.EUR.ZAR")),
+    ):
+        rows = ask(server, paid_key, f"/v1/search?{urlencode({'q': words})}")["data"]
+        assert first in [(row["type"], row["id"]) for row in rows[:3]], words
+
+
+@pytest.mark.rule("SEARCH-5")
+def test_the_search_page_lists_a_process_once_and_leaves_out_the_word_tender(
+    server: LiveServer, paid_key: str
+) -> None:
+    rows = ask(server, paid_key, "/v1/tenders?country=ZA&limit=1000")["data"]
+    ocids = [row["ocid"] for row in rows]
+    (several, *_) = [one for one in ocids if ocids.count(one) > 1]
+    title = next(row["title"] for row in rows if row["ocid"] == several)
+    page = server.http.get(f"/search?{urlencode({'q': title + ' tender'})}").text
+    assert page.count(f"/tender/ZA/{several}") == 1

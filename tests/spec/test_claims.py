@@ -1,0 +1,275 @@
+"""GET /v1/check, the tool check_claim and `sankofa audit`: whether a claimed figure was reported."""
+
+import gzip
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import ROUND_HALF_EVEN, Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+import sankofa
+from sankofa.model.claims import read_claim
+from sankofa.model.identifiers import service_id
+from sankofa.operations.claims import ClaimFigure, judge
+from tests.live import LiveServer, run
+from tests.spec.asking import call_tool
+
+RETAILER = service_id("lei:999900SAMPLEZA000189")
+TICKER = "JSE:SMPKG"
+NAME = "Kgalagadi Sample Retail Holdings Limited"
+FILINGS = Path(sankofa.__file__).parent / "starter" / "filings" / "companyfacts"
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "fundamentals" / "companyfacts"
+FIELDS = set(
+    "verdict value unit available_at vintage restated_at source_ref license_class observed_at".split()
+)
+
+
+def check(server: LiveServer, key: str, **claim: str) -> dict[str, Any]:
+    answer = server.get(f"/v1/check?{urlencode(claim)}", key)
+    assert answer.status_code == 200, answer.text
+    (row,) = answer.json()["data"]
+    assert set(row) == FIELDS
+    return dict(row)
+
+
+@pytest.mark.rule("CLM-1")
+def test_a_claim_is_judged_by_the_figure_of_the_day(server: LiveServer, paid_key: str) -> None:
+    """The profit of 2023 was restated on 2024-09-03; the answers name both figures."""
+    answer = server.get(f"/v1/restatements?service_id={RETAILER}&line_item=profit&since=2024-09-03", paid_key)
+    row = next(one for one in answer.json()["data"] if one["period_end"] == "2023-07-02")
+    claim = {"subject": RETAILER, "measure": "profit", "period": "2023", "unit": row["unit"]}
+    before, after = str(row["value_before"]), str(row["value_after"])
+    earlier = str(date.fromisoformat(row["available_at"]) - timedelta(days=1))
+    now = check(server, paid_key, **claim, value=after)
+    assert (now["verdict"], now["vintage"], now["restated_at"]) == ("supported", row["vintage"], None)
+    assert now["source_ref"] == row["source_ref"]
+    then = check(server, paid_key, **claim, value=before)
+    assert (then["verdict"], then["restated_at"]) == ("supported_then", row["available_at"])
+    assert str(then["value"]) == before
+    as_then = check(server, paid_key, **claim, value=before, as_of=earlier)
+    assert (as_then["verdict"], as_then["restated_at"]) == ("supported", None)
+    assert check(server, paid_key, **claim, value=after, as_of=earlier)["verdict"] == "contradicted"
+    wrong = check(server, paid_key, **claim, value="1.23bn")
+    assert (wrong["verdict"], str(wrong["value"])) == ("contradicted", after)
+    assert check(server, paid_key, **claim, value=after, as_of="2010-01-01")["verdict"] == "unknown"
+
+
+@pytest.mark.rule("CLM-1")
+@pytest.mark.parametrize("subject", [RETAILER, RETAILER.lower(), TICKER, "999900SAMPLEZA000189", NAME])
+@pytest.mark.parametrize("period", ["2024", "2024-06-30", "2023-07-03..2024-06-30"])
+def test_subjects_and_periods_are_written_as_people_do(
+    server: LiveServer, paid_key: str, subject: str, period: str
+) -> None:
+    row = check(server, paid_key, subject=subject, measure="revenue", period=period, value="46.2bn")
+    assert (row["verdict"], row["value"], row["unit"]) == ("supported", 46_222_000_000, "ZAR")
+
+
+@pytest.mark.rule("CLM-2")
+@pytest.mark.parametrize(
+    ("value", "unit", "verdict"),
+    [
+        ("46.2bn", "ZAR", "supported"),
+        ("46 222 million", "ZAR", "supported"),
+        ("46,222m", "zar", "supported"),
+        ("46200000000", "ZAR", "supported"),
+        ("46.2", "ZAR billion", "supported"),
+        ("ZAR 46.2bn", "", "supported"),
+        ("46.22 billion", "", "supported"),
+        ("46222000000.0", "", "supported"),
+        ("46.3bn", "ZAR", "contradicted"),
+        ("46222000001", "ZAR", "contradicted"),
+        ("46.2 million", "ZAR", "contradicted"),
+        ("-46.2bn", "ZAR", "contradicted"),
+        ("46.2bn", "USD", "unknown"),
+        ("46.2bn", "ZAR/shares", "unknown"),
+        ("USD 46.2bn", "", "unknown"),
+        ("46.2%", "", "unknown"),
+    ],
+)
+def test_rounding_is_as_written_and_units_are_never_guessed(
+    server: LiveServer, paid_key: str, value: str, unit: str, verdict: str
+) -> None:
+    given = {"unit": unit} if unit else {}
+    row = check(server, paid_key, subject=TICKER, measure="revenue", period="2024", value=value, **given)
+    assert row["verdict"] == verdict
+    assert (row["value"] is None) is (verdict == "unknown")
+
+
+@pytest.mark.rule("CLM-1")
+def test_series_and_metrics_are_checked_too(server: LiveServer, paid_key: str) -> None:
+    series = {"subject": "cpi.za", "period": "2022-01-31"}
+    assert check(server, paid_key, **series, value="103.5")["verdict"] == "supported"
+    assert check(server, paid_key, **series, value="104")["verdict"] == "supported"
+    assert check(server, paid_key, **series, value="104.5")["verdict"] == "contradicted"
+    assert check(server, paid_key, **series, value="103.5", as_of="2022-02-01")["verdict"] == "unknown"
+    assert check(server, paid_key, subject="CPI.ZA", period="2022", value="103.5")["verdict"] == "unknown"
+    metric = {"subject": TICKER, "measure": "net_margin", "period": "2025"}
+    assert check(server, paid_key, **metric, value="4.7%")["verdict"] == "supported"
+    assert check(server, paid_key, **metric, value="0.0473")["verdict"] == "supported"
+    assert check(server, paid_key, **metric, value="4.8%")["verdict"] == "contradicted"
+    assert check(server, paid_key, **{**metric, "period": "2019"}, value="4.7%")["verdict"] == "unknown"
+
+
+@pytest.mark.rule("CLM-1")
+@pytest.mark.parametrize(
+    ("changed", "parameter"),
+    [
+        ({"value": "lots"}, "value"),
+        ({"value": "$5"}, "value"),
+        ({"period": "2024-13-01"}, "period"),
+        ({"period": "2024.."}, "period"),
+        ({"as_of": "2999-01-01"}, "as_of"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_what_is_no_claim_is_a_400(
+    server: LiveServer, paid_key: str, changed: dict[str, str], parameter: str
+) -> None:
+    claim = {"subject": TICKER, "measure": "revenue", "period": "2024", "value": "1bn", **changed}
+    answer = server.get(f"/v1/check?{urlencode(claim)}", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
+
+
+@pytest.mark.rule("CLM-1", "MCP-3")
+def test_the_tool_gives_the_same_row(server: LiveServer, paid_key: str) -> None:
+    claim = {"subject": TICKER, "measure": "revenue", "period": "2024", "value": "46.2bn"}
+    told = call_tool(server, paid_key, "check_claim", claim)
+    assert told["data"] == [check(server, paid_key, **claim)]
+
+
+def restated_figures() -> Iterator[list[tuple[date, Decimal]]]:
+    """The vintages of real figures that were restated, read from the filings by the words of the rule."""
+    paths = [*FILINGS.glob("*.json.gz"), *sorted(SHARED.glob("*.json"))[:6]]
+    for path in sorted(paths):
+        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        document = json.loads(raw, parse_float=Decimal)
+        for taxonomy in document["facts"].values():
+            for concept in taxonomy.values():
+                for reported in concept["units"].values():
+                    facts: defaultdict[tuple[str, str], list[tuple[date, Decimal]]] = defaultdict(list)
+                    for one in sorted(reported, key=lambda one: (one["filed"], one["accn"])):
+                        known = facts[one.get("start", ""), one["end"]]
+                        value = Decimal(one["val"])
+                        if not known or known[-1][1] != value:
+                            known.append((date.fromisoformat(one["filed"]), value))
+                    yield from (known for known in facts.values() if len(known) > 1)
+
+
+def written(value: Decimal, digits: int, style: int) -> tuple[str, Decimal]:
+    """A value as somebody writes it with so many digits, and the number that this says."""
+    if not value:
+        return "0", Decimal(0)
+    place = value.adjusted() - digits + 1
+    rounded = value.quantize(Decimal(1).scaleb(place), ROUND_HALF_EVEN)
+    if style == 0 or abs(value) < 1000:
+        return f"{rounded:f}", rounded
+    power, word = {1: (3, "k"), 2: (6, " million"), 3: (9, "bn")}[style]
+    return f"{rounded.scaleb(-power):f}{word}", rounded
+
+
+def last_place(text: str, said: Decimal) -> Decimal:
+    """What the last digit of a claim counts; zeros at the end of a whole number may be rounding."""
+    if not said:
+        return Decimal(0)
+    whole = text.lstrip("-")
+    if whole.isdigit():
+        zeros = len(whole) - len(whole.rstrip("0"))
+        return Decimal(10) ** max(min(zeros, len(whole) - 3), 0)
+    return Decimal(1).scaleb(int(said.as_tuple().exponent))
+
+
+@pytest.mark.rule("CLM-2")
+def test_of_five_thousand_claims_none_is_falsely_supported() -> None:
+    """A claim is supported exactly where the latest figure, rounded to the digits written, is the claim."""
+    chance = random.Random(33)
+    restated = list(restated_figures())
+    assert len(restated) > 1000
+    verdicts: defaultdict[str, int] = defaultdict(int)
+    for number in range(5000):
+        history = chance.choice(restated)
+        latest = history[-1][1]
+        figures = [
+            ClaimFigure(
+                value,
+                "USD",
+                day,
+                n + 1,
+                history[n + 1][0] if n + 1 < len(history) else None,
+                ("filing", "public-domain", ""),
+            )
+            for n, (day, value) in enumerate(history)
+        ]
+        base = chance.choice([latest, history[0][1], latest * Decimal("1.02"), -latest, latest + 1])
+        text, said = written(base, chance.choice([3, 4, 5]), chance.choice([0, 1, 2, 3]))
+        unit = chance.choice([None, "USD", "USD", "ZAR"])
+        verdict, figure = judge(read_claim(text, unit), figures)
+        verdicts[verdict] += 1
+        if unit == "ZAR":
+            assert verdict == "unknown", (number, text)
+            continue
+        agrees = [abs(value - said) <= last_place(text, said) / 2 for _, value in history]
+        expected = "supported" if agrees[-1] else "supported_then" if any(agrees) else "contradicted"
+        assert verdict == expected, (number, text, history)
+        assert figure is not None
+    assert min(verdicts[name] for name in ("supported", "supported_then", "contradicted", "unknown")) > 200
+
+
+AUDITED = """subject,measure,period,value,unit,date
+JSE:SMPKG,revenue,2024,46.2bn,ZAR,2024-10-01
+JSE:SMPKG,revenue,2024,46.2bn,ZAR,2024-07-15
+JSE:SMPKG,revenue,2025,49.4bn,ZAR,2024-07-15
+JSE:SMPKG,profit,2023,{before},ZAR,2025-01-01
+JSE:SMPKG,revenue,2024,99bn,ZAR,2024-10-01
+Nobody Limited,revenue,2024,1bn,ZAR,2024-10-01
+"""
+
+
+@pytest.mark.rule("CLM-3")
+def test_audit_ranks_look_ahead_first_and_exits_with_1(
+    server: LiveServer, paid_key: str, tmp_path: Path
+) -> None:
+    rows = server.get(f"/v1/restatements?service_id={RETAILER}&line_item=profit", paid_key).json()["data"]
+    before = next(row["value_before"] for row in rows if row["period_end"] == "2023-07-02")
+    table = tmp_path / "figures.csv"
+    table.write_text(AUDITED.format(before=before))
+    done = run(server.home, "audit", table)
+    assert done.returncode == 1, done.stderr
+    findings = [line.split("  ")[0].strip() for line in done.stdout.splitlines()[:-1]]
+    assert [line[:12].strip() for line in done.stdout.splitlines()[:-1]] == [
+        *("look-ahead", "look-ahead", "restated", "contradicted", "not found", "supported")
+    ], findings
+    first, second, *_ = done.stdout.splitlines()
+    assert "line 4" in first
+    assert "public on 2025-08-26" in first
+    assert "sample-filings:" in first
+    assert "line 3" in second
+    assert (
+        done.stdout.splitlines()[-1] == "2 look-ahead, 1 restated, 1 contradicted, 1 not found, 1 supported"
+    )
+    told = json.loads(run(server.home, "audit", table, "--json").stdout)
+    assert [one["line"] for one in told] == [4, 3, 5, 6, 7, 2]
+
+
+@pytest.mark.rule("CLM-3")
+def test_audit_without_look_ahead_exits_with_0_and_a_bad_table_is_a_clear_error(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    good = tmp_path / "good.csv"
+    good.write_text("Subject,Measure,Period,Value,Date\nJSE:SMPKG,revenue,2024,46.2bn,2024-10-01\n")
+    done = run(server.home, "audit", good)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 supported")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("company,amount\nx,1\n")
+    refused = run(server.home, "audit", bad)
+    assert refused.returncode == 1
+    assert "no column subject, period, value, date" in refused.stderr
+    bad.write_text("subject,period,value,date\nJSE:SMPKG,2024,1bn,yesterday\n")
+    assert "line 2: 'yesterday' is no date" in run(server.home, "audit", bad).stderr
+    bad.write_text("subject,measure,period,value,date\nJSE:SMPKG,revenue,2024,lots,2024-10-01\n")
+    assert "line 2: value: expected a number" in run(server.home, "audit", bad).stderr
