@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 import pytest
 
 from sankofa.client import Client
+from sankofa.model.absences import ABSENCES
 from sankofa.model.identifiers import service_id
-from sankofa.operations.contract import ABSENCES, endpoints
+from sankofa.operations.contract import endpoints
 from tests.live import LiveServer
 from tests.spec.asking import call_tool
 

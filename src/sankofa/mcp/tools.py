@@ -56,7 +56,11 @@ _IN_SHORT: Final = {
     "category": "As the portal publishes it",
     "line_item": "Only this line item",
     "min_change": "Smallest |change|: 0.05 is 5%",
-    "measure": "Line item or metric; none for a series",
+    "measure": "Line item or metric; none: series",
+    "period": "Year, date or START..END",
+    "subject": "service_id, EXCHANGE:TICKER, LEI, name or series",
+    "unit": "Never guessed",
+    "value": "As written",
     "since": "First day made public",
     "until": "Last day made public",
 }
@@ -87,7 +91,7 @@ def answer_schema(operation: Operation) -> JsonSchema:
     """The fields of the rows, and the members that only this answer has; the instructions tell the others."""
     return {
         "type": "object",
-        "properties": {operation.rows_under: {"type": "array", "items": _row_schema(operation)}},
+        "properties": {operation.rows_under: {"items": _row_schema(operation)}},
         "required": [operation.rows_under, *operation.members],
     }
 
@@ -100,8 +104,8 @@ def _row_schema(operation: Operation) -> JsonSchema:
     ]
     common = [name for name in shapes[0] if all(name in fields for fields in shapes)]
     if len(shapes) != 2 or set(common) in map(set, shapes):
-        return {"type": "object", "required": common}
-    return {"type": "object", "anyOf": [{"required": list(fields)} for fields in shapes]}
+        return {"required": common}
+    return {"anyOf": [{"required": list(fields)} for fields in shapes]}
 
 
 def instructions(settings: Settings) -> str:

@@ -28,7 +28,7 @@ _SIGNIFICANT: Final = 3
 _MOST_RELATIVE: Final = Decimal("0.05")
 
 
-class Claim(NamedTuple):
+class ClaimedValue(NamedTuple):
     """A claimed value: the number, how far from it a figure may be, and the unit it was written with."""
 
     number: Decimal
@@ -57,7 +57,7 @@ class ClaimedPeriod(NamedTuple):
     end: date | None
 
 
-def read_claim(value: str, unit: str | None) -> Claim:
+def read_claim(value: str, unit: str | None) -> ClaimedValue:
     """Raises ValueError for what is no number as people write one."""
     match = _VALUE.fullmatch(value.strip())
     if match is None:
@@ -84,7 +84,7 @@ def read_claim(value: str, unit: str | None) -> Claim:
         tolerance = min(tolerance, number * _MOST_RELATIVE)
     if match["sign"] or match["minus"]:
         number = -number
-    return Claim(number, tolerance, is_percent, None if is_percent else unit)
+    return ClaimedValue(number, tolerance, is_percent, None if is_percent else unit)
 
 
 def read_period(text: str) -> ClaimedPeriod:

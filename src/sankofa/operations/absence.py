@@ -24,13 +24,14 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.format.macro import SeriesSummary, read_page
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import search_code
+from sankofa.model.absences import Absence, Suggestion
 from sankofa.model.countries import country_name
 from sankofa.model.days import FOREVER
 from sankofa.model.facts import FUND, MACRO, TENDER
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.vintages import Mode
-from sankofa.operations.contract import Absence, Answer, Call, Operation, Suggestion, explains_absence
+from sankofa.operations.contract import Call, Operation
 from sankofa.operations.nearest import line_items_meant, nearest_codes, predecessors
 
 _ORGANISATION_OPERATIONS: Final = {
@@ -83,10 +84,7 @@ _facts = msgspec.json.Decoder(list[_Fact]).decode
 _covered = msgspec.json.Decoder(list[_Covered]).decode
 
 
-@explains_absence
-async def absence_of(
-    call: Call, operation: Operation, arguments: Mapping[str, Any], answer: Answer
-) -> Absence:
+async def absence_of(call: Call, operation: Operation, arguments: Mapping[str, Any]) -> Absence:
     """The reason for an answer without rows."""
     if arguments.get("cursor") is not None:
         return Absence("end_of_list", "The list ends here: the page before was the last one.")
@@ -155,9 +153,11 @@ class _Question:
     async def organisation(self, service_id: str) -> Absence:
         edition = self._edition
         if not await edition.holds(ENTITIES, service_id):
-            found = self._try("Find it by name or identifier.", "/v1/search", q=service_id)
+            by_name = self._try("Find it by name or identifier.", "/v1/search", q=service_id)
             return Absence(
-                "unknown_organisation", f"No organisation with service_id {service_id}.", suggestions=(found,)
+                "unknown_organisation",
+                f"No organisation with service_id {service_id}.",
+                suggestions=(by_name,),
             )
         known, items = await self._figures(service_id)
         if known.first is None:
@@ -346,8 +346,8 @@ class _Question:
                 "no_match", "Nothing has these words; try fewer or other ones.", suggestions=others
             )
         if value := self._given.get("id_value"):
-            found = self._try("Find it by name.", "/v1/search", q=value)
-            return Absence("no_match", "Nobody has this identifier.", suggestions=(found,))
+            by_name = self._try("Find it by name.", "/v1/search", q=value)
+            return Absence("no_match", "Nobody has this identifier.", suggestions=(by_name,))
         return self._narrowed(_Known(None, None))
 
     def _not_covered(self, sku: str) -> Absence:

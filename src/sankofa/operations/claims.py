@@ -15,7 +15,7 @@ from sankofa.edition.read.revisions import columns_of_series, every_vintage
 from sankofa.edition.read.search import NameQuery
 from sankofa.edition.read.statement_order import line_item_of
 from sankofa.model.catalogue_rows import VERDICTS, CheckRow
-from sankofa.model.claims import Claim, ClaimedPeriod, read_claim, read_period
+from sankofa.model.claims import ClaimedPeriod, ClaimedValue, read_claim, read_period
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.provenance import SERVICE, source_ref
@@ -129,7 +129,7 @@ async def check_claim(
     return Answer(Selection([wire.encode(_row(call, verdict, figure))], 1, truncated=False), as_of=day)
 
 
-def judge(claim: Claim, figures: Iterable[ClaimFigure]) -> tuple[str, ClaimFigure | None]:
+def judge(claim: ClaimedValue, figures: Iterable[ClaimFigure]) -> tuple[str, ClaimFigure | None]:
     """The verdict, and the figure that it rests on."""
     comparable = [
         (figure, figure.value is not None and claim.bears_out(figure.value, figure.unit))
@@ -167,9 +167,9 @@ async def _organisation(call: Call, subject: str) -> str | None:
             key = lookup_key_of_text(id_type, text)
         except ValueError:
             continue
-        found = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=2)
-        if found is not None and found.count:
-            return _only({one.service_id for one in _matches(b"[%b]" % found.rows)})
+        selection = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=2)
+        if selection is not None and selection.count:
+            return _only({one.service_id for one in _matches(b"[%b]" % selection.rows)})
     hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(20, forgiving=False)
     return _only({hit.id for hit in hits if words(hit.matched_value) == words(text)})
 

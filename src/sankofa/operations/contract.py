@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache, wraps
+from functools import cache
 from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
@@ -20,6 +20,7 @@ from sankofa.access.cursors import Cursors
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition, Notice, Selection
+from sankofa.model.absences import Absence
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row
@@ -93,44 +94,6 @@ class Call(msgspec.Struct, frozen=True):
         if basis == "current":
             raise InvalidParameter("basis", "`current` values depend on later days; this view has `as_known`")
         return "as_known"
-
-
-class Suggestion(msgspec.Struct, frozen=True):
-    """Another question that may have rows."""
-
-    path: str
-    arguments: dict[str, str]
-    why: str
-
-
-class Absence(msgspec.Struct, frozen=True):
-    """Why an answer has no rows."""
-
-    reason: str
-    """One of `ABSENCES`."""
-    detail: str
-    first: date | None = None
-    last: date | None = None
-    suggestions: tuple[Suggestion, ...] = msgspec.field(default=(), name="try")
-
-
-ABSENCES: Final[Mapping[str, str]] = {
-    "annual_indicator": "It is an annual indicator, whose dated series has another key.",
-    "dated_series": "It is a series, not an annual indicator.",
-    "end_of_list": "The pages of the list end here.",
-    "figures_of_predecessor": "The figures are under the service_id of a predecessor.",
-    "no_figures": "The organisation has identifiers and no figures.",
-    "no_match": "Nothing passes the filters.",
-    "not_covered": "The dataset has nothing of the country.",
-    "not_reported": "The organisation does not report the line item.",
-    "not_yet_known": "It became known only after the day asked for.",
-    "nothing_known": "Nothing that matches was public on the day of the locked view.",
-    "outside_dates": "Its values are of other dates.",
-    "unknown_code": "There is no such series or indicator.",
-    "unknown_line_item": "There is no such line item.",
-    "unknown_organisation": "There is no such organisation.",
-}
-"""The reasons, by code."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -322,28 +285,6 @@ FORMAT: Final = _of_every_endpoint("format", FormatParameter)
 """The query parameter that every endpoint takes: the form of the answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
-Explain = Callable[[Call, Operation, Mapping[str, Any], Answer], Awaitable[Absence]]
-_EXPLAIN: list[Explain] = []
-
-
-def explains_absence(explain: Explain) -> Explain:
-    """Declare the function below as the one that explains answers without rows."""
-    _EXPLAIN.append(explain)
-    return explain
-
-
-def _explained(name: str, perform: Perform) -> Perform:
-    """The operation, with a reason in every answer without rows."""
-
-    @wraps(perform)
-    async def performed(call: Call, **arguments: Any) -> Answer:
-        answer = await perform(call, **arguments)
-        if answer.selection.count or answer.absent is not None or not _EXPLAIN:
-            return answer
-        absent = await _EXPLAIN[0](call, _OPERATIONS[name], arguments, answer)
-        return msgspec.structs.replace(answer, absent=absent)
-
-    return performed
 
 
 def operation(
@@ -382,7 +323,7 @@ def operation(
         _OPERATIONS[perform.__name__] = Operation(
             name=perform.__name__,
             path=path or "",
-            perform=_explained(perform.__name__, perform),
+            perform=perform,
             parameters=parameters,
             row=row,
             errors=errors,

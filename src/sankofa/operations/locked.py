@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.day_view import DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
+from sankofa.model.absences import Absence
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.provenance import notice
-from sankofa.operations.contract import NO_ROWS, Absence, Answer, Call, Operation
+from sankofa.operations.absence import absence_of
+from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation
 from sankofa.operations.parameter_types import IN_THE_FUTURE
 
 PREFIX: Final = "/at/"
@@ -94,7 +96,7 @@ def refuse_file(lock: date | None) -> None:
 async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -> Answer:
     """The answer of an operation. Every surface asks by this function. Raises Problem."""
     if call.lock is None:
-        return await operation.perform(call, **arguments)
+        return await _explained(operation, call, arguments, await operation.perform(call, **arguments))
     if operation.name == "get_changes":
         raise NotFound("A locked view has no changes between editions.")
     if not operation.by_day:
@@ -107,7 +109,14 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
         if arguments.get("cursor") is None:
             raise
         raise InvalidParameter("cursor", "not a cursor of this service, or altered") from None
-    return await _of_the_day(answer, call)
+    return await _explained(operation, call, arguments, await _of_the_day(answer, call))
+
+
+async def _explained(operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer) -> Answer:
+    """An answer, with the reason where it has no rows."""
+    if answer.selection.count or answer.absent is not None:
+        return answer
+    return replace(answer, absent=await absence_of(call, operation, arguments))
 
 
 async def _of_the_day(answer: Answer, call: Call) -> Answer:

@@ -224,11 +224,11 @@ ClaimMeasureParameter = Annotated[
     "A line item or metric; omitted or empty for a series.",
 ]
 ClaimPeriodParameter = Annotated[
-    str, Text(r"^[0-9.-]{4,22}$", "2024", longest=22), "A year, a date, or START..END."
+    str, Text(r"^[0-9.-]{4,22}$", "2023", longest=22), "A year, a date, or START..END."
 ]
 ClaimValueParameter = Annotated[
     str,
-    Text(r"^[^\x00-\x1f\x7f]{1,60}$", "46.2bn", longest=60),
+    Text(r"^[^\x00-\x1f\x7f]{1,60}$", "43.6bn", longest=60),
     "The value as people write it: 2.9bn, 291.9 million, 12%.",
 ]
 ClaimUnitParameter = Annotated[

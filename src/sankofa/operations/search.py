@@ -54,8 +54,6 @@ _LENGTHS: Final = {"lei": 20, "isin": 12, "figi": 12}
 """Kinds of identifiers that are not looked up for a text of another length."""
 _ID_LENGTH: Final = 26
 _MOST_IDENTIFIED: Final = 20
-_SMALL_WORDS: Final = frozenset(("of", "in", "the", "for"))
-"""Words beside a country that are no part of a name: `gdp of kenya`."""
 
 
 class _Country(msgspec.Struct):
@@ -301,7 +299,7 @@ def _country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
             code = country_named(" ".join(query_words[at : at + length]))
             others = query_words[:at] + query_words[at + length :]
             if code is not None and others:
-                return code, [word for word in others if word not in _SMALL_WORDS] or others
+                return code, [word for word in others if word not in ("of", "in", "the")] or others
     return None, query_words
 
 
