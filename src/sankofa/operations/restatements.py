@@ -35,8 +35,8 @@ from sankofa.operations.parameters import (
 
 _FOR_AGENTS = AgentView(
     description="""\
-Reported figures that replaced earlier ones: from what, to what, when, by which document, newest first.
-`change` is a ratio. Next: get_fundamentals with `vintages` "all".
+Reported figures that replaced earlier ones, newest first: from what, to what, when, by which document.
+Next: get_fundamentals with `vintages` "all".
 Example: {"country":"ZA","line_item":"revenue","min_change":0.05}""",
     narrow_by=("since", "country", "line_item", "min_change"),
 )
