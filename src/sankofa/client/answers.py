@@ -204,7 +204,7 @@ class Answer(Generic[Row_co]):
             more += f", nearest: {', '.join(nearest)}"
         if hint := self.members.get("hint"):
             more += f", {hint}"
-        if self.absent:
+        if self.absent and not (nearest or hint):
             more += f", {self.absent['detail']}"
         return f"<Answer: {self.count} rows of {self._endpoint.path}, edition {self.edition}{more}>"
 
