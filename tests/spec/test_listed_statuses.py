@@ -19,6 +19,7 @@ pytestmark = pytest.mark.rule("SPEC-2")
 GONE = "20200101T000000Z-00001-0123456789"
 NEVER = "20200101T000000Z-00001-9876543210"
 REQUIRED = {
+    "/v1/check": {"subject": "JSE:SMPKG", "measure": "revenue", "period": "2021", "value": "37.5bn"},
     "/v1/panel": {"metrics": "net_margin"},
     "/v1/shared/facts": {"entity_id": "DC46AF1B1AAA424B58D1368176"},
 }

@@ -2,7 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -87,6 +87,8 @@ class IssuerDayRow(Row, frozen=True, kw_only=True):
 
     Its provenance is that of the first column with a value, its licence class the strictest of all.
     """
+
+    MORE_COLUMNS: ClassVar = {"type": ["number", "null"], "description": "A column that was asked for."}
 
     service_id: Annotated[str, doc("Organisation identifier.")]
     legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]

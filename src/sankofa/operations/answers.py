@@ -295,7 +295,9 @@ def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict
     """The schema of a row, and by name those of the types it refers to as `ref_template` says."""
     (reference,), components = msgspec.json.schema_components((row_type,), ref_template=ref_template)
     schemas = {name: _as_on_the_wire(schema) for name, schema in components.items()}
-    return schemas.pop(_name(reference, ref_template)), schemas
+    row = schemas.pop(_name(reference, ref_template))
+    more = getattr(row_type, "MORE_COLUMNS", None)  # columns that the question names
+    return row if more is None else {**row, "additionalProperties": more}, schemas
 
 
 def envelope_members(operation: Operation) -> Mapping[str, JsonSchema]:
