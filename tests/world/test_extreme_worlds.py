@@ -29,6 +29,10 @@ _PAGES_AT_MOST = 120
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # to make a world smaller takes minutes
 _ORGANISATIONS = [service_id(one) for one in (*ISSUERS, "ticker:JSE:XTR", f"registry:US-SEC-CIK:{CIK}")]
 _NEEDED: dict[str, list[dict[str, str]]] = {
+    "/v1/check": [
+        {"subject": one, "measure": "revenue", "period": "2023", "value": "1"} for one in _ORGANISATIONS[:1]
+    ],
+    "/v1/panel": [{"metrics": "net_margin", "from": "2020-01-01", "every": "year"}],
     "/v1/cross-rates": [{"base": "ZAR", "quote": "XAU"}, {"base": "ZAR", "quote": "XAU", "via": "USD"}],
     "/v1/crosswalk": [{"id_type": "ticker", "id_value": "JSE:XTR"}],
     "/v1/macro": [{}, *({"series": series} for series, *_ in SERIES), {"indicator": "X.Y"}],
