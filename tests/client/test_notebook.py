@@ -213,3 +213,25 @@ def test_the_frames_asked_for_most_show_what_they_are_of_before_where_it_is_from
         assert list(frame.columns)[-3:] == provenance
     assert client.series("CPI.ZA").columns[0] == "value"
     assert client.universe("KE").columns[0] == "legal_name"
+
+
+@pytest.mark.rule("PAN-1")
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_features_are_joined_as_known_on_the_day_of_each_row(client: Client, library: str) -> None:
+    ids = ["JSE:SMPKG", RIFTLINE, "Kgalagadi Sample Retail Holdings Limited", "JSE:SMPKG"]
+    days = ["2022-01-31", "2023-06-30", "2025-01-31", "2019-01-01"]
+    frame = pandas.DataFrame({"who": ids, "day": pandas.to_datetime(days), "own": [1, 2, 3, 4]})
+    asked: Any = polars.from_pandas(frame) if library == "polars" else frame
+    features = ["net_margin", "revenue", "CPI.ZA"]
+    joined = client.join_as_of(asked, on=("who", "day"), features=features)
+    assert list(joined.columns) == ["who", "day", "own", *features]
+    rows = joined.to_dicts() if library == "polars" else joined.to_dict("records")
+    for row, issuer, day in zip(rows, ids, days, strict=True):
+        metrics = client.get_metrics(issuer, metric="net_margin", as_of=day, basis="as_known").rows
+        expected = float(metrics[0]["value"]) if metrics else None
+        assert (None if row["net_margin"] != row["net_margin"] else row["net_margin"]) == expected
+        series = client.get_macro(series="CPI.ZA", as_of=day, limit=1).rows
+        value = float(series[0]["value"] or 0) if series else None
+        assert (None if row["CPI.ZA"] != row["CPI.ZA"] else row["CPI.ZA"]) == value
+    with pytest.raises(ValueError, match="has no column"):
+        client.join_as_of(asked, on=("who", "when"), features=features)

@@ -1,12 +1,21 @@
 """The client that is awaited. tools/client.py writes `sync_client`, which waits, from this module."""
 
+from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sankofa.client.async_methods import AsyncMethods
 from sankofa.client.frames import Figures
 from sankofa.client.rows import PeriodType
-from sankofa.client.shortcuts import StatementKind, by_date, by_period, series_key, universe_frame
+from sankofa.client.shortcuts import (
+    FeatureJoin,
+    StatementKind,
+    by_date,
+    by_period,
+    series_key,
+    to_look_up,
+    universe_frame,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -66,3 +75,30 @@ class AsyncClient(AsyncMethods):
         return universe_frame(
             await self.columns.list_issuers(country=country, exchange=exchange, as_of=as_of, all=all)
         )
+
+    async def join_as_of(self, frame: Any, *, on: tuple[str, str], features: Sequence[str]) -> Any:
+        """A frame of pandas or Polars with features, each as known on the day of its row.
+
+        `on` names the identifier column (service_ids, tickers, LEIs or exact names) and the date column.
+        `features` are metrics, line items of the latest full year, and series (`CPI.ZA`). The rows stay
+        as they are and in their order; a cell is empty where nothing was known. A series takes a request
+        for each day. Needs the starter tier or above.
+        """
+        join = FeatureJoin(frame, on, features)
+        for identifier in join.identifiers():
+            lookup = to_look_up(identifier)
+            join.service_ids[identifier] = identifier if lookup is None else await self._identify(*lookup)
+        for issuers in join.batches():
+            panel = await self.get_panel(
+                join.first,
+                to=join.last,
+                every="change",
+                metrics=join.metrics or None,
+                line_items=join.line_items or None,
+                issuers=issuers,
+                all=True,
+            )
+            join.add(panel)
+        for key, day in join.observations():
+            join.observed[key, day] = await self.get_macro(series=key, as_of=day, limit=1)
+        return join.joined()

@@ -1,14 +1,17 @@
 """Shortcuts: identifiers, open panels, the frames most notebooks make first, and the look-ahead check."""
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from sankofa.client.answers import PROVENANCE, Answer
 from sankofa.client.errors import LookAhead, NotOpen, UnknownIdentifier, UnknownSeries
 from sankofa.client.exchange import day_of
 from sankofa.client.frames import Figures, library
+from sankofa.client.rows import Metric
 
 if TYPE_CHECKING:
     import pandas
@@ -133,6 +136,83 @@ def _values_first(frame: "pandas.DataFrame", *first: str) -> "pandas.DataFrame":
     """The columns to be seen first, then the others, then provenance: a terminal shows both ends."""
     others = [name for name in frame.columns if name not in (*first, *PROVENANCE)]
     return frame[[*first, *others, *PROVENANCE]]
+
+
+_ISSUERS_AT_ONCE: Final = 100
+_SERIES: Final = re.compile(r".*[A-Z.:].*")
+
+
+class FeatureJoin:
+    """A frame, the features to be joined to it, and the answers that have them."""
+
+    def __init__(self, frame: Any, on: tuple[str, str], features: Sequence[str]) -> None:
+        for name in on:
+            if name not in frame.columns:
+                raise ValueError(f"on: the frame has no column {name!r}")
+        if taken := [name for name in features if name in frame.columns]:
+            raise ValueError(f"features: the frame has a column {taken[0]!r} already")
+        if not features:
+            raise ValueError("features: expected a list of metrics, line items and series")
+        self._frame = frame
+        self._features = list(dict.fromkeys(features))
+        self._ids: list[str] = _values(frame, on[0])
+        self._days = [_day(value) for value in _values(frame, on[1])]
+        if any(day is None for day in self._days) or not all(isinstance(one, str) for one in self._ids):
+            raise ValueError("on: a row has no identifier or no day")
+        self.series = [name for name in self._features if _SERIES.fullmatch(name)]
+        self.metrics = [name for name in self._features if name in get_args(Metric)]
+        others = {*self.series, *self.metrics}
+        self.line_items = [name for name in self._features if name not in others]
+        self.service_ids: dict[str, str] = {}
+        self.observed: dict[tuple[str, date], Answer[Any]] = {}
+        self._rows: defaultdict[str, list[Any]] = defaultdict(list)
+
+    @property
+    def first(self) -> date:
+        return min(cast("list[date]", self._days), default=date.min)
+
+    @property
+    def last(self) -> date:
+        return max(cast("list[date]", self._days), default=date.min)
+
+    def identifiers(self) -> list[str]:
+        return list(dict.fromkeys(self._ids)) if self.metrics or self.line_items else []
+
+    def batches(self) -> Iterator[list[str]]:
+        """The service_ids to ask for together."""
+        ids = sorted(set(self.service_ids.values()))
+        return (ids[at : at + _ISSUERS_AT_ONCE] for at in range(0, len(ids), _ISSUERS_AT_ONCE))
+
+    def observations(self) -> list[tuple[str, date]]:
+        """The series and days to ask for."""
+        days = sorted(set(cast("list[date]", self._days)))
+        return [(name, day) for name in self.series for day in days]
+
+    def add(self, panel: Answer[Any]) -> None:
+        for row in panel.rows:  # ordered by day
+            self._rows[row["service_id"]].append(row)
+
+    def joined(self) -> Any:
+        columns: dict[str, list[float | None]] = {name: [] for name in self._features}
+        for identifier, day in zip(self._ids, cast("list[date]", self._days), strict=True):
+            rows = self._rows.get(self.service_ids.get(identifier, ""), [])
+            at = bisect_right(rows, day.isoformat(), key=lambda row: str(row["as_of"])) - 1
+            for name, values in columns.items():
+                if name in self.series:
+                    observed = self.observed[name, day].rows
+                    value = observed[0]["value"] if observed else None
+                else:
+                    value = rows[at].get(name) if at >= 0 else None
+                values.append(None if value is None else float(value))
+        if hasattr(self._frame, "with_columns"):
+            polars = library("polars")
+            new = [polars.Series(name, values, dtype=polars.Float64) for name, values in columns.items()]
+            return self._frame.with_columns(new)
+        pandas = library("pandas")
+        index = self._frame.index
+        return self._frame.assign(
+            **{name: pandas.Series(values, index=index, dtype="float64") for name, values in columns.items()}
+        )
 
 
 KNOWN_SINCE: Final = ("available_at", "closed_at", "known_at", "release_date")

@@ -3,13 +3,22 @@
 Written by tools/client.py (make docs) from it.
 """
 
+from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sankofa.client.frames import Figures
 from sankofa.client.methods import Methods
 from sankofa.client.rows import PeriodType
-from sankofa.client.shortcuts import StatementKind, by_date, by_period, series_key, universe_frame
+from sankofa.client.shortcuts import (
+    FeatureJoin,
+    StatementKind,
+    by_date,
+    by_period,
+    series_key,
+    to_look_up,
+    universe_frame,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -69,3 +78,30 @@ class Client(Methods):
         return universe_frame(
             self.columns.list_issuers(country=country, exchange=exchange, as_of=as_of, all=all)
         )
+
+    def join_as_of(self, frame: Any, *, on: tuple[str, str], features: Sequence[str]) -> Any:
+        """A frame of pandas or Polars with features, each as known on the day of its row.
+
+        `on` names the identifier column (service_ids, tickers, LEIs or exact names) and the date column.
+        `features` are metrics, line items of the latest full year, and series (`CPI.ZA`). The rows stay
+        as they are and in their order; a cell is empty where nothing was known. A series takes a request
+        for each day. Needs the starter tier or above.
+        """
+        join = FeatureJoin(frame, on, features)
+        for identifier in join.identifiers():
+            lookup = to_look_up(identifier)
+            join.service_ids[identifier] = identifier if lookup is None else self._identify(*lookup)
+        for issuers in join.batches():
+            panel = self.get_panel(
+                join.first,
+                to=join.last,
+                every="change",
+                metrics=join.metrics or None,
+                line_items=join.line_items or None,
+                issuers=issuers,
+                all=True,
+            )
+            join.add(panel)
+        for key, day in join.observations():
+            join.observed[key, day] = self.get_macro(series=key, as_of=day, limit=1)
+        return join.joined()
