@@ -21,7 +21,7 @@ _SCALES: Final = {
 _PERCENT: Final = ("%", "percent", "per cent", "pct")
 _VALUE: Final = re.compile(
     r"(?P<sign>[-\u2212(]?)(?P<code>[A-Za-z]{3} )?(?P<minus>[-\u2212]?)"
-    r"(?P<digits>[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]{1,30})(?P<decimals>[.][0-9]{1,20})?"
+    r"(?P<digits>[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]{1,60})(?P<decimals>[.][0-9]{1,20})?"
     r"\)? ?(?P<word>%|[A-Za-z ]{0,20})"
 )
 _SIGNIFICANT: Final = 3

@@ -115,7 +115,7 @@ class _Question:
         own = self._given.get("service_id") or self._given.get("entity_id")
         self.subject: str | None = own.upper() if own and len(own) > len("ZAF") else None
         code = self._given.get("series") or self._given.get("indicator")
-        self.code: str | None = code.upper() if code else None
+        self.code: str | None = code.upper() if isinstance(code, str) and code else None
         self.country: str | None = self._given.get("country")
 
     @property
