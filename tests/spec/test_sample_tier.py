@@ -215,7 +215,7 @@ def test_no_answer_of_a_tool_has_more_rows_than_the_cap(world: World, tool: Tool
             assert_no_paid_identifier(world, rows)
         if "limit" in named:
             assert world.tool(tool.name, {**arguments, "limit": CAP + 1})[0] in (400, 402), arguments
-    assert answered
+    assert answered or operation.paid
 
 
 @pytest.mark.rule("KEY-10")
