@@ -10,6 +10,7 @@ import schemathesis
 
 from sankofa.derive.signals.contract import panels
 from sankofa.edition.format.keys import searched_words
+from sankofa.model.claims import read_claim, read_period
 from sankofa.model.countries import country
 from sankofa.model.days import real_days
 from sankofa.model.identifiers import exchange
@@ -36,6 +37,17 @@ WALKS = {
         "as_of": "2024-06-30",
         "from": "2024-01-01",
         "to": "2024-06-28",
+        "limit": "2",
+    },
+    "/v1/panel": {
+        "metrics": "net_margin",
+        "line_items": "revenue",
+        "series": "CPI.ZA",
+        "to": "2024-06-30",
+        "every": "year",
+        "country": "ZA",
+        "exchange": "JSE",
+        "issuers": "DC46AF1B1AAA424B58D1368176",
         "limit": "2",
     },
     "/v1/search": {"country": "ZA", "type": "organisation", "limit": "2"},
@@ -114,9 +126,21 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
         return _is_one_question(query)
     if case.path == "/v1/panel":
         return _is_a_panel(query)
+    if case.path == "/v1/check":
+        return _is_a_claim(query)
     if case.path == "/v1/signals/{signal_key}" and "basis" in query:
         panel = panels().get(str((case.path_parameters or {}).get("signal_key")))
         return panel is not None and panel.has_basis
+    return True
+
+
+def _is_a_claim(query: dict[str, Any]) -> bool:
+    """Whether value and period are written as people write them, which no pattern says."""
+    try:
+        read_claim(str(query.get("value")), None if query.get("unit") is None else str(query["unit"]))
+        read_period(str(query.get("period")))
+    except ValueError:
+        return False
     return True
 
 
