@@ -4,6 +4,7 @@ The violations are made from `/openapi.json` and from `tools/list`, so a new par
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -41,7 +42,9 @@ def _breaking(keyword: str, said: Any, schema: Schema) -> Iterator[Any]:
     elif keyword == "minLength" and said:
         yield fitting[: said - 1]
     elif keyword == "pattern":
-        yield from (f"{fitting}\n", f"\n{fitting}", f"{fitting}\x00", "")
+        yield from (f"{fitting}\n", f"\n{fitting}", f"{fitting}\x00")
+        if not re.match(said, ""):
+            yield ""
     elif keyword == "enum":
         yield from (f"{said[0]}\n", f"{said[0]}x", said[0].swapcase(), "")
     elif keyword == "minimum":
