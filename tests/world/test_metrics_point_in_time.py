@@ -208,6 +208,8 @@ def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_s
                 slug: as_expected(worked, end) for slug, (_, worked, end) in values.items()
             }, (key, day)
             reasons = Counter(why for why, _, _ in expected.values() if why != "stands")
+            if known:  # nothing tells that a full year would be published later
+                del reasons["not_published"]
             assert missing == reasons, (key, day)
             assert [r["metric"] for r in rows] == sorted(values)
             compared += len(values)
