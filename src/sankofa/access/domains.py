@@ -127,8 +127,9 @@ class Domains:
             raise OperatorError(f"{name} is the host of the service itself")
         if key.tier != _TIER:
             raise OperatorError(f"key {key.id} is of the {key.tier} tier; a domain needs a {_TIER} one")
-        if key.revoked_at is not None:
-            raise OperatorError(f"key {key.id} was revoked at {key.revoked_at}")
+        if key.revoked_at is not None or key.opens:
+            state = "is a link" if key.opens else f"was revoked at {key.revoked_at}"
+            raise OperatorError(f"key {key.id} {state}")
         record = await self._find(name)
         if record is None:
             record = DomainRecord(name, (key.id,), instant(self._clock()))

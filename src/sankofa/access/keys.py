@@ -1,5 +1,6 @@
 """Which key a request carries: the same rule on every surface (contract: KEY-1)."""
 
+import dataclasses
 import hashlib
 import hmac
 import secrets
@@ -61,6 +62,10 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The id of the key that took its place."""
     lock: Lock | None = None
     """The day it cannot see beyond."""
+    opens: str = ""
+    """The only thing that a link opens: `path:` and a path, or `dialect:` and a name; empty for a key."""
+    of: str = ""
+    """The hash of the key that a link belongs to."""
 
 
 class Keys:
@@ -72,12 +77,13 @@ class Keys:
         self._settings = settings
         self._clock = clock
         self._sandbox_hash = _hash(settings.sandbox_key) if settings.sandbox_key else None
-        self._grants: dict[bytes, tuple[str, Grant, datetime | None]] = {}
+        self._grants: dict[bytes, tuple[str, Grant, datetime | None, KeyRecord]] = {}
 
-    async def authenticate(self, key: str) -> Grant:
+    async def authenticate(self, key: str, opens: str = "") -> Grant:
         """The grant of a key. Raises Unauthorized, or StoreUnavailable when the store does not answer.
 
-        The sandbox key is a real sample-tier key; it is issued the first time it is used.
+        The sandbox key is a real sample-tier key; it is issued the first time it is used. `opens` is what the
+        request asks a link to open: a link is good for that alone, and a key for everything else.
         """
         if not key or len(key) > _LONGEST or not key.isascii():
             raise Unauthorized()
@@ -99,7 +105,7 @@ class Keys:
                 raise Unauthorized() from None
             if record.revoked_at is not None:
                 raise Unauthorized()
-            known = record.hash, self.grant_of(record), _end(record)
+            known = record.hash, self.grant_of(record), _end(record), record
             if len(self._grants) >= 4096:
                 self._grants.clear()
             self._grants[stored] = known
@@ -107,7 +113,23 @@ class Keys:
             raise Unauthorized()
         if known[2] is not None and self._clock() >= known[2]:
             raise Unauthorized(f"This API key expired at {known[1].expires_at}: ask for another.")
+        if opens or known[3].opens:
+            return await self._of_link(known[3], opens)
         return known[1]
+
+    async def _of_link(self, link: KeyRecord, opens: str) -> Grant:
+        """The rights of the key that a link belongs to, counted under the link's own limits."""
+        if link.opens != opens:
+            raise Unauthorized("This link opens another address, and nothing else.")
+        try:
+            key = await self._records.get(link.of)
+        except DamagedRecord:
+            key = None
+        if key is None or key.revoked_at is not None or self.is_expired(key):
+            raise Unauthorized("The key that this link belongs to is no longer valid.")
+        limits = {"per_minute": link.per_minute, "per_month": link.per_month}
+        own = msgspec.structs.replace(key, **limits, counted_as=link.id)
+        return dataclasses.replace(self.grant_of(own), link=link.id)
 
     def grant_of(self, record: KeyRecord) -> Grant:
         """The rights of a key while it is valid."""
@@ -151,9 +173,26 @@ class Keys:
         await self._records.put(msgspec.structs.replace(record, expires_at=expires_at, lock=lock))
         return key
 
+    async def link(self, named: str, opens: str, per_minute: int, per_month: int) -> str:
+        """Issue a link of a key and return its token: the only time it is ever seen. Raises OperatorError."""
+        key = await self._find_key(named)
+        if key.revoked_at is not None or self.is_expired(key):
+            raise OperatorError(f"key {key.id} is no longer valid")
+        token = f"lk_{secrets.token_urlsafe(32)}"
+        record = self._record(_hash(token), key.tier, f"link of {key.id}", per_minute, per_month)
+        await self._records.put(msgspec.structs.replace(record, opens=opens, of=key.hash))
+        return token
+
+    async def _find_key(self, named: str) -> KeyRecord:
+        """As `find`. Raises OperatorError for a link, too."""
+        record = await self.find(named)
+        if record.opens:
+            raise OperatorError(f"{record.id} is a link of key {record.of[:_ID]}: name that key")
+        return record
+
     async def lock(self, named: str, day: date) -> KeyRecord:
         """Lock a key to a day, or move its lock forward. Raises OperatorError: a lock never moves back."""
-        key = await self.find(named)
+        key = await self._find_key(named)
         now = self._clock()
         if key.revoked_at is not None:
             raise OperatorError(f"key {key.id} was revoked at {key.revoked_at}")
@@ -174,7 +213,7 @@ class Keys:
 
         The old key goes on as it is: see `expire`. Raises OperatorError.
         """
-        old = await self.find(named)
+        old = await self._find_key(named)
         if old.hash == self._sandbox_hash:
             raise OperatorError("the sandbox key is a setting: change SANKOFA_SANDBOX_KEY instead")
         if old.revoked_at is not None:

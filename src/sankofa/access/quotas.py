@@ -95,8 +95,8 @@ class Quotas:
             now - now % 60 + 60,
             month_ends,
         )
-        if self._used.noted.get(grant.key_id) != now // 86400:
-            await self._used.note(grant.key_id, now // 86400)
+        if self._used.noted.get(grant.link or grant.key_id) != now // 86400:
+            await self._used.note(grant.link or grant.key_id, now // 86400)
         if month_left < 0:
             return usage, RateLimited(
                 f"The monthly cap of {grant.per_month} requests is reached.", month_ends - now

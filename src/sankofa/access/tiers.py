@@ -50,6 +50,8 @@ class Grant:
     """The key whose requests it is counted with, where that is another: the one it replaced."""
     lock: Lock | None = None
     """The day that it cannot see beyond; None for today."""
+    link: str = ""
+    """The id of the link that was presented in the place of the key."""
     sample: bool = field(init=False)
     counter: str = field(init=False)
     """The name its requests are counted under."""

@@ -13,7 +13,9 @@ from sankofa import settings
 from sankofa.cli.guard import KnownClients, PriorityQueue
 from sankofa.cli.observers import observe_requests
 from sankofa.cli.process import configure, keep_freed_memory
+from sankofa.dialects.app import DialectsApp
 from sankofa.mcp.surface import McpSurface
+from sankofa.operations.linked import FOLDER, LINK, token_in_path, token_in_query
 from sankofa.operations.locked import AT, PREFIX, day_of_path
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, RestApp, Scope
@@ -41,7 +43,7 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     agents = McpSurface(service)
     api = RestApp(service, open_pages(service), mounted={"/mcp": agents})
     known = KnownClients()
-    surfaces = _beside(api, WebApp(service), service.today)
+    surfaces = _beside(api, WebApp(service), DialectsApp(service), service.today)
     app: Application = PriorityQueue(surfaces, current.base_url, known)
     if origins := current.cors_allowed():
         app = Cors(app, origins)
@@ -70,22 +72,39 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     return run
 
 
-def _beside(api: Application, web: WebApp, today: Callable[[], date]) -> Application:
-    """The API and the pages on one port: a path of the API never waits for the pages' routes.
+def _beside(api: Application, web: WebApp, dialects: DialectsApp, today: Callable[[], date]) -> Application:
+    """The surfaces on one port: a path of the API never waits for the pages' routes.
 
-    A path under `/at/DAY/` is answered like the path behind it, locked to that day (contract: LOCK-1).
+    A path under `/at/DAY/` is answered like the path behind it, locked to that day (contract: LOCK-1); one
+    with a link like the same without it, with the link in the place of a key.
     """
 
     def dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["path"].startswith(PREFIX) and (inside := day_of_path(scope["path"], today())) is not None:
-            at, path = inside
-            raw = scope.get("raw_path") or b""
-            scope = {**scope, "path": path, "raw_path": raw[len(f"{PREFIX}{at}") :] or b"/", AT: at}
-        if scope["path"].startswith("/v1/") or not web.answers(scope):
+        if b"link=" in scope["query_string"]:
+            scope = token_in_query(scope)
+        if scope["path"].startswith(PREFIX):
+            scope = _inside(scope, today)
+        if scope["path"].startswith(FOLDER):
+            scope = _inside(token_in_path(scope), today)
+        path: str = scope["path"]
+        if path.startswith("/v1/"):
+            return api(scope, receive, send)
+        if dialects.answers(path):
+            return dialects(scope, receive, send)
+        if LINK in scope or not web.answers(scope):
             return api(scope, receive, send)
         return web(scope, receive, send)
 
     return dispatch
+
+
+def _inside(scope: Scope, today: Callable[[], date]) -> Scope:
+    """The scope of the path inside of a locked view; itself outside of one."""
+    if scope["path"].startswith(PREFIX) and (inside := day_of_path(scope["path"], today())) is not None:
+        at, path = inside
+        raw = scope.get("raw_path") or b""
+        return {**scope, "path": path, "raw_path": raw[len(f"{PREFIX}{at}") :] or b"/", AT: at}
+    return scope
 
 
 async def _never_ending(duty: Duty, known: KnownClients) -> None:

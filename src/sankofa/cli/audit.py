@@ -21,9 +21,9 @@ from sankofa.edition.read.edition_manager import open_edition
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, OperatorError, Problem
 from sankofa.operations.answers import envelope
+from sankofa.operations.asking import decode_answer
 from sankofa.operations.contract import Call, operations
 from sankofa.replication.stores import open_fresh_store
-from sankofa.web.visit import decode_answer
 
 _NEEDED: Final = ("subject", "period", "value", "date")
 _COLUMNS: Final = (*_NEEDED, "measure", "unit")

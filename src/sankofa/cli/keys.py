@@ -216,7 +216,7 @@ async def list_keys(store: Keys, _: Quotas, used: LastUsed, as_json: bool) -> No
     except StoreUnavailable as failure:
         click.echo(f"{failure.detail} The days of last use are not known.", err=True)
     if as_json:
-        columns = [f.name for f in msgspec.structs.fields(KeyRecord) if f.name != "hash"]
+        columns = [f.name for f in msgspec.structs.fields(KeyRecord) if f.name not in ("hash", "of")]
         rows = [{name: getattr(key, name) for name in columns} for key in records]
         print_json([{**row, "last_used": days[row["id"]]} for row in rows])
         return
@@ -224,7 +224,8 @@ async def list_keys(store: Keys, _: Quotas, used: LastUsed, as_json: bool) -> No
     for key in records:
         limits = f"{key.per_minute or '-'}/min {key.per_month or '-'}/month"
         last = f"used {days[key.id]}" if days[key.id] else "never used"
-        lines.append((key.id, key.tier, key.created_at, _state(store, key), limits, last, key.label))
+        label = f"{key.label}: {key.opens}" if key.opens else key.label
+        lines.append((key.id, key.tier, key.created_at, _state(store, key), limits, last, label))
     print_table(("id", "tier", "created", "state", "limits", "last use", "label"), lines)
 
 

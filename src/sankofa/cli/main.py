@@ -22,7 +22,7 @@ _COMMANDS = {
     "follow": "replicating:follow_command",
     "starter": "worlds:starter",
     "sample": "worlds:sample",
-    "keys": "keys:keys",
+    "keys": "links:keys",
     "domains": "keys:domains",
     "sources": "describing:list_sources",
     "editions": "editions:editions",
@@ -56,8 +56,12 @@ _NEED_HOME = (
         ("push",),
         ("backup",),
     ),
-    *(("upgrade-check",), ("domains",), *(("keys", name) for name in ("list", "usage", "rotate", "revoke"))),
-    *(("keys", name) for name in ("reseal", "copy")),
+    *(
+        ("upgrade-check",),
+        ("domains",),
+        *(("keys", name) for name in ("list", "usage", "link", "rotate", "revoke")),
+    ),
+    *(("keys", name) for name in ("link", "reseal", "copy")),
 )
 """Commands that have nothing to do where there is no HOME. A mistyped one must not become a new folder."""
 _SHARED = frozenset({"push"})

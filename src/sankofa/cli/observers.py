@@ -170,6 +170,7 @@ class AccessLog:
                     "time": when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
                     "request_id": request.request_id,
                     "key": None if request.grant is None else request.grant.key_id,
+                    "link": None if request.grant is None else request.grant.link or None,
                     "tier": None if request.grant is None else request.grant.tier,
                     "method": request.method if request.method in _METHODS else "other",
                     "operation": request.operation,

@@ -20,11 +20,11 @@ from sankofa.edition.read.edition_manager import open_edition
 from sankofa.model.errors import OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.operations.answers import envelope
+from sankofa.operations.asking import decode_answer
 from sankofa.operations.contract import Call, operations
 from sankofa.replication.stores import open_fresh_store
 from sankofa.web.data import StatementTable, arrange, is_money, scaled
 from sankofa.web.languages import language
-from sankofa.web.visit import decode_answer
 
 _WORDS = {1: "", 1_000: ", in thousands", 1_000_000: ", in millions"}
 

@@ -45,6 +45,7 @@ from sankofa.operations.answers import (
     problem_headers,
 )
 from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
+from sankofa.operations.linked import LINK
 from sankofa.operations.locked import AT, explained, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.nearest import explained_id
 from sankofa.operations.paging import refuse_bad_cursor
@@ -88,7 +89,6 @@ _READ_METHODS = ("GET", "HEAD")
 _ALLOW = "GET, HEAD, OPTIONS"
 # Where a request keeps what its observers are told.
 _ROUTE, _USAGE, _PROBLEM = "sankofa.route", "sankofa.usage", "sankofa.problem"
-
 
 PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
 """Answers from the header fields and the query."""
@@ -164,6 +164,8 @@ class RestApp:
         try:
             head = read_head(scope["headers"])
             host = head.host
+            if LINK in scope:
+                head = replace(head, opens=scope[LINK])
             path: str = scope["path"]
             if len(path) > LONGEST_PATH or len(scope["query_string"]) > LONGEST_QUERY:
                 check_target(scope)
@@ -207,9 +209,7 @@ class RestApp:
             if (file := file_route(path)) is None:
                 raise NotFound("No such path; see /openapi.json.")
             return file
-        requested = (
-            raw.decode("latin-1") if raw else quote(path)
-        )  # with an encoded slash it is another question
+        requested = raw.decode("latin-1") if raw else quote(path)  # an encoded slash is another question
         return EndpointRoute(under[0], {under[1]: identifier}, requested)
 
     async def _open_page(self, page: OpenPage, scope: Scope, head: Head) -> Response:
@@ -228,7 +228,8 @@ class RestApp:
 
     async def _authenticate(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
         """The grant of the key; the request is counted against it. Raises Unauthorized or RateLimited."""
-        grant = await self._service.keys.authenticate(presented_key(head.keys, head.authorizations))
+        key = presented_key(head.keys, head.authorizations)
+        grant = await self._service.keys.authenticate(key, head.opens)
         if site.keys is not None:
             site.admit(grant)
         counted, refusal = await self._service.quotas.count(grant)

@@ -25,6 +25,8 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     edition: str | None = None
     authorizations: tuple[str, ...] = ()
     host: bytes = b""
+    opens: str = ""
+    """What the link in the address opens; empty where it has none."""
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:

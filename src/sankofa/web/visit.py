@@ -7,8 +7,6 @@ other way to a row from here. A page is one counted request, however many operat
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import date
-from decimal import Decimal
-from functools import cache
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
@@ -21,8 +19,9 @@ from sankofa.access.tiers import Grant
 from sankofa.model.errors import BadRequest, InvalidParameter, NotFound
 from sankofa.model.limits import limit
 from sankofa.operations.answers import envelope
-from sankofa.operations.contract import Call, Operation, operations
-from sankofa.operations.locked import AT, explained, perform
+from sankofa.operations.asking import as_text, ask, decode_answer, operation_named
+from sankofa.operations.contract import Call, Operation
+from sankofa.operations.locked import AT, explained
 from sankofa.operations.parameter_types import Day
 from sankofa.operations.service import Service, check_request
 from sankofa.web.languages import LANGUAGES, Language, preferred
@@ -109,8 +108,6 @@ T = TypeVar("T")
 
 _MOST_ROWS: Final = limit("rows of a page", 500, "rows", "the page shows the first ones")
 _PAST_DAY: Final = Day(past=True)
-decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
-"""Reads the body of an answer, every digit of a figure kept."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -232,10 +229,10 @@ class Visit:
         Raises the problem that REST would answer with. `shown` puts the call on the page, where REST takes
         all of its parameters.
         """
-        operation = _operations()[name]
+        operation = operation_named(name)
         given = {label.rstrip("_"): text for label, text in parameters.items() if text}
         call = self.call
-        answer = await perform(operation, call, _arguments(operation, given, call))
+        answer = await ask(call, name, given)
         body = decode_answer(envelope(answer, call.edition, operation))
         if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
             self.calls.append(api_call)
@@ -245,9 +242,7 @@ class Visit:
 
     async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> tuple[list[T], bool]:
         """As `ask`, of each row only some fields, and of many rows a piece at a time: others are waiting."""
-        operation = _operations()[name]
-        given = {label: text for label, text in parameters.items() if text}
-        answer = await perform(operation, self.call, _arguments(operation, given, self.call))
+        answer = await ask(self.call, name, {label: text for label, text in parameters.items() if text})
         decode = msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
         rows: list[T] = []
         for piece in answer.selection.lists():
@@ -274,31 +269,6 @@ class Visit:
 _OF_ONE_ANSWER: Final = frozenset({"part", "chart", "format", "lang"})
 
 
-@cache
-def _operations() -> Mapping[str, Operation]:
-    return {operation.name: operation for operation in operations()}
-
-
-def _arguments(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """All arguments, read and admitted as REST reads and admits them (contract: KEY-7).
-
-    As a tool reads them where REST has no such operation or parameter.
-    """
-    path = {name: text for name, text in given.items() if f"{{{name}}}" in operation.path}
-    query = {name: text for name, text in given.items() if name not in path}
-    if not operation.path or not query.keys() <= operation.query.keys():
-        arguments = operation.read_tool(given, call.today)
-    else:
-        read = dict(operation.argument(name, _as_text(value), call.today) for name, value in query.items())
-        arguments = operation.complete(read, call.today, path)
-    operation.admit(call.grant, arguments)
-    return arguments
-
-
-def _as_text(value: Any) -> str:
-    return ",".join(value) if isinstance(value, list) else str(value)
-
-
 def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
     """The call of REST with the same answer, or with more rows where it cannot choose line items; or None."""
     path = operation.path
@@ -307,7 +277,7 @@ def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None
         if f"{{{name}}}" in path:
             path = path.replace(f"{{{name}}}", quote(text, safe=""))
         elif name in operation.query:
-            query[name] = _as_text(text)
+            query[name] = as_text(text)
         elif name != "line_items":
             return None
     if pinned:

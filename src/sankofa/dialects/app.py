@@ -1,0 +1,294 @@
+"""The ASGI application of the dialects: the checks of REST, then the dialect's own answer.
+
+Order of checks (contract: KEY-7): path, method, then 401, 429, and what the dialect refuses.
+"""
+
+import hashlib
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Hashable
+from typing import Final
+from urllib.parse import parse_qsl
+
+from msgspec.structs import replace
+from starlette.types import Receive, Scope, Send
+
+from sankofa.access.domains import Site
+from sankofa.access.keys import presented_key
+from sankofa.access.quotas import Usage
+from sankofa.access.tiers import Grant, grant
+from sankofa.dialects.contract import Dialect, Question, Reply, Request, dialects
+from sankofa.model.errors import (
+    BadRequest,
+    InternalError,
+    MethodNotAllowed,
+    Problem,
+    Unauthorized,
+    problem_of,
+)
+from sankofa.model.limits import limit
+from sankofa.operations.answers import (
+    NO_STORE,
+    PRIVATE,
+    RESOURCE_METADATA,
+    CachedAnswer,
+    Headers,
+    choose_encoding,
+    common_headers,
+    compressed,
+    problem_headers,
+)
+from sankofa.operations.contract import Call
+from sankofa.operations.linked import A_DIALECT, FOLDER, IS_FULL_KEY, LINK, is_link
+from sankofa.operations.locked import AT, locked, narrower
+from sankofa.operations.service import ObservedRequest, Service, check_request
+
+_log = logging.getLogger("sankofa.dialects")
+_LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "400")
+_VARY: Final = (b"vary", b"X-API-Key, Authorization, Accept, Accept-Encoding")
+
+
+class DialectsApp:
+    """Answers every dialect. `answers` tells which requests those are."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._dialects = dialects()
+        self._ids = itertools.count(1)
+        self._id_prefix = secrets.token_hex(6)
+        self._nobody = grant(service.settings, "", "sample", None, None)
+
+    def _find(self, path: str) -> tuple[Dialect, str] | None:
+        for dialect in self._dialects:
+            if (root := dialect.takes(path)) is not None:
+                return dialect, root
+        return None
+
+    def answers(self, path: str) -> bool:
+        """Whether a path is of a dialect."""
+        return self._find(path) is not None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request_id = f"{self._id_prefix}{next(self._ids):08x}"
+        began = time.perf_counter()
+        exchange = _Exchange(self._service, scope, *(self._find(scope["path"]) or ()))
+        reply = await exchange.respond(receive, request_id, self._nobody)
+        headers = [*common_headers(request_id), *reply.headers]
+        body = reply.body
+        size = len(body) if isinstance(body, bytes) else 0
+        if reply.status not in (204, 304) and isinstance(body, bytes):
+            headers.append((b"content-length", b"%d" % size))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body", "body": b""})
+        elif isinstance(body, bytes):
+            await send({"type": "http.response.body", "body": body})
+        else:
+            async for piece in body:
+                size += len(piece)
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        if (observe := self._service.observe) is not None:
+            observe(exchange.observed(reply.status, size, began, request_id))
+
+
+class _Exchange:
+    """One request and its reply."""
+
+    def __init__(self, service: Service, scope: Scope, dialect: Dialect, root: str) -> None:
+        self._service = service
+        self._scope = scope
+        self._dialect = dialect
+        self._root = root
+        self._usage: Usage | None = None
+        self._problem = ""
+        self._presented = ""
+        self._site: Site = service.domains.own
+        self._request = Request(scope["method"], root, "", (), {})
+
+    async def respond(self, receive: Receive, request_id: str, nobody: Grant) -> Reply:
+        """The reply, with every header field but the length of its body."""
+        try:
+            return await self._answer(receive, nobody)
+        except Unauthorized as problem:
+            return self._refuse(await self._service.unauthorized(self._as_key(), problem), request_id)
+        except Problem as problem:
+            return self._refuse(problem, request_id)
+        except Exception as failure:
+            unexpected = problem_of(failure)
+            if isinstance(unexpected, InternalError):
+                _log.exception("request %s failed", request_id)
+            return self._refuse(unexpected, request_id)
+
+    async def _answer(self, receive: Receive, nobody: Grant) -> Reply:
+        scope, dialect, service = self._scope, self._dialect, self._service
+        check_request(scope)
+        self._request, in_query = self._read()
+        if scope["method"] == "OPTIONS":
+            return Reply(b"", status=204, headers=((b"allow", ", ".join(dialect.methods).encode()),))
+        if scope["method"] not in dialect.methods:
+            raise MethodNotAllowed(", ".join(dialect.methods))
+        self._site = await service.domains.site(self._request.headers[b"host"])
+        granted = nobody if dialect.open else await self._authenticate(in_query)
+        if scope["method"] == "POST":
+            self._request = replace(self._request, body=await _body(receive))
+        self._request = replace(self._request, root_url=self._site.base_url + self._prefix() + self._root)
+        at = scope.get(AT)
+        now = service.clock()
+        lock = narrower(at, granted, now)
+        edition = locked(service.edition.get(), lock)
+        call = Call(
+            edition,
+            granted,
+            lock or now.date(),
+            service.cursors,
+            service.edition.for_cursor,
+            self._site.base_url if at is None else f"{self._site.base_url}/at/{at}",
+            service.edition.to_compare,
+            usage=self._usage,
+        )
+        return await self._cached(Question(self._request, call, service))
+
+    def _read(self) -> tuple[Request, str | None]:
+        """The request without its key, and the key in its query."""
+        scope, key_parameter = self._scope, self._dialect.key_parameter
+        try:
+            text = scope["query_string"].decode("ascii")
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=256)
+        except (UnicodeDecodeError, ValueError):
+            raise BadRequest("The query is not valid UTF-8, or has more than 256 fields.") from None
+        keys = [value for name, value in pairs if name == key_parameter] if key_parameter else []
+        if len(keys) > 1:
+            raise Unauthorized(f"Send exactly one {key_parameter}.")
+        query = tuple((name, value) for name, value in pairs if name != key_parameter or not key_parameter)
+        path = scope["path"][len(self._root) :].removeprefix("/")
+        request = Request(scope["method"], self._root, path, query, dict(scope["headers"]))
+        return request, keys[0] if keys else None
+
+    async def _authenticate(self, in_query: str | None) -> Grant:
+        """The grant of the key or the link; the request is counted against it."""
+        name, dialect = self._dialect.key_parameter, self._dialect.name
+        fields = self._scope["headers"]
+        keys = [value.decode("latin-1") for label, value in fields if label == b"x-api-key"]
+        bearers = [value.decode("latin-1") for label, value in fields if label == b"authorization"]
+        if in_query is not None and IS_FULL_KEY.match(in_query):
+            raise Unauthorized(
+                f"{name}: a key in an address is logged on its way, so it is refused. Send a link key there: "
+                f"`sankofa keys link KEY_ID --dialect {dialect}` prints one."
+            )
+        if in_query is not None and is_link(in_query) and in_query not in keys:
+            keys.append(in_query)
+        elif in_query is not None and not keys and not bearers:
+            raise Unauthorized(f"{name}: not a link key. `sankofa keys link` prints one.")
+        self._presented = presented_key(keys, bearers)
+        opens = ""
+        if is_link(self._presented) or LINK in self._scope:
+            opens = self._scope.get(LINK, A_DIALECT)
+            opens += dialect if opens == A_DIALECT else ""
+        granted = await self._service.keys.authenticate(self._presented, opens)
+        self._site.admit(granted)
+        self._usage, refusal = await self._service.quotas.count(granted)
+        if refusal is not None:
+            raise refusal
+        return granted
+
+    def _as_key(self) -> Scope:
+        """The scope with the link in the place of a key: a wrong link is a guess like a wrong key."""
+        if not is_link(self._presented) or LINK in self._scope:
+            return self._scope
+        header = (b"x-api-key", self._presented.encode("latin-1", "replace"))
+        return {**self._scope, "headers": [*self._scope["headers"], header]}
+
+    def _prefix(self) -> str:
+        at, opens = self._scope.get(AT), self._scope.get(LINK)
+        inside = "" if at is None else f"/at/{at}"
+        return f"{inside}{FOLDER}{self._presented}" if opens == A_DIALECT else inside
+
+    async def _cached(self, question: Question) -> Reply:
+        """The answer, from the cache where it was given before."""
+        request, call = question.request, question.call
+        accepted = request.headers.get(b"accept-encoding", b"")
+        key: Hashable = (
+            call.edition.id,
+            request.root_url,
+            request.path,
+            request.query,
+            request.accept,
+            accepted,
+            call.grant.tier,
+            call.grant.row_cap,
+            call.today,
+        )
+        if request.method == "POST":
+            return self._with_headers(await self._dialect.answer(question))
+        known = self._service.answers.get(key)
+        if known is None:
+            reply = await self._dialect.answer(question)
+            if reply.status != 200 or not reply.cached or not isinstance(reply.body, bytes):
+                return self._with_headers(reply)
+            tag = hashlib.blake2b(reply.body, digest_size=12).hexdigest()
+            headers: Headers = [(b"content-type", reply.content_type.encode()), *reply.headers]
+            headers.append((b"etag", f'"{tag}"'.encode()))
+            body = reply.body
+            if (encoding := choose_encoding(accepted, len(body))) is not None:
+                body = await compressed(body, encoding)
+                headers.append((b"content-encoding", encoding.encode()))
+            known = CachedAnswer(headers, body)
+            self._service.answers.offer(key, known)
+        held = request.headers.get(b"if-none-match", b"")
+        if held and dict(known.headers)[b"etag"] in [
+            one.strip().removeprefix(b"W/") for one in held.split(b",")
+        ]:
+            return Reply(b"", status=304, headers=(*known.headers, *self._of_key()))
+        return Reply(known.body, status=200, headers=(*known.headers, *self._of_key()))
+
+    def _with_headers(self, reply: Reply) -> Reply:
+        headers = ((b"content-type", reply.content_type.encode()), *reply.headers, *self._of_key())
+        return reply._replace(headers=headers)
+
+    def _of_key(self) -> Headers:
+        if self._dialect.open:
+            return [(b"cache-control", b"public, max-age=300"), _VARY]
+        return [*(self._usage.headers if self._usage else []), PRIVATE, _VARY]
+
+    def _refuse(self, problem: Problem, request_id: str) -> Reply:
+        self._problem = problem.slug
+        if problem.status >= 500:
+            _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
+        reply = self._dialect.refuse(problem, self._request)
+        fields = problem_headers(problem, self._site.base_url + RESOURCE_METADATA)
+        quota = self._of_key() if self._usage else [NO_STORE]
+        headers = ((b"content-type", reply.content_type.encode()), *reply.headers, *fields, *quota)
+        return reply._replace(headers=headers)
+
+    def observed(self, status: int, size: int, began: float, request_id: str) -> ObservedRequest:
+        return ObservedRequest(
+            f"dialect:{self._dialect.name}",
+            self._scope["method"],
+            status,
+            0 if self._scope["method"] == "HEAD" or status == 304 else size,
+            began,
+            time.perf_counter() - began,
+            self._usage.grant if self._usage else None,
+            self._problem,
+            request_id,
+            self._scope["headers"],
+        )
+
+
+async def _body(receive: Receive) -> bytes:
+    """Raises BadRequest for one that is too large, or was not sent to its end."""
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise BadRequest("The body of the request was not sent to its end.")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        more = message.get("more_body", False)
+        if size > _LARGEST_BODY:
+            raise BadRequest(f"A body of at most {_LARGEST_BODY} bytes is accepted.")
+    return b"".join(parts)

@@ -1,0 +1,133 @@
+"""What a dialect is, what it is asked, and how it replies.
+
+A module of this package that has a `DIALECT` is one. `app.py` has authenticated and counted the request, and
+chosen the edition, before `answer` is called; a dialect asks operations, and writes their rows in its form.
+"""
+
+import dataclasses
+import importlib
+import pkgutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+import sankofa.dialects
+from sankofa.model.errors import InvalidParameter, Problem
+from sankofa.operations.asking import ask, decode_answer
+from sankofa.operations.contract import Answer, Call
+from sankofa.operations.service import Service
+
+Row = dict[str, Any]
+T = TypeVar("T")
+_EVERY_ROW: Final = 1 << 31
+
+JSON: Final = "application/json; charset=utf-8"
+
+
+class Reply(NamedTuple):
+    """The answer of a dialect. A stream gives its own `content-length` in `headers`, and is not cached."""
+
+    body: bytes | AsyncIterator[bytes]
+    content_type: str = JSON
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    cached: bool = True
+    """Whether the same question has the same answer until the next edition, or the next day."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request as a dialect sees it; also what an error is written for."""
+
+    method: str
+    root: str
+    """The root that the path is under, e.g. `/fred`."""
+    path: str
+    """The path behind the root, without its first slash, decoded."""
+    query: tuple[tuple[str, str], ...]
+    """In order, without the key."""
+    headers: Mapping[bytes, bytes]
+    body: bytes = b""
+    root_url: str = ""
+    """The address of the root as this client has to write it, `/at/DAY` and its link included."""
+
+    def given(self, name: str, otherwise: str = "") -> str:
+        """The value of a parameter; `otherwise` where it is missing. Raises InvalidParameter if repeated."""
+        values = [value for label, value in self.query if label == name]
+        if len(values) > 1:
+            raise InvalidParameter(name, "given more than once")
+        return values[0] if values else otherwise
+
+    @property
+    def accept(self) -> str:
+        return self.headers.get(b"accept", b"").decode("latin-1")
+
+
+class Question(NamedTuple):
+    """An authenticated, counted request."""
+
+    request: Request
+    call: Call
+    """With the edition, the grant and the day. Open dialects are given the call of nobody's sample key."""
+    service: Service
+
+    async def answer(self, name: str, **parameters: Any) -> Answer:
+        """The answer of an operation to these parameters as text; empty ones are left out. A paid key gets
+        every row, as it would page by page. Raises the problem that REST would answer with."""
+        given = {label.rstrip("_"): text for label, text in parameters.items() if text}
+        call = self.call
+        if not call.grant.sample:
+            lifted = dataclasses.replace(call.grant, row_cap=_EVERY_ROW, default_rows=_EVERY_ROW)
+            call = msgspec.structs.replace(call, grant=lifted)
+        return await ask(call, name, given)
+
+    async def rows(self, name: str, **parameters: Any) -> list[Row]:
+        """The rows of an operation, every digit kept."""
+        answer = await self.answer(name, **parameters)
+        rows: list[Row] = []
+        for piece in answer.selection.lists():
+            rows += decode_answer(piece)
+        return rows
+
+    def refuse_cut(self, row_count: int, what: str = "This answer") -> None:
+        """Raises UpgradeRequired where the sample tier would get fewer rows: these clients cannot tell that
+        an answer was cut."""
+        grant = self.call.grant
+        if grant.sample and row_count > grant.row_cap:
+            grant.requires_paid(f"{what} has {row_count} rows, and the sample tier {grant.row_cap}: it")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A dialect, declared as `DIALECT` in a module of this package."""
+
+    name: str
+    """As `sankofa keys link --dialect` calls it."""
+    roots: tuple[str, ...]
+    """Its paths begin with one of these and a slash; with one that ends in a dot, as it is."""
+    answer: Callable[[Question], Awaitable[Reply]]
+    refuse: Callable[[Problem, Request], Reply]
+    """An error in the form of the dialect. The status may differ from the problem's."""
+    open: bool = False
+    """Whether it needs no key."""
+    key_parameter: str = ""
+    """The query parameter that clients send a key in: a link key is taken there, and nothing else."""
+    methods: tuple[str, ...] = ("GET", "HEAD")
+
+    def takes(self, path: str) -> str | None:
+        """The root of this dialect that a path is under."""
+        for root in self.roots:
+            if path.startswith(root) and (root.endswith(".") or path[len(root) :][:1] in ("", "/")):
+                return root
+        return None
+
+
+@cache
+def dialects() -> tuple[Dialect, ...]:
+    """Every dialect, by its name."""
+    modules = (m.name for m in pkgutil.iter_modules(sankofa.dialects.__path__))
+    loaded = (importlib.import_module(f"sankofa.dialects.{name}") for name in modules)
+    declared = (getattr(module, "DIALECT", None) for module in loaded)
+    return tuple(sorted((one for one in declared if one is not None), key=lambda one: one.name))

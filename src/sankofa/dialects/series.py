@@ -1,0 +1,99 @@
+"""Series as dialects need them: the catalogue row of a key, and every value it had with the days it stood."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+import msgspec
+
+from sankofa.dialects.contract import Question
+from sankofa.edition.read.day_view import DayView
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.revisions import columns_of_series, every_vintage
+from sankofa.edition.read.search import macro_spans, search_code
+from sankofa.edition.read.series_catalogue import country_entries, entry_of, entry_on
+from sankofa.model.catalogue_rows import SeriesCatalogueRow
+from sankofa.model.countries import alpha2_of
+from sankofa.model.errors import InvalidParameter
+from sankofa.model.observations import TABLED
+from sankofa.operations.locked import locked
+
+_row = msgspec.json.Decoder(SeriesCatalogueRow).decode
+
+
+class Step(NamedTuple):
+    """A value from a day on, until the next one; None where it was withdrawn."""
+
+    day: int
+    value: Decimal | None
+
+
+History = dict[date, list[Step]]
+"""By the date of the value, oldest first."""
+
+
+def edition_on(question: Question, day: date) -> Edition:
+    """The edition as it was known on a day, which is not later than that of the view."""
+    edition = question.call.edition
+    whole = edition.whole if isinstance(edition, DayView) else edition
+    lock = question.call.lock
+    return edition if day >= question.call.today else locked(whole, day if lock is None else min(day, lock))
+
+
+async def series_row(edition: Edition, key: str) -> SeriesCatalogueRow | None:
+    """The catalogue row of a series; of a `WDI:` series that of its indicator in its country."""
+    code, country = key, ""
+    if key.startswith(TABLED):
+        code, _, alpha3 = key.removeprefix(TABLED).rpartition(":")
+        country = alpha2_of().get(alpha3, "")
+    spans = await macro_spans(edition)
+    wanted = "indicator" if code != key else "series"
+    for hit in await search_code(edition, code):
+        if hit.type != wanted:
+            continue
+        number: int | None = spans[2 * hit.number]
+        if code != key:
+            own = await country_entries(edition, country)
+            number = entry_of(own, spans[2 * hit.number], spans[2 * hit.number + 1], None)
+        stored = None if number is None else await entry_on(edition, number)
+        if stored is not None:
+            return _row(stored)
+    return None
+
+
+async def history(edition: Edition, key: str, day: date) -> History:
+    """Every value that a series had by a day, and the days from which on it stood.
+
+    Raises InvalidParameter where several countries share the key.
+    """
+    vintages: defaultdict[date, list[tuple[int, int, Decimal | None]]] = defaultdict(list)
+    columns = await columns_of_series(edition, key)
+    if len(columns) > 1:
+        raise InvalidParameter("series_id", f"{len(columns)} series have this key: ask /v1/macro for them")
+    for column in columns:
+        async for one in every_vintage(edition, column, day):
+            known = max(one.available_at, one.date).toordinal()
+            vintages[one.date].append((known, one.vintage, one.value))
+    return {at: steps_of(vintages[at]) for at in sorted(vintages)}
+
+
+def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[Step]:
+    """The steps of one value; of two vintages that became known on one day the later stands."""
+    steps: list[Step] = []
+    for known, _, value in sorted(vintages, key=lambda one: one[:2]):
+        if steps and steps[-1].day == known:
+            steps.pop()
+        steps.append(Step(known, value))
+    return steps
+
+
+def on_day(steps: list[Step], day: int) -> Decimal | None:
+    """The value that stood on a day."""
+    value = None
+    for step in steps:
+        if step.day > day:
+            break
+        value = step.value
+    return value
