@@ -269,7 +269,43 @@ def test_audit_without_look_ahead_exits_with_0_and_a_bad_table_is_a_clear_error(
     refused = run(server.home, "audit", bad)
     assert refused.returncode == 1
     assert "no column subject, period, value, date" in refused.stderr
-    bad.write_text("subject,period,value,date\nJSE:SMPKG,2024,1bn,yesterday\n")
-    assert "line 2: 'yesterday' is no date" in run(server.home, "audit", bad).stderr
-    bad.write_text("subject,measure,period,value,date\nJSE:SMPKG,revenue,2024,lots,2024-10-01\n")
-    assert "line 2: value: expected a number" in run(server.home, "audit", bad).stderr
+
+
+@pytest.mark.rule("CLM-3")
+def test_audit_lists_rows_that_it_cannot_read_and_goes_on(server: LiveServer, tmp_path: Path) -> None:
+    table = tmp_path / "mixed.csv"
+    table.write_text(
+        "subject,measure,period,value,date\n"
+        "JSE:SMPKG,revenue,2024,46.2bn,yesterday\n"
+        "JSE:SMPKG,revenue,2024,lots,2024-10-01\n"
+        "JSE:SMPKG,revenue,2024,46.2bn,2024-10-01\n"
+    )
+    done = run(server.home, "audit", table)
+    first, second, third, last = done.stdout.splitlines()
+    assert done.returncode == 2
+    assert "line 2" in first
+    assert "'yesterday' is no date" in first
+    assert "line 3" in second
+    assert "expected a number" in second
+    assert third.startswith("supported")
+    assert last == "2 unreadable, 1 supported"
+
+
+@pytest.mark.rule("CLM-1")
+def test_a_later_restatement_does_not_change_what_is_known_of_a_metric(
+    server: LiveServer, paid_key: str
+) -> None:
+    """On a day before the restatement the claim is judged by the value that was computable then."""
+    path = f"/v1/metrics/{RETAILER}?as_of="
+    restated = server.get(f"/v1/restatements?service_id={RETAILER}", paid_key).json()["data"]
+    judged = 0
+    for day in sorted({date.fromisoformat(row["available_at"]) - timedelta(days=1) for row in restated}):
+        known = server.get(f"{path}{day}&basis=as_known", paid_key).json()["data"]
+        current = {row["metric"] for row in server.get(f"{path}{day}", paid_key).json()["data"]}
+        for row in known:
+            if row["metric"] not in current and row["unit"] == "ratio":
+                claim = {"measure": row["metric"], "period": row["period_end"], "value": str(row["value"])}
+                verdict = check(server, paid_key, subject=RETAILER, as_of=f"{day}", **claim)["verdict"]
+                assert verdict == "supported", (day, row)
+                judged += 1
+    assert judged

@@ -27,7 +27,7 @@ from sankofa.replication.stores import open_fresh_store
 
 _NEEDED: Final = ("subject", "period", "value", "date")
 _COLUMNS: Final = (*_NEEDED, "measure", "unit")
-_FINDINGS: Final = ("look-ahead", "restated", "contradicted", "not found", "supported")
+_FINDINGS: Final = ("look-ahead", "unreadable", "restated", "contradicted", "not found", "supported")
 """In the order in which they are listed."""
 
 
@@ -52,7 +52,8 @@ def audit(file: Path, as_json: bool) -> None:
     """Check a table of figures for look-ahead: FILE is a CSV file with a row for each figure.
 
     Its columns are subject, period, value and date (the day on which the figure was used), and if you like
-    measure and unit. Exit 1 if a figure was used before it was public.
+    measure and unit. A row that cannot be read is listed with the reason. Exit 1 if a figure was used before
+    it was public, else 2 if a row cannot be read.
     """
     rows = list(_read(file))
     audited = sorted(asyncio.run(_audit(rows)), key=lambda one: one.rank)
@@ -60,12 +61,12 @@ def audit(file: Path, as_json: bool) -> None:
         print_json([{"line": a.line, "finding": a.finding, **a.row, "figure": a.check} for a in audited])
     else:
         _print(audited)
-    if any(one.finding == _FINDINGS[0] for one in audited):
-        sys.exit(1)
+    findings = {one.finding for one in audited}
+    sys.exit(1 if "look-ahead" in findings else 2 if "unreadable" in findings else 0)
 
 
-def _read(file: Path) -> Iterator[tuple[int, date, dict[str, str]]]:
-    """Raises OperatorError for a table that lacks a column or has a bad day."""
+def _read(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Raises OperatorError for a file that is no table, or lacks a column."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as opened:
             table = csv.DictReader(opened)
@@ -77,18 +78,12 @@ def _read(file: Path) -> Iterator[tuple[int, date, dict[str, str]]]:
                 )
             table.fieldnames = names
             for line, row in enumerate(table, 2):
-                own: dict[str, str] = {name: (row[name] or "").strip() for name in _COLUMNS if name in names}
-                try:
-                    yield line, parse_day(own["date"]), own
-                except ValueError:
-                    raise OperatorError(
-                        f"{file.name}, line {line}: {own['date']!r} is no date as YYYY-MM-DD"
-                    ) from None
+                yield line, {name: (row[name] or "").strip() for name in _COLUMNS if name in names}
     except (UnicodeDecodeError, csv.Error) as failure:
         raise OperatorError(f"{file.name}: not a CSV file in UTF-8 ({failure})") from None
 
 
-async def _audit(rows: list[tuple[int, date, dict[str, str]]]) -> list[_Audited]:
+async def _audit(rows: list[tuple[int, dict[str, str]]]) -> list[_Audited]:
     current = settings.load()
     store = open_fresh_store(current)
     edition_id = store.list_editions().current
@@ -97,20 +92,26 @@ async def _audit(rows: list[tuple[int, date, dict[str, str]]]) -> list[_Audited]
     with closing(store), closing(open_edition(store, edition_id)) as edition:
         everything = grant(current, "operator", "professional", None, None)
         call = Call(edition, everything, now().date(), Cursors((b"unused",)), _no_pages)
-        audited = []
-        for line, used, row in rows:
-            try:
-                audited.append(await _audited(call, line, used, row))
-            except Problem as problem:
-                raise OperatorError(f"line {line}: {problem.detail}") from problem
-        return audited
+        return [await _audited(call, line, row) for line, row in rows]
 
 
 async def _no_pages(_: str) -> Edition:
     raise OperatorError("a check has no pages")
 
 
-async def _audited(call: Call, line: int, used: date, row: dict[str, str]) -> _Audited:
+async def _audited(call: Call, line: int, row: dict[str, str]) -> _Audited:
+    try:
+        return await _judged(call, line, row)
+    except Problem as problem:
+        return _Audited(line, "unreadable", 0, row, {"available_at": None, "detail": problem.detail})
+
+
+async def _judged(call: Call, line: int, row: dict[str, str]) -> _Audited:
+    """Raises Problem for a row that is no claim."""
+    try:
+        used = parse_day(row["date"])
+    except ValueError:
+        raise InvalidParameter("date", f"{row['date']!r} is no date as YYYY-MM-DD") from None
     if used > call.today:
         raise InvalidParameter("date", "a day in the future")
     then = await _check(call, row, used)
@@ -143,6 +144,8 @@ def _print(audited: list[_Audited]) -> None:
         text = f"{one.finding:<13}line {one.line}: {row['subject']} {claimed}, used on {row['date']}"
         if one.finding == "look-ahead":
             text += f", public on {check['available_at']} ({one.days_early} days later)"
+        elif one.finding == "unreadable":
+            text += f": {check['detail']}"
         elif one.finding == "restated":
             text += f", restated on {check['restated_at']}"
         elif one.finding == "contradicted":

@@ -9,6 +9,7 @@ from sankofa.access.cursors import Position
 from sankofa.edition.read.changes import Change, ChangePlace, page
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.model.catalogue_rows import ChangeRow
+from sankofa.model.errors import NotFound
 from sankofa.model.provenance import source_of_ref, source_ref
 from sankofa.model.rows import Row, wire
 from sankofa.operations.contract import Answer, Call, operation
@@ -58,6 +59,8 @@ async def get_changes(
     removed meanwhile, the pages go on in the current one, and `since` with it is a 410: start again.
     Needs the starter tier or above.
     """
+    if call.lock is not None:
+        raise NotFound("A locked view has no changes between editions.")
     filters = f"changes|{since or ''}|{dataset or ''}"
     edition, start = call.edition, None
     first_edition = edition.id

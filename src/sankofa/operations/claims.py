@@ -10,6 +10,7 @@ import msgspec
 from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.format.keys import ENTITIES
 from sankofa.edition.format.search_records import ORGANISATIONS
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.revisions import columns_of_series, every_vintage
 from sankofa.edition.read.search import NameQuery
@@ -225,8 +226,8 @@ def _is_of(when: ClaimedPeriod, one: _Fact) -> bool:
 async def _of_metric(
     call: Call, service_id: str, metric: str, when: ClaimedPeriod, day: date
 ) -> list[ClaimFigure]:
-    """The value of the latest full year known on the day; values of other years are not known."""
-    selection = await call.edition.select("metrics", service_id, day=day.toordinal())
+    """The value of the latest full year, as it was computable on the day; other years have none."""
+    selection = await call.edition.select("metrics", service_id, day=day.toordinal(), modes=AS_KNOWN)
     if selection is None or not selection.count:
         return []
     return [
