@@ -64,8 +64,6 @@ def steps(reports: Sequence[R]) -> Sequence[R]:
 
     The order of arrival does not matter. A withdrawal (value None) before any figure was known is left out.
     """
-    if len(reports) == 1:
-        return reports if reports[0].value is not None else ()
     changes: list[R] = []
     standing = None
     for report in in_order(reports):
@@ -90,6 +88,9 @@ def vintages(reports: Sequence[R], period_end: int) -> list[Vintage[R]]:
 
     A fact is not knowable before its period has ended, however early it was announced.
     """
+    if len(reports) == 1:  # most figures are reported once
+        (only,) = reports
+        return [] if only.value is None else [Vintage(1, only, max(only.available, period_end), None)]
     changes = steps(reports)
     return [
         Vintage(

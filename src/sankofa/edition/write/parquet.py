@@ -20,7 +20,7 @@ from sankofa.edition.format.columns import in_force
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.parquet_file import LONG_TEXT, TableFile, parquet_columns
 from sankofa.edition.write.reuse import BuildRecord
-from sankofa.edition.write.tables import Table, tables
+from sankofa.edition.write.tables import ROWS_OF_COLUMNS, Table, tables
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import KEYED_CLASSES
 
@@ -157,7 +157,6 @@ class TableWriter:
             file.close(self._owed(file.sources))
 
 
-_ROWS_OF_COLUMNS: Final = 32_768
 ROWS_IN_A_FILE: Final = 10_000_000
 
 
@@ -208,7 +207,7 @@ class ParquetFiles:
         waiting = self._columns[kind]
         waiting.columns += columns
         waiting.rows += rows
-        if waiting.rows >= _ROWS_OF_COLUMNS:
+        if waiting.rows >= ROWS_OF_COLUMNS:
             self._offer_waiting(kind)
 
     def _offer_waiting(self, kind: str) -> None:
@@ -235,6 +234,9 @@ class ParquetFiles:
         """Write the rows that a table makes itself."""
         if (writer := self._open.get(name)) is not None:
             self._add(writer, "", self._rows[name].make())
+            for columns in self._rows[name].make_columns():
+                writer.add_columns(columns)
+                self._offer_table(name, columns)
 
     def _add(self, writer: "TableWriter", key: str, rows: Iterable[object]) -> None:
         name = writer.table.name

@@ -1,6 +1,7 @@
 """The shared shape of facts: one form for the facts of every dataset, with their entity and provenance."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final
 
 from sankofa.edition.write.context import BuildContext
@@ -61,6 +62,7 @@ def organisation_entity(entity: Entity) -> FactEntity:
     return FactEntity(entity.service_id, entity.legal_name, alpha3_of().get(entity.country or ""))
 
 
+@cache
 def country_entity(alpha2: str) -> FactEntity:
     """A country as the entity of a fact."""
     code = alpha3_of()[alpha2]

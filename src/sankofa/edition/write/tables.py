@@ -4,11 +4,13 @@ A table takes the rows of a dataset as they are built, makes rows from the ledge
 (contract: EXP-4), or both. The modules of `write.datasets` declare their tables beside the datasets.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
+from sankofa.edition.format.columns import field_types
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Input, load_declarations
 from sankofa.model.rows import Row
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 MIN_TIER: Final = "starter"
+ROWS_OF_COLUMNS: Final = 32_768
+"""Rows that are handled together as columns."""
 
 
 class TableRows:
@@ -38,6 +42,41 @@ class TableRows:
     def make(self) -> Iterable[object]:
         """Rows that are made after every dataset."""
         return ()
+
+    def make_columns(self) -> "Iterable[pyarrow.Table]":
+        """The same for many rows as flat columns."""
+        return ()
+
+
+class FlatRows:
+    """Rows of a table as flat columns (`format.columns`), gathered key by key.
+
+    A struct for each of a million rows would cost four times as much.
+    """
+
+    def __init__(self, row: type[Row]) -> None:
+        self._types = {field.name: field.type for field in field_types(row)}
+        self._columns: dict[str, list[Any]] = {name: [] for name in self._types}
+        self._count = 0
+
+    def add(self, count: int, **columns: Any) -> None:
+        """Add rows of one key: for each field a list of values, or the one value of all rows."""
+        self._count += count
+        for name, values in columns.items():
+            self._columns[name].extend(values if isinstance(values, list) else repeat(values, count))
+
+    def batch(self, at_least: int = 0) -> "Iterator[pyarrow.Table]":
+        """The rows so far, and begin anew; nothing where they are fewer than that, or none."""
+        import pyarrow
+
+        if self._count >= max(at_least, 1):
+            numbers = {int: pyarrow.int64(), float: pyarrow.float64()}
+            types = {name: numbers.get(of, pyarrow.string()) for name, of in self._types.items()}
+            yield pyarrow.table(
+                {name: pyarrow.array(values, types[name]) for name, values in self._columns.items()}
+            )
+            self._columns = {name: [] for name in self._types}
+            self._count = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from decimal import Decimal
 from itertools import combinations, product
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta, structs
 
@@ -60,10 +60,9 @@ from sankofa.edition.write.datasets.macro_series import (
     CatalogueEntry,
     ProvenanceText,
     SeriesIndex,
-    figure,
     json_text,
 )
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import ROWS_OF_COLUMNS, FlatRows, Table, TableRows, table
 from sankofa.model.catalogue_rows import CrossRateInput, CrossRateRow, SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import FOREVER, ordinal
@@ -71,6 +70,9 @@ from sankofa.model.facts import MACRO
 from sankofa.model.observations import currency_pair
 from sankofa.model.rows import MacroAnnualRow, doc, wire
 from sankofa.model.vintages import vintages
+
+if TYPE_CHECKING:
+    import pyarrow
 
 ANNUAL_TABLE: Final = "af-macro-annual"
 
@@ -148,30 +150,36 @@ class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
 
 
 class _EveryVintage(TableRows):
-    def make(self) -> Iterator[AnnualVintageRow]:
+    def make_columns(self) -> "Iterator[pyarrow.Table]":
+        captures, flat = self.context.captures, FlatRows(AnnualVintageRow)
         for (country, indicator, name, unit, note), years in annual_vintages(self.context.ledger):
-            shared: dict[str, Any] = {
-                "country": country,
-                "country_iso3": alpha3_of()[country],
-                "indicator": indicator,
-                "indicator_name": name or None,
-                "unit": unit or None,
-                "note": note or None,
-                "available_at": None,
-            }
+            own: defaultdict[str, list[Any]] = defaultdict(list)
             for year in sorted(years, reverse=True):
-                vintages = years[year].vintages
-                captures = [self.context.captures[vintage.capture_id] for vintage in vintages]
-                for n, (vintage, capture) in enumerate(zip(vintages, captures, strict=True)):
-                    following = captures[n + 1 : n + 2]
-                    yield AnnualVintageRow(
-                        year=int(year),
-                        value=figure(vintage.value),
-                        vintage=n + 1,
-                        superseded_at=following[0].observed_at if following else None,
-                        **provenance(capture, f"{indicator} {country} {year}", vintage.document),
-                        **shared,
-                    )
+                known = years[year].vintages
+                location = f"{indicator} {country} {year}"
+                for number, (value, capture_id, document) in enumerate(known, 1):
+                    capture = captures[capture_id]
+                    replaced = captures[known[number].capture_id].observed_at if number < len(known) else None
+                    own["year"].append(int(year))
+                    own["value"].append(value or None)
+                    own["vintage"].append(number)
+                    own["superseded_at"].append(replaced)
+                    own["source_ref"].append(capture.ref(location, document))
+                    own["license_class"].append(capture.license_class)
+                    own["observed_at"].append(capture.observed_at)
+            flat.add(
+                len(own["year"]),
+                country=country,
+                country_iso3=alpha3_of()[country],
+                indicator=indicator,
+                indicator_name=name or None,
+                unit=unit or None,
+                note=note or None,
+                available_at=None,
+                **own,
+            )
+            yield from flat.batch(ROWS_OF_COLUMNS)
+        yield from flat.batch()
 
 
 table(

@@ -9,8 +9,8 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
-from itertools import chain, groupby
-from typing import NamedTuple
+from itertools import chain, groupby, islice, repeat
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -29,13 +29,26 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import first_day_of_blocks
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, RowRanges, dataset
-from sankofa.edition.write.datasets.macro import ANNUAL_TABLE, AnnualVintageRow
-from sankofa.edition.write.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, published_series
+from sankofa.edition.write.datasets.macro import ANNUAL_TABLE
+from sankofa.edition.write.datasets.macro_series import SERIES_TABLE, published_series
 from sankofa.edition.write.shared_facts import country_entity, provenance_table
 from sankofa.edition.write.tables import Table, TableRows, table
-from sankofa.model.facts import MACRO, FactEntity, FactSource, SharedFact, fact, record_ref
+from sankofa.model.facts import (
+    IN_AN_ID,
+    MACRO,
+    STRUCTURED,
+    FactEntity,
+    FactSource,
+    SharedFact,
+    fact,
+    provenance_id,
+    record_ref,
+)
 from sankofa.model.observations import TABLED
 from sankofa.model.rows import FactRow, wire
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class _Annual(msgspec.Struct):
@@ -214,28 +227,72 @@ def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[En
 
 
 class _AnnualFacts(TableRows):
-    def take(self, key: str, row: AnnualVintageRow) -> Iterable[object]:
-        value: object = row.value  # its digits, not yet a number
-        digits = value if isinstance(value, msgspec.Raw) else _NULL
-        annual = _Annual(
-            row.source_ref,
-            row.license_class,
-            row.observed_at,
-            row.country,
-            row.indicator,
-            row.year,
-            digits,
-            row.unit,
-            row.vintage,
+    def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
+        countries, indicators, years, vintages, values = (
+            columns.column(name).to_pylist() for name in ("country", "indicator", "year", "vintage", "value")
         )
-        return (annual_fact(country_entity(row.country), annual),)
+        refs = [
+            record_ref(country, indicator, str(year), str(vintage), value or "null")
+            for country, indicator, year, vintage, value in zip(
+                countries, indicators, years, vintages, values, strict=True
+            )
+        ]
+        ends = [f"{year:04}-12-31" for year in years]
+        return _fact_columns(columns, "indicator", countries, refs, ends, repeat("annual"))
 
 
 class _SeriesFacts(TableRows):
-    def take(self, key: str, row: SeriesVintageRow) -> Iterable[object]:
-        if not row.country or row.series.startswith(TABLED):  # an annual value is a fact already
-            return ()
-        return (series_fact(country_entity(row.country), wire.encode(row)),)
+    def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
+        from pyarrow import compute
+
+        is_tabled = compute.starts_with(columns.column("series"), TABLED)  # an annual value is a fact already
+        has_country = compute.is_valid(columns.column("country"))
+        columns = columns.filter(compute.and_not(has_country, is_tabled))
+        identity = ("series", "series_type", "frequency", "country", "date", "available_at", "value", "unit")
+        lists = [columns.column(name).to_pylist() for name in identity]
+        refs = [
+            record_ref(*named, value or "null", unit or "")
+            for *named, value, unit in zip(*lists, strict=True)
+        ]
+        return _fact_columns(columns, "series", lists[3], refs, lists[4], lists[2])
+
+
+def _fact_columns(
+    columns: "pyarrow.Table",
+    measure: str,
+    countries: list[str],
+    refs: list[str],
+    ends: list[str],
+    period_types: Iterable[str],
+) -> "pyarrow.Table":
+    """Rows of a table of macro values as facts of their countries, in flat columns."""
+    import pyarrow
+
+    entities = [country_entity(country) for country in countries]
+    sources = zip(
+        *(columns.column(name).to_pylist() for name in ("source_ref", "license_class", "observed_at")),
+        strict=True,
+    )
+    measures = columns.column(measure)
+    made = {
+        "fact_id": [
+            IN_AN_ID.join((MACRO, ref, name)) for ref, name in zip(refs, measures.to_pylist(), strict=True)
+        ],
+        "entity_id": [entity.entity_id for entity in entities],
+        "entity_name": [entity.entity_name for entity in entities],
+        "country_iso3": [entity.country_iso3 for entity in entities],
+        "dataset": [MACRO] * len(refs),
+        "period_end": ends,
+        "period_type": list(islice(period_types, len(refs))),
+        "provenance_id": [provenance_id(FactSource(*source)) for source in sources],
+        "extraction_confidence": [None] * len(refs),
+        "method": [STRUCTURED] * len(refs),
+    }
+    names = ("value", "unit", "available_at", "source_ref", "license_class", "observed_at")
+    taken = {name: columns.column(name) for name in names}
+    written = {name: pyarrow.array(values, pyarrow.string()) for name, values in made.items()}
+    vintage = columns.column("vintage").cast(pyarrow.string())
+    return pyarrow.table({**written, **taken, "measure": measures, "vintage": vintage})
 
 
 table(

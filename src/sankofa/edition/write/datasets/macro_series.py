@@ -3,13 +3,14 @@
 Order: by series, series_type, frequency and country, then date descending.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache
 from heapq import merge
 from itertools import chain, groupby, product
 from operator import itemgetter
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -42,15 +43,17 @@ from sankofa.edition.write.dataset import (
     KeyRows,
     Outcome,
     dataset,
-    provenance,
 )
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import ROWS_OF_COLUMNS, FlatRows, Table, TableRows, table
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.facts import MACRO
 from sankofa.model.observations import series_name
 from sankofa.model.rows import MacroSeriesRow, doc
 from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class ProvenanceText:
@@ -81,11 +84,6 @@ class ProvenanceText:
 def json_text(text: str) -> str:
     """JSON text; null for an empty string."""
     return msgspec.json.encode(text).decode() if text else "null"
-
-
-def figure(text: str) -> Any:
-    """A value with its served digits."""
-    return msgspec.Raw(text.encode()) if text else None
 
 
 class CatalogueEntry(NamedTuple):
@@ -329,31 +327,34 @@ class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
 
 
 class _EveryVintage(TableRows):
-    def make(self) -> Iterator[SeriesVintageRow]:
-        tabled = annual_series_by_key(self.context.ledger, self.context.captures)
-        for identity, reports in merge(series_reports(self.context.ledger), tabled, key=itemgetter(0)):
+    def make_columns(self) -> "Iterator[pyarrow.Table]":
+        ledger, captures, flat = self.context.ledger, self.context.captures, FlatRows(SeriesVintageRow)
+        tabled = annual_series_by_key(ledger, captures)
+        for identity, reports in merge(series_reports(ledger), tabled, key=itemgetter(0)):
+            key, family, frequency, country = identity
+            own: defaultdict[str, list[Any]] = defaultdict(list)
             for day in sorted(reports, reverse=True):
-                yield from self._of_day(identity, day, reports[day])
-
-    def _of_day(self, identity: Series, day: str, reports: list[SeriesReport]) -> Iterator[SeriesVintageRow]:
-        key, family, frequency, country = identity
-        for vintage in vintages(reports, ordinal(day)):
-            report, successor = vintage.report, vintage.successor
-            capture = self.context.captures[report.capture_id]
-            yield SeriesVintageRow(
-                series=key,
-                series_type=family,
-                frequency=frequency,
-                country=country or None,
-                date=date.fromisoformat(day),
-                value=figure(report.figure),
-                unit=report.unit or None,
-                note=report.note or None,
-                available_at=date.fromordinal(report.available),
-                vintage=vintage.number,
-                superseded_at=date.fromordinal(successor.available) if successor else None,
-                **provenance(capture, report.location or f"{key} {day}", report.document),
-            )
+                for number, report, _, successor in vintages(reports[day], ordinal(day)):
+                    capture = captures[report.capture_id]
+                    own["date"].append(day)
+                    own["value"].append(report.figure or None)
+                    own["unit"].append(report.unit or None)
+                    own["note"].append(report.note or None)
+                    own["available_at"].append(iso_day(report.available))
+                    own["vintage"].append(number)
+                    own["superseded_at"].append(iso_day(successor.available) if successor else None)
+                    own["source_ref"].append(capture.ref(report.location or f"{key} {day}", report.document))
+                    own["license_class"].append(capture.license_class)
+                    own["observed_at"].append(capture.observed_at)
+            shared = {
+                "series": key,
+                "series_type": family,
+                "frequency": frequency,
+                "country": country or None,
+            }
+            flat.add(len(own["date"]), **shared, **own)
+            yield from flat.batch(ROWS_OF_COLUMNS)
+        yield from flat.batch()
 
 
 table(
