@@ -151,6 +151,7 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("series by words", "/v1/series?q=population&limit=10000"),
         Question("vintages of a series", "/v1/series/FX.EUR.ZAR/vintages?limit=10000"),
         Question("revisions of a series", "/v1/series/FX.EUR.ZAR/revisions"),
+        Question("tenders, filtered", "/v1/tenders?closing_from=2000-01-01&min_value=1&status=x&limit=10000"),
         Question("restatements", "/v1/restatements?limit=10000"),
         Question("check of a claim", f"/v1/check?subject={issuer}&measure=assets&period=2020&value=1bn"),
         Question("restatements, none so large", "/v1/restatements?min_change=999999&limit=10000"),

@@ -159,7 +159,8 @@ def _type_of(schema: dict[str, Any], column: type | None = None) -> str:
     if "$ref" in schema:
         return str(schema["$ref"])
     if "anyOf" in schema:
-        return " | ".join(dict.fromkeys(_type_of(part, column) for part in schema["anyOf"]))
+        form = {"format": schema["format"]} if "format" in schema else {}
+        return " | ".join(dict.fromkeys(_type_of(form | part, column) for part in schema["anyOf"]))
     if "enum" in schema:
         return f"Literal[{', '.join(map(repr, schema['enum']))}]"
     kind = schema.get("type", "object")

@@ -4,6 +4,7 @@ import base64
 import os
 import re
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import schemathesis
@@ -24,9 +25,17 @@ WALKS = {
     "/v1/tenders": {
         "country": "ZA",
         "from": "2024-01-01",
-        "query": "supply",
+        "query": "bridge",
         "detail": "full",
-        "ocid": "ocds-999sza-00161",
+        "ocid": "ocds-999sza-00134",
+        "to": "2026-12-31",
+        "closing_from": "2025-01-01",
+        "closing_to": "2026-12-31",
+        "buyer": "Groot Sample District Municipality",
+        "supplier": "Duineveld Sample Civils (Pty) Ltd",
+        "category": "Services: Civil",
+        "status": "complete",
+        "min_value": "1",
         "limit": "2",
     },
     "/v1/coverage": {"country": "ZA", "sku": "AF-MACRO", "limit": "2"},
@@ -181,7 +190,11 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
         words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
         place, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
         process = ("ocid", str(query["ocid"])) if "ocid" in query else ()
-        return filters_digest(("tenders", place, day, words, *process)).encode() in inside
+        said_last = ("to", "closing_from", "closing_to", "buyer", "supplier", "category", "status")
+        narrowing = [(name, str(query[name])) for name in said_last if name in query]
+        if re.fullmatch(r"[0-9]{1,15}([.][0-9]{1,15})?", str(query.get("min_value", ""))):
+            narrowing.append(("min_value", str(Decimal(str(query["min_value"])))))
+        return filters_digest(("tenders", place, day, words, *process, *narrowing)).encode() in inside
 
     def said(name: str) -> str | None:
         return str(query[name]) if name in query else None

@@ -98,7 +98,7 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
         for tool in (await client.list_tools()).tools:
             asked: dict[str, dict[str, Any]] = {
                 "search_entities": {"query": "sample bank"},
-                "search_tenders": {"query": "supply"},
+                "search_tenders": {"query": "supply", "limit": 50},
                 "get_macro": {},
                 "get_quality_metrics": {"sku": "AF-FUND"},
                 "get_statement": {"service_id": BANK, "kind": "cash", "period_type": "FY"},
@@ -151,7 +151,7 @@ SAME_CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("get_fundamentals", f"/v1/fundamentals/{FUND}", {"service_id": FUND}, {}),
     ("get_macro", "/v1/macro", {}, {"country": "ZAF"}),
     ("get_macro", "/v1/macro", {}, {"series": "FX.EUR.ZAR", "as_of": "2024-01-31"}),
-    ("search_tenders", "/v1/tenders", {}, {"country": "ZA", "detail": "compact"}),
+    ("search_tenders", "/v1/tenders", {}, {"country": "ZA", "detail": "compact", "limit": 20}),
     ("search_tenders", "/v1/tenders", {}, {"country": "ke", "detail": "full", "limit": 20}),
     ("screen_issuers", "/v1/screen", {}, {"metric": "net_margin", "order": "asc"}),
     ("get_metrics", f"/v1/metrics/{RETAILER}", {"service_id": RETAILER}, {}),

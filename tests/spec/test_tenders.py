@@ -41,6 +41,8 @@ def test_a_row_has_every_field_and_they_say_what_the_release_says(market: Asked)
         "release_date": "2025-05-05T05:05:05Z",
         "tag": ["award", "contract"],
         "title": "Road maintenance",
+        "description": None,
+        "closing_date": None,
         "category": "Services: Civil",
         "procurement_method": "open",
         "status": "complete",

@@ -42,7 +42,12 @@ _NEEDED: dict[str, list[dict[str, str]]] = {
         *({"entity_id": one, "dataset": sku} for one in _ORGANISATIONS for sku in ("AF-FUND", "AF-TENDER")),
         *({"country": "ZAF", "dataset": dataset} for dataset in ("AF-TENDER", "AF-MACRO")),
     ],
-    "/v1/tenders": [{}, {"query": "city"}, {"detail": "compact"}],
+    "/v1/tenders": [
+        {},
+        {"query": "city"},
+        {"detail": "compact"},
+        {"min_value": "1", "closing_to": "2999-12-31"},
+    ],
     "/v1/tender-parties": [{}, {"role": "supplier"}],
 }
 """The questions that an endpoint is asked beside its days and forms; without an entry, none."""

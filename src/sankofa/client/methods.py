@@ -1174,6 +1174,14 @@ class Methods(Session):
         query: str | None = None,
         detail: rows.Detail = "full",
         ocid: str | None = None,
+        to: date | str | None = None,
+        closing_from: date | str | None = None,
+        closing_to: date | str | None = None,
+        buyer: str | None = None,
+        supplier: str | None = None,
+        category: str | None = None,
+        status: str | None = None,
+        min_value: Decimal | float | None = None,
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[rows.TendersRow]:
@@ -1182,7 +1190,8 @@ class Methods(Session):
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
         verbatim with the same filters; null on the last page. Pages stay on the edition of the first one
         while it is kept, so that every release comes exactly once; then they go on in the current one.
-        `ocid` gives one process. People are withheld: `withheld_parties` counts them.
+        `ocid` gives one process. All filters apply to the row's own values; a row without one is left out.
+        People are withheld: `withheld_parties` counts them.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -1195,6 +1204,14 @@ class Methods(Session):
             query=query,
             detail=detail,
             ocid=ocid,
+            to=to,
+            closing_from=closing_from,
+            closing_to=closing_to,
+            buyer=buyer,
+            supplier=supplier,
+            category=category,
+            status=status,
+            min_value=min_value,
             edition=edition,
             all=all,
         )
@@ -1208,6 +1225,14 @@ class Methods(Session):
         query: str | None = None,
         detail: rows.Detail = "full",
         ocid: str | None = None,
+        to: date | str | None = None,
+        closing_from: date | str | None = None,
+        closing_to: date | str | None = None,
+        buyer: str | None = None,
+        supplier: str | None = None,
+        category: str | None = None,
+        status: str | None = None,
+        min_value: Decimal | float | None = None,
         edition: str | None = None,
     ) -> Iterator[Answer[rows.TendersRow]]:
         """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
@@ -1219,6 +1244,14 @@ class Methods(Session):
             query=query,
             detail=detail,
             ocid=ocid,
+            to=to,
+            closing_from=closing_from,
+            closing_to=closing_to,
+            buyer=buyer,
+            supplier=supplier,
+            category=category,
+            status=status,
+            min_value=min_value,
             edition=edition,
         )
 

@@ -998,12 +998,16 @@ class CompactTenderRow(Row):
     """Release tags as published."""
     title: str | None
     """Title of the tender."""
+    description: str | None
+    """First 300 characters of the description of the tender."""
     category: str | None
     """Category as published by the source portal."""
     procurement_method: str | None
     """Procurement method as published."""
     status: str | None
     """Status of the tender as published."""
+    closing_date: Instant | None
+    """End of the tender period, an instant in UTC; null where not published."""
     value_amount: Number | None
     """The tender's own value, with every digit; null where not published."""
     value_currency: str | None

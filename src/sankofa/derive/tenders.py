@@ -19,6 +19,7 @@ from sankofa.ledger.parties import Match, Party, PartyMatcher
 from sankofa.ledger.persons import Persons
 from sankofa.ledger.reader import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed
+from sankofa.model.ocds.fields import moment
 from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
 from sankofa.model.ocds.release import ReleaseSummary, clean_again
 from sankofa.model.organisations import LEI_SCHEMES, org_evidence
@@ -40,6 +41,8 @@ class Tender(NamedTuple):
     """Each with its roles."""
     awards: "list[Award] | None" = None
     """Where they were read before; else they are in the body (`derive.tenders`)."""
+    closing: str | None = None
+    """The instant in UTC at which the tender closes, where its body was read and has one."""
 
 
 class Resolved(NamedTuple):
@@ -203,9 +206,18 @@ class _Award(msgspec.Struct):
     suppliers: list[_Organisation] | None = None
 
 
+class _Period(msgspec.Struct):
+    endDate: str | None = None  # noqa: N815 - as OCDS spells it
+
+
+class _Tender(msgspec.Struct):
+    tenderPeriod: _Period | None = None  # noqa: N815
+
+
 class _Body(msgspec.Struct):
     parties: list[_Organisation] | None = None
     awards: list[_Award] | None = None
+    tender: _Tender | None = None
 
 
 _read = msgspec.json.Decoder(_Body).decode
@@ -215,9 +227,17 @@ def awards(tender: Tender) -> list[Award]:
     """The awards of a release that was read with its body or its awards, in document order."""
     if tender.awards is not None:
         return tender.awards
-    if not tender.summary.award_count:
-        return []
+    return _awards(tender, _read(tender.row.body)) if tender.summary.award_count else []
+
+
+def _read_whole(tender: Tender) -> Tender:
+    """A release with what its body says of awards and of its closing."""
     body = _read(tender.row.body)
+    end = body.tender and body.tender.tenderPeriod and body.tender.tenderPeriod.endDate
+    return tender._replace(awards=_awards(tender, body), closing=moment(end) if end else None)
+
+
+def _awards(tender: Tender, body: _Body) -> list[Award]:
     resolved_by_name = {_key(party.name): party for party, _ in tender.parties}
     by_id = {str(party.id): party.name for party in body.parties or () if party.id is not None and party.name}
     return [_award(number, award, resolved_by_name, by_id) for number, award in enumerate(body.awards or ())]
@@ -273,6 +293,7 @@ class _Record(msgspec.Struct, array_like=True, gc=False):
     summary: ReleaseSummary
     parties: list[tuple[int, list[str]]]
     awards: list[_StoredAward]
+    closing: str | None
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -308,7 +329,7 @@ class RecordedTenders(Tenders):
         """From the ledger, with bodies."""
         chunks: list[tuple[int, int]] = []
         records: list[_Record] = []
-        for tender in super().of(country, bodies=True):
+        for tender in map(_read_whole, super().of(country, bodies=True)):
             records.append(self._record(tender))
             if len(records) == _TENDERS_PER_CHUNK:
                 chunks.append(self._write(records))
@@ -340,21 +361,15 @@ class RecordedTenders(Tenders):
                 )
                 for award in awards(tender)
             ],
+            tender.closing,
         )
 
     def _tender(self, country: str, record: _Record) -> Tender:
         known = self._known
         row = ReleaseRow(
-            record.ocid,
-            record.release_id,
-            record.release_date,
-            country,
-            record.location,
-            "",
-            "",
-            "",
+            record.ocid, record.release_id, record.release_date, country, record.location, "", "", "",
             record.capture_id,
-        )
+        )  # fmt: skip
         given = [
             Award(
                 award.award_id,
@@ -367,7 +382,8 @@ class RecordedTenders(Tenders):
             )
             for award in record.awards
         ]
-        return Tender(row, record.summary, [(known[n], roles) for n, roles in record.parties], given)
+        listed = [(known[n], roles) for n, roles in record.parties]
+        return Tender(row, record.summary, listed, given, record.closing)
 
     def _number(self, party: Resolved) -> int:
         """A party is one object in all releases that name it, but in those that were cleaned again."""

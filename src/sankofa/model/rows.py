@@ -290,9 +290,13 @@ class CompactTenderRow(Row, frozen=True, kw_only=True):
     release_date: Annotated[str, instant("An instant in UTC.")]
     tag: Annotated[list[str], doc("Release tags as published.")]
     title: Annotated[str | None, doc("Title of the tender.")]
+    description: Annotated[str | None, doc("First 300 characters of the description of the tender.")]
     category: Annotated[str | None, doc("Category as published by the source portal.")]
     procurement_method: Annotated[str | None, doc("Procurement method as published.")]
     status: Annotated[str | None, doc("Status of the tender as published.")]
+    closing_date: Annotated[
+        str | None, instant("End of the tender period, an instant in UTC; null where not published.")
+    ]
     value_amount: Annotated[
         Figure | None, doc("The tender's own value, with every digit; null where not published.")
     ]

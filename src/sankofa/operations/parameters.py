@@ -191,13 +191,43 @@ CursorParameter = Annotated[
 ]
 TenderQueryParameter = Annotated[
     str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "road maintenance", longest=200),
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "bridge repair", longest=200),
     "Words that title and description must have, all of them.",
 ]
 OcidParameter = Annotated[
     str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "ocds-999sza-00163", longest=200),
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "ocds-999sza-00134", longest=200),
     "Only the releases of this contracting process, as published. Name its `country` too.",
+]
+ReleasedToParameter = Annotated[date | None, Day(example="2026-12-31"), "Latest release date (UTC day)."]
+ClosingFromParameter = Annotated[
+    date | None, Day(example="2026-01-01"), "First day (UTC) on which the tender closes."
+]
+ClosingToParameter = Annotated[
+    date | None, Day(example="2026-12-31"), "Last day (UTC) on which the tender closes."
+]
+BuyerParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,400}$", "Groot Sample District Municipality", longest=400),
+    "Buyer: a service_id, or the whole name as published, in any case.",
+]
+SupplierParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,400}$", "Duineveld Sample Civils (Pty) Ltd", longest=400),
+    "Supplier of an award: a service_id, or the whole name as published, in any case.",
+]
+TenderCategoryParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,400}$", "Services: Civil", longest=400),
+    "Category as published by the source portal, in any case.",
+]
+StatusParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,100}$", "complete", longest=100),
+    "Status of the tender as published, in any case.",
+]
+MinValueParameter = Annotated[
+    Decimal | None, Number(1000000), "Smallest `value_amount`, in whatever currency the row has."
 ]
 DetailParameter = Annotated[
     Literal["compact", "full"],

@@ -1,18 +1,15 @@
 """GET /v1/tenders and GET /v1/tender-parties."""
 
+import re
+from datetime import date
+from decimal import Decimal
 from typing import Final
 
 from sankofa.edition.format.keys import party_key, searched_words
 from sankofa.edition.format.row_blocks import RowOrder
-from sankofa.edition.read.tenders import (
-    TenderFilter,
-    find_of_all,
-    find_of_country,
-    tender_key,
-    tenders_of_all,
-    tenders_of_country,
-    without_release,
-)
+from sankofa.edition.read.tender_filters import TenderFilter
+from sankofa.edition.read.tender_rows import tender_key, without_release
+from sankofa.edition.read.tenders import find_of_all, find_of_country, tenders_of_all, tenders_of_country
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
 from sankofa.model.rows import CompactTenderRow, TenderPartyRow, TenderRow
@@ -21,24 +18,44 @@ from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
+    BuyerParameter,
+    ClosingFromParameter,
+    ClosingToParameter,
     CountryParameter,
     CursorParameter,
     DetailParameter,
     LimitParameter,
+    MinValueParameter,
     OcidParameter,
     OptionalServiceIdParameter,
     ReleasedFromParameter,
+    ReleasedToParameter,
     RoleParameter,
+    StatusParameter,
+    SupplierParameter,
+    TenderCategoryParameter,
     TenderQueryParameter,
     TendersOfParameter,
 )
 
+_NARROWING: Final = (
+    "to",
+    "closing_from",
+    "closing_to",
+    "buyer",
+    "supplier",
+    "category",
+    "status",
+    "min_value",
+)
+_SERVICE_ID: Final = re.compile(r"DC[0-9A-F]{24}\Z", re.IGNORECASE)
 _FILTERS: Final[dict[str, JsonSchema]] = {
     "filters": {
         "type": "object",
         "description": "What was applied: null where nothing narrows the answer by it.",
         "properties": {
-            name: {"type": ["string", "null"]} for name in ("country", "from", "query", "detail", "ocid")
+            name: {"type": ["string", "null"]}
+            for name in ("country", "from", "query", "detail", "ocid", *_NARROWING)
         },
         "required": ["country", "from", "query", "detail"],
         "additionalProperties": False,
@@ -50,13 +67,14 @@ _PARTY_ORDER: Final = RowOrder(
 _TENDERS_FOR_AGENTS: Final = AgentView(
     description="""\
 Public tenders (OCDS releases), newest first, of all countries unless `country` is named. `query` keeps
-those whose title and description have every word; `filters` says what was applied. Rows are compact:
-`detail` "full" adds the whole release, which can be large; `ocid` gives the releases of one process.
+those whose title and description have every word; `buyer` and `supplier` (of an award) take a service_id
+or a whole name; `closing_from` and `closing_to` bound `closing_date`. `filters` says what was applied. Rows
+are compact: `detail` "full" adds the release, which can be large; `ocid` gives the releases of one process.
 100 rows where `limit` is omitted; go on with `cursor` and the same filters. People are never served:
 `withheld_parties` counts them.
 Example: {"country":"ZA","query":"road maintenance","from_date":"2024-01-01","limit":20}""",
     defaults={"country": None, "detail": "compact"},
-    narrow_by=("query", "country", "from_date"),
+    narrow_by=("query", "country", "from_date", "buyer"),
     compact=without_release,
 )
 _PARTIES_FOR_AGENTS: Final = AgentView(
@@ -76,10 +94,10 @@ Example: {"country":"NG","role":"supplier","limit":20}""",
     also=(CompactTenderRow,),
     errors=(400, 401, 402, 429, 503),
     tool="search_tenders",
-    tool_names={"from": "from_date"},
+    tool_names={"from": "from_date", "to": "to_date"},
     members=_FILTERS,
     sample_pages=True,
-    extensions=("query", "detail", "ocid"),
+    extensions=("query", "detail", "ocid", *_NARROWING),
     agent=_TENDERS_FOR_AGENTS,
 )
 async def search_tenders(
@@ -92,21 +110,42 @@ async def search_tenders(
     query: TenderQueryParameter = None,
     detail: DetailParameter = "full",
     ocid: OcidParameter = None,
+    to: ReleasedToParameter = None,
+    closing_from: ClosingFromParameter = None,
+    closing_to: ClosingToParameter = None,
+    buyer: BuyerParameter = None,
+    supplier: SupplierParameter = None,
+    category: TenderCategoryParameter = None,
+    status: StatusParameter = None,
+    min_value: MinValueParameter = None,
 ) -> Answer:
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
     Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
     verbatim with the same filters; null on the last page. Pages stay on the edition of the first one while
     it is kept, so that every release comes exactly once; then they go on in the current one. `ocid` gives
-    one process. People are withheld: `withheld_parties`
-    counts them.
+    one process. All filters apply to the row's own values; a row without one is left out. People are
+    withheld: `withheld_parties` counts them.
     """
     words = tuple(sorted(searched_words(query))) if query is not None else None
-    page = first_page(call, "tenders", country, from_, words, *_process(ocid), open_to_sample=True)
+    texts = {"buyer": buyer, "supplier": supplier, "category": category, "status": status}
+    days = {"to": to, "closing_from": closing_from, "closing_to": closing_to}
+    narrowing: dict[str, str | date | Decimal | None] = {**days, **texts, "min_value": min_value}
+    bound = [(name, str(value)) for name, value in narrowing.items() if value is not None]
+    page = first_page(call, "tenders", country, from_, words, *_process(ocid), *bound, open_to_sample=True)
     if cursor is not None:
         page = await page.after(cursor)
     most = call.grant.rows(limit)
-    wanted = TenderFilter(from_.toordinal() if from_ else 0, words, ocid)
+    wanted = TenderFilter(
+        from_.toordinal() if from_ else 0,
+        words,
+        ocid,
+        latest=_ordinal(to),
+        values=tuple(_by_value(name, value) for name, value in texts.items() if value is not None),
+        closing_from=_ordinal(closing_from),
+        closing_to=_ordinal(closing_to),
+        min_value=min_value,
+    )
     compact = detail == "compact"
     if country is None:
         start = await page.start(find_of_all)
@@ -122,9 +161,20 @@ async def search_tenders(
     }
     if ocid is not None:
         applied["ocid"] = ocid
+    applied |= dict(bound)
     shape = CompactTenderRow if compact else TenderRow
     last = () if selection.following is None else tender_key(selection.last_row)
     return page.answer(selection, last, members={"filters": applied}, shape=shape)
+
+
+def _ordinal(day: date | None) -> int | None:
+    return None if day is None else day.toordinal()
+
+
+def _by_value(name: str, value: str) -> tuple[str, str]:
+    """A field of the index of filters, and its value: organisations by service_id or by name."""
+    by_id = name in ("buyer", "supplier") and _SERVICE_ID.match(value)
+    return (f"{name}_id", value.upper()) if by_id else (name, value)
 
 
 def _process(ocid: str | None) -> tuple[str, ...]:

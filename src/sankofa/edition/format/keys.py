@@ -1,11 +1,14 @@
 """The layout version, the kinds of rows in an edition, and the keys that lead to them."""
 
+import struct
+from decimal import Decimal
+from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
-from sankofa.model.text import search_form
+from sankofa.model.text import one_line, search_form
 
-LAYOUT: Final = 11
+LAYOUT: Final = 12
 """Version of the layout. A reader refuses an edition of another version."""
 
 
@@ -21,6 +24,8 @@ SERIES_KNOWN: Final = "series-known-day"
 """The first day of each entry of the series catalogue; by its number, its days of release."""
 TENDERS: Final = "tender"
 PROCESSES: Final = "tender_process"
+TENDER_FILTERS: Final = "tender_filter"
+"""By `filter_key`, the numbers of the rows with a value; by `filter_column`, a number for every row."""
 MACRO_ANNUAL: Final = "macro-annual"
 MACRO_SERIES: Final = "macro-series"
 FACTS: Final = "fact"
@@ -114,6 +119,27 @@ def process_list(country: str, ocid: str) -> tuple[str, int]:
     """
     hashed = crc32(ocid.encode())
     return f"{country}|{hashed % PROCESS_LISTS:03x}", hashed - (1 << 31)
+
+
+def filter_key(country: str, field: str, value: str) -> str:
+    """The list of the releases of a country with a value in a field, in any case."""
+    return f"{country}|{field}|{blake2b(one_line(value).casefold().encode(), digest_size=16).hexdigest()}"
+
+
+def filter_column(country: str, field: str) -> str:
+    """The column with one number for each release of a country: its closing day, the size of its value."""
+    return f"{country}|{field}"
+
+
+def size_of(amount: Decimal | None) -> int:
+    """A 32-bit number that never falls while amounts rise; near amounts may share one. 0 for unknown."""
+    if amount is None:
+        return 0
+    try:
+        (bits,) = struct.unpack("<i", struct.pack("<f", abs(amount)))
+    except OverflowError:
+        bits = 2**31 - 2
+    return -bits - 1 if amount < 0 else int(bits) + 1
 
 
 def panel_kind(key: str) -> str:

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from sankofa.edition.format.macro import DayRange, SeriesSummary, pack_pages
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.search_records import ORGANISATIONS, SearchRecord
-from sankofa.edition.read import changes, facts, macro, search, tenders
+from sankofa.edition.read import changes, facts, macro, search, tender_filters
 from sankofa.edition.read import edition as reading
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.tender_filters import TenderFilter, hits
 from sankofa.edition.read.yield_points import CALL_BYTES, LARGE, YieldPoints, in_thread_if_large
 from sankofa.mcp import exchange
 from sankofa.model.days import FOREVER
@@ -133,9 +134,9 @@ def test_a_search_of_tenders_looks_into_lists_in_turns(monkeypatch: pytest.Monke
     words = [f"w{n}" for n in range(20)]
     most, total = steps_in_a_turn(
         monkeypatch,
-        tenders,
+        tender_filters,
         "_intersection",
-        lambda: tenders._search(Words(), "ZA", words, 0, 20_000, 500),  # type: ignore[arg-type]
+        lambda: hits(Words(), "ZA", TenderFilter(words=words), 0, 20_000, 500),  # type: ignore[arg-type]
     )
     assert total == 19, "each of the other words, once for the first numbers"
     assert most == 1, "others have a turn after each"

@@ -1,13 +1,12 @@
-"""Releases by country, newest first; the parties they name; their values and awards as facts.
+"""Releases by country, newest first; their awards; the parties they name.
 
 - `tender`: a country leads to its releases, with the same number in every block, so a number leads to a row;
 - `tender_day`: a country leads to pairs of a day and the number of its first row, newest first;
 - `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it;
 - `tender_process`: the hash of an ocid leads to pairs of that hash and the number of a row that has it;
-- `tender_party`: each question about parties leads to its answer, most releases first;
-- `fact`: a country's alpha-3 code leads to its tender values, a service_id to the awards of an organisation,
-  newest release first, with the same number in every block;
-- `fact_day`: a country leads to pairs of a day and the number of its first fact, newest first.
+- `tender_filter`: a value of a field leads to the numbers of the rows that have it; a country leads to the
+  closing day and to the size of the value of each of its rows;
+- `tender_party`: each question about parties leads to its answer, most releases first.
 """
 
 from array import array
@@ -19,31 +18,27 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from sankofa.derive.tender_values import ReportedAward, TenderValues, amount_of, awards_won
 from sankofa.derive.tenders import Award, Resolved, Tender, awards
 from sankofa.edition.format.keys import (
-    FACT_DAYS,
-    FACTS,
-    FACTS_PER_BLOCK,
     PROCESSES,
+    TENDER_FILTERS,
     TENDERS,
     TENDERS_PER_BLOCK,
+    filter_column,
+    filter_key,
     party_key,
     process_list,
     searched_words,
+    size_of,
 )
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import DayRowsWriter
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
-from sankofa.edition.write.shared_facts import country_entity, organisation_entity, provenance_table
+from sankofa.edition.write.dataset import Built, Input, KeyRows, dataset, provenance
 from sankofa.edition.write.tables import Table, TableRows, table
-from sankofa.ledger.reader import ReleaseRow
-from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal, parse_day
-from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, FactEntity, FactSource, fact, record_ref
+from sankofa.model.facts import TENDER
 from sankofa.model.rows import (
-    FactRow,
     Figure,
     PartyIdentifier,
     Row,
@@ -53,9 +48,10 @@ from sankofa.model.rows import (
     instant,
     wire,
 )
-from sankofa.model.vintages import Mode, Vintage, visibilities
 
 _NUMBERS_PER_BLOCK: Final = 16_384
+_DESCRIBED: Final = 300
+"""Characters of a description in a row."""
 _READS: Final = (Input.TENDERS, Input.NAMES)
 
 
@@ -98,6 +94,38 @@ def processes(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]
             yield KeyRows(name, _numbers(lists.pop(name)))
 
 
+@dataset(TENDER_FILTERS, None, needs=(TENDERS,), reads=(), partitioned=True)
+def filters(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    aliases = {entity.service_id: entity.aliases for entity in context.entities if entity.aliases}
+    for country in context.tenders.countries:
+        lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+        for number, tender in enumerate(context.tenders.of(country)):
+            closing = ordinal(tender.closing[:10]) if tender.closing else 0
+            lists[filter_column(country, "closing")].append(closing)
+            lists[filter_column(country, "value")].append(size_of(tender.summary.value_amount))
+            values = ((f, one) for f, value in _filtered(tender) for one in (value, *aliases.get(value, ())))
+            for key in {filter_key(country, *one) for one in values}:
+                lists[key].append(number)
+        for key in sorted(lists):
+            yield KeyRows(key, _numbers(lists.pop(key)))
+
+
+def _filtered(tender: Tender) -> Iterator[tuple[str, str]]:
+    """The fields by which releases are filtered, each with a value."""
+    summary = tender.summary
+    suppliers = [supplier for award in awards(tender) for supplier in award.suppliers]
+    for field, value in (
+        ("category", summary.category),
+        ("status", summary.status),
+        ("buyer", summary.buyer_name),
+        ("buyer_id", _buyer(tender)),
+        *(("supplier", supplier.name) for supplier in suppliers),
+        *(("supplier_id", supplier.match.service_id) for supplier in suppliers),
+    ):
+        if value:
+            yield field, value
+
+
 def _numbers(numbers: "array[int]") -> Iterator[Entry]:
     for start in range(0, len(numbers), _NUMBERS_PER_BLOCK):
         yield Entry(numbers[start : start + _NUMBERS_PER_BLOCK].tobytes())
@@ -114,9 +142,11 @@ def _tender_row(context: BuildContext, tender: Tender) -> TenderRow:
         release_date=row.release_date,
         tag=summary.tag,
         title=summary.title,
+        description=summary.description and summary.description[:_DESCRIBED],
         category=summary.category,
         procurement_method=summary.procurement_method,
         status=summary.status,
+        closing_date=tender.closing,
         value_amount=summary.value_amount,
         value_currency=summary.value_currency,
         buyer_name=summary.buyer_name,
@@ -303,93 +333,3 @@ table(
         sorted_by=("-release_count",),
     )
 )
-
-
-_LATEST: Final = int(Mode.LATEST)
-
-
-@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK), needs=(TENDERS,), reads=())
-def facts(context: BuildContext, releases: Built[None]) -> Building:
-    """Returns the days of the facts of each country."""
-    days: list[KeyRows] = []
-    for alpha2 in context.tenders.countries:
-        yield KeyRows(alpha3_of()[alpha2], _tender_values(context, alpha2, days))
-    entities = {entity.service_id: entity for entity in context.entities}
-    for service_id, won in awards_won(context.tenders).items():
-        entity = entities[service_id]
-        yield KeyRows(service_id, _awards(context, organisation_entity(entity), won), entity.aliases)
-    return Outcome(days)
-
-
-@dataset(FACT_DAYS, None, needs=(FACTS,), reads=())
-def fact_days(context: BuildContext, facts: Built[list[KeyRows]]) -> Iterator[KeyRows]:
-    yield from facts.result
-
-
-def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> Iterator[Entry]:
-    values = TenderValues(context.tenders.of(alpha2))
-    entity = country_entity(alpha2)
-    day_rows = DayRowsWriter()
-    for number, tender in enumerate(context.tenders.of(alpha2)):
-        vintage = values.numbers[number]
-        row, summary = tender.row, tender.summary
-        day = row.release_date[:10]
-        first = ordinal(day)
-        if not vintage or first >= values.untils[number]:
-            continue
-        currency, value = summary.value_currency, amount_of(summary.value_amount) or ""
-        ref = record_ref(alpha2, row.ocid, currency or "", row.release_date, row.release_id, value)
-        tender_fact = fact(
-            entity, TENDER, ref, TENDER_VALUE, msgspec.Raw(value.encode()), currency, (day, "tender"), day,
-            vintage, _source(context, row),
-        )  # fmt: skip
-        day_rows.add(first)
-        yield Entry(wire.encode(tender_fact), first, values.untils[number])
-    if day_rows.rows:
-        days.append(KeyRows(entity.entity_id, [Entry(day_rows.pairs(ended=False).tobytes())]))
-
-
-def _awards(
-    context: BuildContext, entity: FactEntity, awards: list[Vintage[ReportedAward]]
-) -> Iterator[Entry]:
-    for vintage in awards:
-        award = vintage.report
-        row = award.row
-        if award.value is None:
-            continue
-        currency = award.currency
-        ref = record_ref(
-            row.ocid, award.award_id, award.supplier, currency or "", row.release_date, row.release_id,
-            award.value,
-        )  # fmt: skip
-        award_fact = fact(
-            entity, TENDER, ref, AWARD_VALUE, msgspec.Raw(award.value.encode()), currency,
-            (award.day, "award"), row.release_date[:10], vintage.number, _source(context, row),
-        )  # fmt: skip
-        for first, until, modes, _ in visibilities(vintage):
-            if modes & _LATEST:
-                yield Entry(wire.encode(award_fact), first, until)
-
-
-def _source(context: BuildContext, row: ReleaseRow) -> FactSource:
-    capture = context.captures[row.capture_id]
-    return FactSource(capture.ref(row.location), capture.license_class, capture.observed_at)
-
-
-class _Facts(TableRows):
-    def take(self, key: str, row: FactRow) -> Iterable[object]:
-        """Takes the facts of a merged organisation once, although its older ids lead to them, too."""
-        return (row,) if key == row.entity_id else ()
-
-
-table(
-    Table(
-        "af-tender-fact",
-        FactRow,
-        TENDER,
-        "Values of tenders by country, and the awards organisations won, every vintage that was the latest.",
-        takes_from=FACTS,
-        rows=_Facts,
-    )
-)
-provenance_table("af-tender-fact", TENDER)

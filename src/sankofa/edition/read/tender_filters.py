@@ -1,0 +1,167 @@
+"""Which releases pass the filters of a search: by lists of numbers, then by columns."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sankofa.edition.format.keys import (
+    PROCESSES,
+    TENDER_FILTERS,
+    TENDERS_PER_BLOCK,
+    filter_column,
+    filter_key,
+    process_list,
+    size_of,
+)
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.tender_rows import briefs
+from sankofa.edition.read.yield_points import YieldPoints
+from sankofa.model.days import FOREVER
+
+_EXAMINED_PER_YIELD: Final = 4_096
+"""Rows that a search examines before it yields to other requests."""
+_BLOCKS_PER_YIELD: Final = 8
+
+
+class TenderFilter(NamedTuple):
+    """The releases that pass all of these; None for any."""
+
+    earliest: int = 0
+    """First day of release; 0 for any."""
+    words: Sequence[str] | None = None
+    ocid: str | None = None
+    latest: int | None = None
+    """Last day of release."""
+    values: tuple[tuple[str, str], ...] = ()
+    """Fields of `tender_filter`, each with its value."""
+    closing_from: int | None = None
+    closing_to: int | None = None
+    min_value: Decimal | None = None
+
+    @property
+    def by_index(self) -> bool:
+        """Whether an index finds them; otherwise they are consecutive."""
+        return bool(self.words or self.values) or self.ocid is not None or self._by_column
+
+    @property
+    def nothing(self) -> bool:
+        """A query without words matches nothing."""
+        return self.words is not None and not self.words
+
+    @property
+    def closes(self) -> bool:
+        return self.closing_from is not None or self.closing_to is not None
+
+    @property
+    def _by_column(self) -> bool:
+        return self.closes or self.min_value is not None
+
+
+class _Valued(msgspec.Struct):
+    value_amount: Decimal | None = None
+
+
+_amount: Final = msgspec.json.Decoder(_Valued).decode
+
+
+async def hits(
+    edition: Edition, country: str, wanted: TenderFilter, first: int, end: int, most: int
+) -> list[int]:
+    """The numbers of the next rows from the indexes, one more than asked for if there are more."""
+    yield_points = YieldPoints(_EXAMINED_PER_YIELD)
+    candidates, others = await _candidates(edition, country, wanted, first, end, yield_points)
+    passes = await _columns(edition, country, wanted)
+    numbers: list[int] = []
+    for start in range(0, len(candidates), _EXAMINED_PER_YIELD):
+        chunk: Sequence[int] = candidates[start : start + _EXAMINED_PER_YIELD]
+        for other in others:
+            chunk = _intersection(chunk, other)
+            await yield_points.step(_EXAMINED_PER_YIELD)
+        for column, least, greatest in passes:
+            chunk = [n for n in chunk if least <= column[n] <= greatest]
+            await yield_points.step(_EXAMINED_PER_YIELD)
+        if wanted.min_value is not None:
+            chunk = await _worth(edition, country, chunk, wanted.min_value, passes[-1][0])
+        numbers += chunk
+        if len(numbers) > most:
+            break
+        await yield_points.step(_EXAMINED_PER_YIELD)
+    return numbers[: most + 1]
+
+
+async def _candidates(
+    edition: Edition, country: str, wanted: TenderFilter, first: int, end: int, yield_points: YieldPoints
+) -> tuple[Sequence[int], list[memoryview]]:
+    """The shortest list that has every row, between two numbers; and the other lists."""
+    lists: list[memoryview] = []
+    keys = [("tender_word", f"{country}|{word}") for word in wanted.words or ()]
+    keys += [(TENDER_FILTERS, filter_key(country, *value)) for value in wanted.values]
+    for kind, key in keys:
+        lists.append(await edition.numbers(kind, key))
+        await yield_points.step(_EXAMINED_PER_YIELD // 4)
+    lists.sort(key=len)
+    if wanted.ocid is not None:
+        return [n for n in await releases_of(edition, country, wanted.ocid) if first <= n < end], lists
+    if not lists:
+        return range(first, end), []
+    shortest = lists.pop(0)
+    return shortest[bisect_left(shortest, first) : bisect_left(shortest, end)], lists
+
+
+async def _columns(edition: Edition, country: str, wanted: TenderFilter) -> list[tuple[memoryview, int, int]]:
+    """Columns, each with the least and the greatest number that passes; that of values comes last."""
+    passes = []
+    if wanted.closes:
+        days = await edition.numbers(TENDER_FILTERS, filter_column(country, "closing"), keep=True)
+        last = FOREVER if wanted.closing_to is None else wanted.closing_to
+        passes.append((days, wanted.closing_from or 1, last))
+    if wanted.min_value is not None:
+        sizes = await edition.numbers(TENDER_FILTERS, filter_column(country, "value"), keep=True)
+        passes.append((sizes, size_of(wanted.min_value), 2**31 - 1))
+    return passes
+
+
+async def _worth(
+    edition: Edition, country: str, numbers: Sequence[int], least: Decimal, sizes: memoryview
+) -> list[int]:
+    """The rows with a value of at least this. Amounts that share its size are read."""
+    size = size_of(least)
+    worth = []
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
+    for number in numbers:
+        if sizes[number] == size:
+            block, row = divmod(number, TENDERS_PER_BLOCK)
+            amount = _amount((await briefs(edition, country, block))[row].row).value_amount
+            await yield_points.step()
+            if amount is None or amount < least:
+                continue
+        worth.append(number)
+    return worth
+
+
+async def releases_of(edition: Edition, country: str, ocid: str) -> list[int]:
+    """The numbers of the releases of a process. Others may share its hash, so each row is checked."""
+    name, hashed = process_list(country, ocid)
+    pairs = await edition.numbers(PROCESSES, name)
+    written = msgspec.json.encode(ocid)[1:-1]
+    numbers = []
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
+    for number in [number for one, number in zip(pairs[::2], pairs[1::2], strict=True) if one == hashed]:
+        block, row = divmod(number, TENDERS_PER_BLOCK)
+        if (await briefs(edition, country, block))[row].place[1] == written:
+            numbers.append(number)
+        await yield_points.step()
+    return numbers
+
+
+def _intersection(numbers: Sequence[int], holders: memoryview) -> list[int]:
+    """The numbers that are in a sorted list, too; looked up one by one if the list is much longer."""
+    if not numbers:
+        return []
+    between = holders[bisect_left(holders, numbers[0]) : bisect_right(holders, numbers[-1])]
+    if len(between) <= 16 * len(numbers):
+        return sorted(set(between).intersection(numbers))
+    return [n for n in numbers if between[min(bisect_left(between, n), len(between) - 1)] == n]

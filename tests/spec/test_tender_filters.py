@@ -1,0 +1,186 @@
+"""The filters of /v1/tenders and search_tenders, each pair compared with a plain reading of all rows."""
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from tests.spec.market import (
+    BREWER,
+    CITY,
+    ENTITIES,
+    Asked,
+    Desk,
+    Json,
+    identified,
+    package,
+    party,
+    release,
+)
+from tests.spec.tender_market import keys
+
+BEER = "Thornveld Breweries (Pty) Ltd"
+ROADS = "Thornveld Roads  (Pty) Ltd"
+AMOUNTS = (0, 999.99, 1000, "1000.0000000000000001", 123456789012345678, "16777217.5", 0.1)
+
+
+def _release(n: int) -> Json:
+    supplier = party(
+        "s", ROADS if n % 3 else BEER, "supplier", **(identified("XI-LEI", BREWER) if n % 3 == 0 else {})
+    )
+    buyer = party(
+        "b", CITY["name"] if n % 4 else BEER, "buyer", **({} if n % 4 else identified("XI-LEI", BREWER))
+    )
+    tender: Json = {
+        "id": "t",
+        "title": f"Road {n % 3} maintenance",
+        "description": "Hire of a grader. " * (n % 30),
+        "category": ("Services: Civil", "SERVICES: civil", "Supplies")[n % 3],
+        "status": ("active", "complete", "Active", None)[n % 4],
+        "value": {"amount": AMOUNTS[n % 7], "currency": "ZAR"},
+    }
+    if n % 5:
+        tender["tenderPeriod"] = {"endDate": f"2025-0{1 + n % 6}-{1 + n % 28:02}T23:30:00-02:00"}
+    awards = [{"id": "a", "suppliers": [{"id": "s", "name": supplier["name"]}]}] if n % 2 else []
+    day = f"2024-{1 + n % 12:02}-{1 + n % 28:02}T{n % 24:02}:00:00Z"
+    return release(
+        f"f-{n:02}",
+        day,
+        tender=tender,
+        awards=awards,
+        parties=[buyer, supplier],
+        buyer={"id": "b", "name": buyer["name"]},
+    )
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    desk = Desk(tmp_path_factory.mktemp("filters"))
+    desk.records(*ENTITIES)
+    releases = [_release(n) for n in range(84)]
+    desk.ingest("portal-za", "za.json", package(*releases[:60]))
+    desk.ingest("portal-ke", "ke.json", package(*releases[60:]))
+    desk.publish()
+    with desk.serve() as asked:
+        yield asked
+
+
+def _suppliers(row: Json) -> set[str]:
+    awards = row["release"].get("awards") or []
+    return {" ".join(one["name"].split()).casefold() for award in awards for one in award["suppliers"]}
+
+
+def _closing(row: Json) -> Any:
+    return row["closing_date"] and row["closing_date"][:10]
+
+
+FILTERS: dict[str, list[tuple[str, Callable[[Json], bool]]]] = {
+    "from": [("2024-04-05", lambda row: row["release_date"][:10] >= "2024-04-05")],
+    "to": [("2024-09-10", lambda row: row["release_date"][:10] <= "2024-09-10")],
+    "closing_from": [("2025-02-03", lambda row: (_closing(row) or "") >= "2025-02-03")],
+    "closing_to": [("2025-05-04", lambda row: (_closing(row) or "9") <= "2025-05-04")],
+    "buyer": [
+        (CITY["name"].upper(), lambda row: row["buyer_name"] == CITY["name"]),
+        ("", lambda row: row["buyer_service_id"] is not None),
+    ],
+    "supplier": [
+        ("thornveld roads (PTY) ltd", lambda row: "thornveld roads (pty) ltd" in _suppliers(row)),
+        ("", lambda row: BEER.casefold() in _suppliers(row)),
+    ],
+    "category": [("services: civil", lambda row: row["category"].casefold() == "services: civil")],
+    "status": [("active", lambda row: (row["status"] or "").casefold() == "active")],
+    "min_value": [
+        ("1000", lambda row: row["value_amount"] is not None and row["value_amount"] >= 1000),
+        (
+            "16777217.6",
+            lambda row: row["value_amount"] is not None and row["value_amount"] >= Decimal("16777217.6"),
+        ),
+    ],
+    "query": [("road 1", lambda row: "Road 1" in row["title"])],
+}
+CASES = [(name, value, passes) for name, cases in FILTERS.items() for value, passes in cases]
+
+
+@pytest.mark.rule("TEND-11")
+def test_every_pair_of_filters_gives_the_rows_of_a_plain_reading(market: Asked) -> None:
+    every = {country: market.tenders(country=country) for country in ("ZA", "KE")}
+    ids = {row["buyer_service_id"] for row in every["ZA"]} - {None}
+    assert len(ids) == 1
+    seen = 0
+    for (name, value, passes), (other, second, also) in combinations(CASES, 2):
+        if name == other:
+            continue
+        asked = {name: value or min(ids).lower(), other: second or min(ids)}
+        for country, rows in every.items():
+            expected = [row for row in rows if passes(row) and also(row)]
+            body = market.get("/v1/tenders", country=country, limit=10000, **asked)
+            assert body["data"] == expected, asked
+            assert {name: body["filters"][name] for name in asked} == asked
+            seen += bool(expected)
+    assert seen > 70
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"to": "2024-10-01", "min_value": "1000"},
+        {"closing_from": "2025-02-01", "status": "ACTIVE"},
+        {"supplier": ROADS, "query": "road"},
+    ],
+)
+def test_pages_of_a_filtered_list_are_those_of_the_whole(market: Asked, filters: Json, limit: int) -> None:
+    whole = market.tenders(**filters)
+    pages = list(market.walk(limit=limit, **filters))
+    assert [row for page in pages for row in page["data"]] == whole
+    assert len(whole) > 2
+    other = market.refused("/v1/tenders", limit=1, cursor=pages[0]["next_cursor"])
+    assert (other["status"], other["parameter"]) == (400, "cursor")
+    renamed = {{"to": "to_date"}.get(name, name): value for name, value in filters.items()}
+    renamed |= {"min_value": 1000} if "min_value" in filters else {}
+    walked = market.walk_with_tool("search_tenders", limit=limit, **renamed)
+    both = [row for country in ("ZA", "KE") for row in market.tenders(country=country, **filters)]
+    assert sorted(keys([row for page in walked for row in page["data"]])) == sorted(keys(both))
+
+
+@pytest.mark.rule("TEND-7")
+def test_a_compact_row_has_its_closing_and_the_beginning_of_its_description(market: Asked) -> None:
+    full = market.tenders()
+    compact = market.tenders(detail="compact")
+    assert [{k: v for k, v in row.items() if k != "release"} for row in full] == compact
+    for row in full:
+        tender = row["release"]["tender"]
+        assert row["description"] == (tender["description"][:300] or None)
+        ends = tender.get("tenderPeriod", {}).get("endDate")
+        assert (row["closing_date"] is None) == (ends is None)
+    ends, closing = next(
+        (row["release"]["tender"]["tenderPeriod"]["endDate"], row["closing_date"])
+        for row in full
+        if row["closing_date"] and row["closing_date"].startswith("2025-02-03")
+    )
+    assert (ends, closing) == ("2025-02-02T23:30:00-02:00", "2025-02-03T01:30:00Z")
+
+
+def test_a_locked_view_filters_what_was_released_by_then(market: Asked) -> None:
+    for filters in ({"status": "active"}, {"to": "2024-12-31", "min_value": "1"}, {"buyer": CITY["name"]}):
+        shown = market.get("/at/2024-06-10/v1/tenders", limit=10000, **filters)["data"]
+        expected = [row for row in market.tenders(**filters) if row["release_date"][:10] <= "2024-06-10"]
+        assert keys(shown) == keys(expected)
+        assert shown
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("min_value", "-1"), ("min_value", "1e3"), ("closing_from", "2025-02-30"), ("to", "x"), ("buyer", "")],
+)
+def test_a_malformed_filter_is_refused_by_name(market: Asked, name: str, value: Any) -> None:
+    problem = market.refused("/v1/tenders", **{name: value})
+    assert (problem["status"], problem["parameter"]) == (400, name)
+
+
+def test_a_filter_that_nothing_passes_says_so(market: Asked) -> None:
+    body = market.get("/v1/tenders", supplier="Nobody of that name Ltd")
+    assert (body["data"], body["absent"]["reason"]) == ([], "no_match")
+    assert "`supplier`" in body["absent"]["detail"]
