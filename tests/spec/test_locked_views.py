@@ -138,6 +138,8 @@ class Asker:
             f"/v1/screen?metric={some(slugs())}&order={some(('asc', 'desc'))}",
             f"/v1/restatements?{some(('limit=3', f'service_id={one}', f'country={country}'))}",
             f"/v1/series/{some(self.series)}/revisions",
+            f"/v1/series/{some(self.series)}/matrix?from=2024-06-01&release={some(('all', 'first', 2))}",
+            f"/v1/fundamentals/{one}/matrix?line_item=revenue&format={some(('json', 'csv', 'xlsx'))}",
             f"/feeds/company/{one}.atom",
             f"/feeds/restatements.atom?country={country}",
             "/v1/sources",

@@ -26,7 +26,8 @@ from tests.live import LiveServer
 
 SNAPSHOT = Path(__file__).with_name("snapshots") / "openapi.json"
 EXAMPLES = Path(sankofa.rest.__file__).with_name("examples")
-OTHER_MODE = {  # the examples of the others ask one question together
+OTHER_MODE = {
+    "get_fundamentals_matrix": ("from", "to"),  # the examples of the others ask one question together
     "get_macro": ("indicator",),
     "get_shared_facts": ("country",),
     "get_signal": ("basis",),
@@ -65,6 +66,8 @@ EXTENSIONS = {
     "/v1/series": {400, 401, 402, 429, 503},
     "/v1/series/{series}/vintages": {400, 401, 402, 404, 429, 503},
     "/v1/series/{series}/revisions": {400, 401, 404, 429, 503},
+    "/v1/series/{series}/matrix": {400, 401, 404, 429, 503},
+    "/v1/fundamentals/{service_id}/matrix": {400, 401, 404, 429, 503},
     "/v1/restatements": {400, 401, 402, 429, 503},
     "/v1/check": {400, 401, 429, 503},
     "/v1/cross-rates": {400, 401, 402, 429, 503},

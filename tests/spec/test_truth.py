@@ -49,6 +49,11 @@ QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {
     "get_quality_metrics": ({"sku": "AF-FUND"},),
     "get_restatements": ({},),
     "get_series_revisions": ({"series": "CPI.ZA"},),
+    "get_series_matrix": ({"series": "CPI.ZA"}, {"series": "CPI.ZA", "release": "first"}),
+    "get_fundamentals_matrix": (
+        {"service_id": ISSUER, "line_item": "revenue"},
+        {"service_id": ISSUER, "line_item": "revenue", "release": "latest"},
+    ),
     "get_resolved_parties": ({}, {"country": "ZA", "role": "supplier"}),
     "get_screen": ({"metric": "net_margin"}, {"metric": "net_margin", "as_of": "2023-12-31"}),
     "get_shared_facts": (

@@ -33,6 +33,7 @@ _NEEDED: dict[str, list[dict[str, str]]] = {
         {"subject": one, "measure": "revenue", "period": "2023", "value": "1"} for one in _ORGANISATIONS[:1]
     ],
     "/v1/panel": [{"metrics": "net_margin", "from": "2020-01-01", "every": "year"}],
+    "/v1/fundamentals/{service_id}/matrix": [{"line_item": "revenue"}, {"line_item": "profit"}],
     "/v1/cross-rates": [{"base": "ZAR", "quote": "XAU"}, {"base": "ZAR", "quote": "XAU", "via": "USD"}],
     "/v1/crosswalk": [{"id_type": "ticker", "id_value": "JSE:XTR"}],
     "/v1/macro": [{}, *({"series": series} for series, *_ in SERIES), {"indicator": "X.Y"}],

@@ -13,7 +13,7 @@ from sankofa.settings import PREFIX, Settings
 from tools.reference_pages.markdown import code, page, table
 
 _PARTS: Final = {
-    "Requests": ("operations", "rest", "mcp", "web", "access", "cli", "edition"),
+    "Requests": ("operations", "rest", "mcp", "web", "dialects", "access", "cli", "edition"),
     "Files and publishers": ("model", "sources", "ledger", "collect"),
     "Stores and backups": ("engines", "replication", "cli.archive"),
 }

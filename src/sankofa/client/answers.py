@@ -250,9 +250,12 @@ class Answer(Generic[Row_co]):
         else:
             rows = cast("frames.Rows", self.rows)
             names = list(rows[0]) if rows else []
-        own = next((shape for shape in shapes if list(shape) == names[: len(shape)]), shapes[0])
-        # A wide statement has a column for each period besides, a panel those that were asked for.
-        return own | {name: "figure" for name in names if name not in own} if names else own
+        if not names:
+            return shapes[0]
+        kinds = {name: kind for shape in shapes for name, kind in shape.items()}
+        # A wide statement has a column for each period besides, a panel those that were asked for, a matrix
+        # one for each release day.
+        return {name: kinds.get(name, "figure") for name in names}
 
 
 def _from_headers(headers: Mapping[str, str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sankofa.client.shortcuts import (
     StatementKind,
     by_date,
     by_period,
+    by_release,
     series_key,
     to_look_up,
     universe_frame,
@@ -40,6 +41,26 @@ class AsyncClient(AsyncMethods):
         key = series_key(series)
         answer = await self.columns.get_macro(series=key, as_of=as_of, from_=from_, to=to, all=True)
         return by_date(key, answer, figures)
+
+    async def vintages(
+        self,
+        series: str,
+        *,
+        release: str = "all",
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """The vintages of a series side by side: dates down, release days across, oldest first.
+
+        A cell is the value known on that release day. With `release` (`first`, `latest` or a number as text)
+        the columns are `available_at` and `value`.
+        """
+        answer = await self.columns.get_series_matrix(
+            series_key(series), release=release, as_of=as_of, from_=from_, to=to
+        )
+        return by_release(answer, figures)
 
     async def statement(
         self,

@@ -37,6 +37,13 @@ ENDPOINTS: Final = {
     "get_fundamentals": Endpoint(
         "/v1/fundamentals/{service_id}", ("service_id",), "data", ("FundamentalsRow",), ()
     ),
+    "get_fundamentals_matrix": Endpoint(
+        "/v1/fundamentals/{service_id}/matrix",
+        ("service_id",),
+        "data",
+        ("FigureMatrixRow", "NthFigureRow"),
+        (),
+    ),
     "list_issuers": Endpoint("/v1/issuers", (), "data", ("IssuerRow",), ()),
     "get_macro": Endpoint("/v1/macro", (), "data", ("MacroAnnualRow", "MacroSeriesRow"), ("as_of",)),
     "get_metrics": Endpoint(
@@ -48,6 +55,9 @@ ENDPOINTS: Final = {
     "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",), ("omitted", "basis")),
     "search": Endpoint("/v1/search", (), "data", ("SearchRow",), ()),
     "list_series": Endpoint("/v1/series", (), "data", ("SeriesCatalogueRow",), ()),
+    "get_series_matrix": Endpoint(
+        "/v1/series/{series}/matrix", ("series",), "data", ("MatrixRow", "NthReleaseRow"), ()
+    ),
     "get_series_revisions": Endpoint(
         "/v1/series/{series}/revisions", ("series",), "data", ("SeriesRevisionsRow",), ()
     ),

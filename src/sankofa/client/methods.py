@@ -337,6 +337,37 @@ class Methods(Session):
 
     iter_fundamentals = row_by_row(fundamentals_pages)
 
+    def get_fundamentals_matrix(
+        self,
+        service_id: str,
+        line_item: str,
+        *,
+        period_type: rows.PeriodType | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        release: str = "all",
+        edition: str | None = None,
+    ) -> Answer[rows.FundamentalsMatrixRow]:
+        """Every vintage of a line item side by side: a row for each period, a column for each release day.
+
+        A cell is the figure known on that release day; `date` is the last day of the period. The rest is as
+        in `/v1/series/{series}/matrix`. Figures of the same date differ in period_type, period_start,
+        concept or unit: JSON always has these, CSV, Arrow and Excel only those that tell rows of one date
+        apart. Ordered by date, then by these.
+        """
+        return self._ask(
+            "get_fundamentals_matrix",
+            service_id=service_id,
+            line_item=line_item,
+            period_type=period_type,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            release=release,
+            edition=edition,
+        )
+
     def list_issuers(
         self,
         *,
@@ -829,6 +860,37 @@ class Methods(Session):
         return self._walk("list_series", country=country, q=q, limit=limit, edition=edition)
 
     iter_series = row_by_row(series_pages)
+
+    def get_series_matrix(
+        self,
+        series: str,
+        *,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        release: str = "all",
+        country: str | None = None,
+        edition: str | None = None,
+    ) -> Answer[rows.SeriesMatrixRow]:
+        """Every vintage of a series side by side: a row for each date, a column for each release day.
+
+        A cell is the value known on that release day, as `/v1/macro` gives it with `as_of`. Every release
+        day known on `as_of` is a column, oldest first, whatever `from` and `to`. With `release` the columns
+        are `available_at` and `value`: of the first release of each date, the latest, or the n-th. Ordered
+        by date. CSV, Arrow and Excel have `date` and these columns only. The sample tier gets the first
+        rows with `truncated: true`, paid tiers everything. `country` chooses where several series share the
+        key.
+        """
+        return self._ask(
+            "get_series_matrix",
+            series=series,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            release=release,
+            country=country,
+            edition=edition,
+        )
 
     def get_series_revisions(
         self, series: str, *, as_of: date | str | None = None, edition: str | None = None

@@ -313,6 +313,52 @@ class FundamentalsRow(Row):
     """Extracted from a document, or published as data, maybe with rounded dates."""
 
 
+class MatrixRow(Row):
+    """One date of a series, with a further column for each release day: the value known on that day.
+
+    Its provenance is that of the newest value."""
+
+    date: Day
+    """Date of the value, or last day of the period."""
+
+
+class FigureMatrixRow(MatrixRow):
+    """One period of a line item, with a further column for each release day: the figure known that day."""
+
+    period_type: str
+    """Kind of period, e.g. FY."""
+    period_start: Day | None
+    """First day of the period; null for an instant."""
+    concept: str | None
+    """The source's own concept, e.g. us-gaap:Revenues."""
+    unit: str | None
+    """Unit as the source writes it."""
+
+
+class NthReleaseRow(Row):
+    """One date of a series in one release: the first, the latest, or the n-th."""
+
+    date: Day
+    """Date of the value, or last day of the period."""
+    available_at: Day
+    """Day on which this value became public."""
+    value: Number | None
+    """Value with every digit; null where withdrawn."""
+
+
+class NthFigureRow(NthReleaseRow):
+    """One period of a line item in one release: the first, the latest, or the n-th."""
+
+    period_type: str
+    """Kind of period, e.g. FY."""
+    period_start: Day | None
+    """First day of the period; null for an instant."""
+    concept: str | None
+    """The source's own concept, e.g. us-gaap:Revenues."""
+    unit: str | None
+    """Unit as the source writes it."""
+
+
 class IssuerRow(Row):
     """An issuer as it was knowable on a day."""
 
@@ -1048,7 +1094,11 @@ class UsageRow(Row):
     """Last second in which the key is valid; null where it does not expire."""
 
 
+FundamentalsMatrixRow = FigureMatrixRow | NthFigureRow
+
 MacroRow = MacroAnnualRow | MacroSeriesRow
+
+SeriesMatrixRow = MatrixRow | NthReleaseRow
 
 SignalRow = (
     ProcurementDemandRow

@@ -127,6 +127,17 @@ def by_period(answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
     return wide
 
 
+def by_release(answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
+    """A vintage matrix: a row for each date, a column for each release day; or `available_at` and `value`."""
+    frame = answer.to_pandas(figures=figures)
+    wide = frame.drop(columns=[name for name in PROVENANCE if name in frame.columns]).set_index("date")
+    days = [name for name in wide.columns if name[:1].isdigit()]
+    if days:
+        wide = wide[days].set_axis(library("pandas").to_datetime(days), axis="columns")
+    wide.attrs = answer.attrs
+    return wide
+
+
 def universe_frame(answer: Answer[Any]) -> "pandas.DataFrame":
     """The issuers of a day, by service_id."""
     return _values_first(answer.to_pandas().set_index("service_id"))

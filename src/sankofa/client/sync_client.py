@@ -15,6 +15,7 @@ from sankofa.client.shortcuts import (
     StatementKind,
     by_date,
     by_period,
+    by_release,
     series_key,
     to_look_up,
     universe_frame,
@@ -43,6 +44,26 @@ class Client(Methods):
         key = series_key(series)
         answer = self.columns.get_macro(series=key, as_of=as_of, from_=from_, to=to, all=True)
         return by_date(key, answer, figures)
+
+    def vintages(
+        self,
+        series: str,
+        *,
+        release: str = "all",
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """The vintages of a series side by side: dates down, release days across, oldest first.
+
+        A cell is the value known on that release day. With `release` (`first`, `latest` or a number as text)
+        the columns are `available_at` and `value`.
+        """
+        answer = self.columns.get_series_matrix(
+            series_key(series), release=release, as_of=as_of, from_=from_, to=to
+        )
+        return by_release(answer, figures)
 
     def statement(
         self,

@@ -14,6 +14,7 @@ SEARCH_TYPES = ("organisation", "series", "indicator")
 """In the order in which equally good matches are listed."""
 UNITS_OF_COUNT = ("issuers", "releases", "series", "indicators")
 
+_Day = date  # where a row has a field of that name
 _Freshness = Annotated[
     int | None, doc("Days from the newest evidenced publication to the last capture; null without evidence.")
 ]
@@ -80,6 +81,47 @@ class WideStatementRow(Row, frozen=True, kw_only=True):
         dict[str, dict[str, str | int | None]],
         doc("For each period_end: concept, unit, available_at, vintage, alternatives, references."),
     ]
+
+
+class MatrixRow(Row, frozen=True, kw_only=True):
+    """One date of a series, with a further column for each release day: the value known on that day.
+
+    Its provenance is that of the newest value.
+    """
+
+    MORE_COLUMNS: ClassVar = {
+        "type": ["number", "null"],
+        "description": "The value known on the release day that the column is named after; null before the "
+        "first.",
+    }
+
+    date: Annotated[_Day, doc("Date of the value, or last day of the period.")]
+
+
+class NthReleaseRow(Row, frozen=True, kw_only=True):
+    """One date of a series in one release: the first, the latest, or the n-th."""
+
+    date: Annotated[_Day, doc("Date of the value, or last day of the period.")]
+    available_at: Annotated[_Day, doc("Day on which this value became public.")]
+    value: Annotated[Figure | None, doc("Value with every digit; null where withdrawn.")]
+
+
+class FigureMatrixRow(MatrixRow, frozen=True, kw_only=True):
+    """One period of a line item, with a further column for each release day: the figure known that day."""
+
+    period_type: Annotated[str, doc("Kind of period, e.g. FY.")]
+    period_start: Annotated[_Day | None, doc("First day of the period; null for an instant.")]
+    concept: Annotated[str | None, doc("The source's own concept, e.g. us-gaap:Revenues.")]
+    unit: Annotated[str | None, doc("Unit as the source writes it.")]
+
+
+class NthFigureRow(NthReleaseRow, frozen=True, kw_only=True):
+    """One period of a line item in one release: the first, the latest, or the n-th."""
+
+    period_type: Annotated[str, doc("Kind of period, e.g. FY.")]
+    period_start: Annotated[_Day | None, doc("First day of the period; null for an instant.")]
+    concept: Annotated[str | None, doc("The source's own concept, e.g. us-gaap:Revenues.")]
+    unit: Annotated[str | None, doc("Unit as the source writes it.")]
 
 
 class IssuerDayRow(Row, frozen=True, kw_only=True):
@@ -318,7 +360,6 @@ class ChangeRow(Row, frozen=True, kw_only=True):
 
 DERIVED: Final = "derived"
 METHODOLOGY: Final = "cross-rates-v1"
-_Day = date  # where a row has a field of that name
 
 
 class CrossRateInput(msgspec.Struct, frozen=True):

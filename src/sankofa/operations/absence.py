@@ -36,13 +36,14 @@ from sankofa.operations.nearest import line_items_meant, nearest_codes, predeces
 
 _ORGANISATION_OPERATIONS: Final = {
     "get_fundamentals": "fundamentals",
+    "get_fundamentals_matrix": "fundamentals",
     "get_statement": "fundamentals",
     "get_metrics": "fundamentals",
     "get_shared_facts": "fundamentals",
     "get_restatements": "restatement",
 }
 """Operations about the figures of one organisation, and the rows that say when those were known."""
-_MACRO_OPERATIONS: Final = ("get_macro", "get_series_vintages", "get_series_revisions")
+_MACRO_OPERATIONS: Final = ("get_macro", "get_series_vintages", "get_series_revisions", "get_series_matrix")
 _KEPT: Final = frozenset(
     {
         "as_of",
@@ -59,7 +60,9 @@ _KEPT: Final = frozenset(
     }
 )
 """Arguments without which it would be another question."""
-_NOT_FILTERS: Final = frozenset({"limit", "cursor", "order", "detail", "shape", "vintages", "basis"})
+_NOT_FILTERS: Final = frozenset(
+    {"limit", "cursor", "order", "detail", "release", "shape", "vintages", "basis"}
+)
 
 
 class _Known(NamedTuple):

@@ -111,6 +111,8 @@ class Answer(msgspec.Struct, frozen=True):
     """The dataset of the rows, where it depends on the request; see `Operation.dataset`."""
     more_columns: tuple[str, ...] = ()
     """Figures that the rows have besides the fields of their type, by name."""
+    tabular: tuple[str, ...] = ()
+    """The only columns of CSV, Arrow and Excel, in order; all where empty."""
     terms: Notice | None = None
     """The `_license` text, where it is not that of the dataset."""
 

@@ -65,7 +65,7 @@ EditionParameter = Annotated[
 ]
 FormatParameter = Annotated[
     str | None,
-    Choice(("json", "csv", "arrow"), "json"),
+    Choice(("json", "csv", "arrow", "xlsx"), "json"),
     "Format of the answer; takes precedence over `Accept`.",
 ]
 SinceParameter = Annotated[str | None, Text(EDITION_PATTERN), "Edition of your copy; omit it for everything."]
@@ -279,6 +279,14 @@ RestatedUntilParameter = Annotated[
 ]
 LineItemParameter = Annotated[
     str | None, Text(r"^[a-z0-9_]{1,120}$", "profit", longest=120), "Only this line item."
+]
+MatrixLineItemParameter = Annotated[
+    str, Text(r"^[a-z0-9_]{1,120}$", "revenue", longest=120), "Line item, e.g. revenue."
+]
+ReleaseParameter = Annotated[
+    str,
+    Text(r"^(all|first|latest|[1-9][0-9]{0,3})$", "first"),
+    "`all`: a column for each release day; `first`, `latest`, or a number: that release of each date alone.",
 ]
 MinChangeParameter = Annotated[
     Decimal | None,

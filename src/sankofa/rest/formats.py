@@ -1,15 +1,16 @@
-"""The formats of an answer: JSON, CSV or Arrow, as `Accept` asks, with the same rows in each.
+"""The formats of an answer: JSON, CSV, Arrow or Excel, as `Accept` asks, with the same rows in each.
 
-Rows are kept as the JSON they are served as. For the other two they are read once more, column by column
+Rows are kept as the JSON they are served as. For the others they are read once more, column by column
 (`edition.format.columns`); for Arrow, many of them are taken from the columns that an edition stores.
 
 See contract: ENV-7, ENV-10.
 """
 
+import io
 import json
 import re
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -33,16 +34,20 @@ from sankofa.operations.contract import Answer, Operation
 
 CSV: Final = "text/csv"
 ARROW: Final = "application/vnd.apache.arrow.stream"
+XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _JSON: Final = "application/json"
 _PACKED: Final = "compression=zstd"
-_TAGS: Final = {CSV: "csv", ARROW: "arrow"}
-_NAMES: Final = {"json": _JSON, "csv": CSV, "arrow": ARROW}
+_TAGS: Final = {CSV: "csv", ARROW: "arrow", XLSX: "xlsx"}
+_NAMES: Final = {"json": _JSON, "csv": CSV, "arrow": ARROW, "xlsx": XLSX}
 _WORTH_COLUMNS: Final = 256
 """The number of rows from which looking for stored columns pays."""
 _BYTES_A_ROW: Final = 1_000
 """Stored columns cover a whole key: unpacking this many bytes takes as long as reading one row."""
 StoredColumns = Sequence[bytes | memoryview]
 """Columns of an edition in Arrow form."""
+_EXCEL_EPOCH: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - a workbook has no time zones
+_EXCEL_ROWS: Final = 1_048_576
+_EXCEL_COLUMNS: Final = 16_384
 _QUOTED: Final = re.compile(r'[,"\r\n]')
 
 
@@ -66,10 +71,15 @@ class ResponseFormat(NamedTuple):
         """The header fields that stand for the envelope, and the body in this format."""
         columns = columns_of(_shape(operation, answer))
         columns += tuple(Column(name, Decimal) for name in answer.more_columns)
+        if answer.tabular:
+            by_name = {column.name: column for column in columns}
+            columns = tuple(by_name[name] for name in answer.tabular)
         members = _members(answer, edition)
         terms = operation.notice(answer, edition)
         if self.media_type == CSV:
             body, kind = _csv(columns, answer.selection.lists()), b"text/csv; charset=utf-8; header=present"
+        elif self.media_type == XLSX:
+            body, kind = _workbook(columns, answer.selection.lists(), terms.text), XLSX.encode()
         else:
             body = _arrow(columns, answer, stored, {"license": terms.text, **members}, packed=self.packed)
             kind = f"{ARROW};{_PACKED}".encode() if self.packed else ARROW.encode()
@@ -131,7 +141,7 @@ def named_format(name: str, accept: bytes) -> ResponseFormat | None:
 @cache
 def media_types() -> tuple[str, ...]:
     """The media types that can be served, the most preferred first."""
-    return (_JSON, CSV, ARROW) if find_spec("pyarrow") else (_JSON, CSV)
+    return (_JSON, CSV, ARROW, XLSX) if find_spec("pyarrow") else (_JSON, CSV, XLSX)
 
 
 def _shape(operation: Operation, answer: Answer) -> type[Row]:
@@ -167,6 +177,41 @@ def _fields(values: Sequence[Any]) -> Sequence[str]:
 def _quoted(text: str) -> str:
     doubled = text.replace('"', '""')
     return f'"{doubled}"'
+
+
+def _workbook(columns: tuple[Column, ...], pieces: Iterable[bytes], terms: str) -> bytes:
+    """A workbook with one sheet: a header row, and a row for each row. The terms are in its properties.
+
+    Numbers with more digits than Excel holds are text, and so are days before 1900. The same rows give the
+    same bytes. Raises InvalidParameter for a table that is too large for Excel.
+    """
+    from xlsxwriter import Workbook
+
+    sink = io.BytesIO()
+    with Workbook(sink, {"in_memory": True}) as book:
+        book.set_properties({"created": _EXCEL_EPOCH, "comments": terms})
+        sheet = book.add_worksheet("data")
+        sheet.freeze_panes(1, 1)
+        days = book.add_format({"num_format": "yyyy-mm-dd"})
+        first = 1
+        for at, column in enumerate(columns):
+            sheet.write_string(0, at, column.name)
+        for rows in pieces:
+            table = read_columns(columns, rows, str, int, float, bool, date, Decimal)
+            first += len(table[0])
+            if first > _EXCEL_ROWS or len(table) > _EXCEL_COLUMNS:
+                raise InvalidParameter("format", "more rows or columns than a sheet of Excel holds")
+            for at, values in enumerate(table):
+                for number, value in enumerate(values, first - len(values)):
+                    if isinstance(value, date) and value.year >= _EXCEL_EPOCH.year:
+                        sheet.write_datetime(number, at, datetime.combine(value, time()), days)
+                    elif isinstance(value, bool):
+                        sheet.write_boolean(number, at, value)
+                    elif isinstance(value, int | float | Decimal) and Decimal(repr(float(value))) == value:
+                        sheet.write_number(number, at, float(value))
+                    elif value is not None:
+                        sheet.write_string(number, at, str(value))
+    return sink.getvalue()
 
 
 def _arrow(

@@ -53,12 +53,13 @@ its outcome. A parameter that an endpoint does not take, or that is given twice,
 HEAD works wherever GET does. Answers come compressed where `Accept-Encoding` asks for it, and an
 answer the client holds already (`If-None-Match`) is a 304.
 
-`Accept` chooses the form: JSON, CSV (`text/csv`) or an Arrow IPC stream
-(`application/vnd.apache.arrow.stream`); so does `format` in the query, which wins. The rows are the same in
-each. In CSV and Arrow the other members of the envelope are header fields, `X-` and their name, left out
-where null; nested values are JSON text, and in Arrow so are figures, which keep every digit. CSV has null as
-an empty field, and no value is altered for spreadsheets: import it as text where a cell that begins with `=`
-would be a formula.
+`Accept` chooses the form: JSON, CSV (`text/csv`), an Arrow IPC stream
+(`application/vnd.apache.arrow.stream`) or a workbook of Excel; so does `format` (`json`, `csv`, `arrow`,
+`xlsx`) in the query, which wins. The rows are the same in each. In the last three the other members of the
+envelope are header fields, `X-` and their name, left out where null; nested values are JSON text, and in
+Arrow so are figures, which keep every digit. CSV has null as an empty field, and no value is altered for
+spreadsheets: import it as text where a cell that begins with `=` would be a formula. Excel holds 15 digits
+and 32,767 characters a cell: longer numbers are text, longer text is cut.
 
 What is marked `x-sankofa-extension` goes beyond the core API. Lists are walked by `limit`
 and `cursor`: pass `next_cursor` back with the same filters.

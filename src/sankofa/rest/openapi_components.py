@@ -30,7 +30,7 @@ from sankofa.operations.service import (
     HeadersTooLarge,
     UriTooLong,
 )
-from sankofa.rest.formats import ARROW, CSV
+from sankofa.rest.formats import ARROW, CSV, XLSX
 from sankofa.settings import Settings
 
 COMMON: Final = ("X-Service-API-Version", "X-Request-Id")
@@ -299,13 +299,14 @@ _STREAM: Final = (
 
 
 def format_contents(operation: Operation) -> JsonSchema:
-    """The content of an answer in CSV and in Arrow."""
+    """The content of an answer in CSV, Arrow and Excel."""
     fields = ",".join(operation.row.__struct_fields__)
     return {
         CSV: {
             "schema": {"type": "string", "description": f"A header row ({fields}) and a line for each row."}
         },
         ARROW: {"schema": {"type": "string", "format": "binary", "description": _STREAM}},
+        XLSX: {"schema": {"type": "string", "format": "binary", "description": "A workbook of Excel."}},
     }
 
 

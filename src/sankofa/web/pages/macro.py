@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.operations.matrix import MOST_CELLS
 from sankofa.web import data
 from sankofa.web.bars import bar_chart
 from sankofa.web.charts import Chart, Line, line_chart, small_line
@@ -55,6 +56,8 @@ async def series(visit: Visit) -> View:
     if visit.given("part") == "series":
         return View("series.html", "", context, tuple(charts), ("series",))
     releases = await data.releases(visit, key)
+    if visit.given("chart") == "matrix":
+        return View("series.html", "", context, (await _matrix(visit, key, then_rows, len(releases)),))
     charts.append(await _fan(visit, key, releases))
     context["first"] = min(releases, default=as_of)
     context["stops"] = releases[-_MOST_LINES:]
@@ -162,6 +165,18 @@ async def _fan(visit: Visit, key: str, releases: list[date]) -> Chart:
         "Vintages: the series as it was on %(count)s days of release", count=len(days)
     )
     return line_chart("fan", title, lines, visit.language.short, (("known_on", "date", "value"), table))
+
+
+async def _matrix(visit: Visit, key: str, rows: list[Row], releases: int) -> Chart:
+    """The vintages side by side, to be downloaded: the newest dates, as many as a matrix may have."""
+    shown = rows[-max(MOST_CELLS // max(releases, 1), 1) :]
+    span = {**_span(shown), "country": shown[0]["country"]} if shown else {}
+    result = await visit.ask(
+        "get_series_matrix", shown=False, series=key, as_of=visit.day().isoformat(), **span
+    )
+    columns = ("date", *(name for name in (result.rows or [{}])[0] if name[:1].isdigit()))
+    table = [tuple(row[name] for name in columns) for row in result.rows]
+    return Chart("matrix", key, 0, 0, "", columns, table)
 
 
 @page("/macro/indicator/{indicator}", "countries")
