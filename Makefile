@@ -50,7 +50,7 @@ setup: $(RUNTIME) $(if $(EXTRAS),$(DRIVERS)) $(if $(XBRL),$(REPORTS)) ## create 
 
 serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (starter, sample) when there is none
 	@$(BIN)/sankofa $(WORLD) --if-empty
-	@$(BIN)/sankofa serve --host $(HOST) --port $(PORT) --workers $(WORKERS)
+	@$(BIN)/sankofa serve --sign-in --host $(HOST) --port $(PORT) --workers $(WORKERS)
 
 test: $(DEV) ## run the tests but those marked deep; ARGS are passed to pytest
 	$(PYTEST) $(ARGS)

@@ -36,6 +36,7 @@ def sid(identifier: str) -> str:
 
 
 MINER, BANK, BREWER, LAPSED, PERSON = (lei(s) for s in ("MINER", "BANK", "BREWER", "LAPSED", "PERSON"))
+SCHOLARS = lei("SCHOLARS")
 DISPUTED = isin("ZA", "DISPUTED")
 HELD = isin("NG", "HELD")
 
@@ -63,6 +64,7 @@ def write_register(folder: Path) -> None:
         record(
             LAPSED, "Old Baobab Trading Limited", "ZA", status="MERGED", entity="INACTIVE", successor=BREWER
         ),
+        record(SCHOLARS, "The Oxbow and Camfield Society of Kenya Scholarship Fund Trustees", "KE"),
         people,
         *shared,
     ]

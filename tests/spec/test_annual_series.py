@@ -99,3 +99,10 @@ def test_annual_mode_and_shared_facts_stay_as_they_are(asked: Asked) -> None:
     assert all(row["available_at"] is None for row in rows)
     facts = asked.get("/v1/shared/facts", dataset="AF-MACRO", country="NGA", limit=1000)["data"]
     assert {fact["measure"] for fact in facts} == {"NY.GDP.MKTP.CD", "FP.CPI.TOTL.ZG"}
+
+
+@pytest.mark.rule("SEARCH-1")
+def test_a_search_finds_an_annual_series_by_its_key(asked: Asked) -> None:
+    first = asked.get("/v1/search", q="wdi:ny.gdp.mktp.cd:nga")["data"][0]
+    assert (first["type"], first["id"], first["country"]) == ("series", "WDI:NY.GDP.MKTP.CD:NGA", "NG")
+    assert asked.get("/v1/search", q=first["id"], type="series", country="KE")["data"] == []

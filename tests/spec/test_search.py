@@ -7,7 +7,7 @@ import pytest
 from tests.live import LiveServer
 from tests.spec import register
 from tests.spec.asking import call_tool, get
-from tests.spec.register import BANK, BREWER, DISPUTED, HELD, MINER, sid
+from tests.spec.register import BANK, BREWER, DISPUTED, HELD, MINER, SCHOLARS, sid
 
 live, sample, paid = register.live, register.sample, register.paid
 
@@ -121,6 +121,12 @@ def test_series_and_indicators_are_found_by_code_and_by_name(
     assert (first["type"], first["id"]) == (type_, expected)
     assert set(first) == FIELDS
     assert expected in [row["id"] for row in found(server, sample_key, q=query)]
+
+
+@pytest.mark.rule("SEARCH-1")
+def test_one_word_finds_a_name_of_many(live: LiveServer, sample: str) -> None:
+    for word in ("oxbow", "camfield", "oxb"):
+        assert [row["id"] for row in found(live, sample, q=word)] == [sid(f"lei:{SCHOLARS}")], word
 
 
 @pytest.mark.rule("SEARCH-1")

@@ -66,6 +66,8 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The only thing that a link opens: `path:` and a path, or `dialect:` and a name; empty for a key."""
     of: str = ""
     """The hash of the key that a link belongs to."""
+    owner: bool = False
+    """Whether it is the key of the installation's owner, which has no quota."""
 
 
 class Keys:
@@ -127,8 +129,9 @@ class Keys:
             key = None
         if key is None or key.revoked_at is not None or self.is_expired(key):
             raise Unauthorized("The key that this link belongs to is no longer valid.")
-        limits = {"per_minute": link.per_minute, "per_month": link.per_month}
-        own = msgspec.structs.replace(key, **limits, counted_as=link.id)
+        own = msgspec.structs.replace(
+            key, per_minute=link.per_minute, per_month=link.per_month, counted_as=link.id, owner=False
+        )
         return dataclasses.replace(self.grant_of(own), link=link.id)
 
     def grant_of(self, record: KeyRecord) -> Grant:
@@ -142,6 +145,7 @@ class Keys:
             record.expires_at,
             record.counted_as,
             record.lock,
+            owner=record.owner,
         )
 
     def is_expired(self, record: KeyRecord) -> bool:
@@ -156,6 +160,8 @@ class Keys:
         per_month: int | None = None,
         last_day: date | None = None,
         lock: Lock | None = None,
+        *,
+        owner: bool = False,
     ) -> str:
         """Issue a key, valid to the end of a UTC day, and return it: the only time it is ever seen.
 
@@ -170,7 +176,9 @@ class Keys:
         expires_at = None if last_day is None else f"{last_day}T23:59:59Z"
         key = f"sk_{secrets.token_urlsafe(32)}"
         record = self._record(_hash(key), tier, label, per_minute, per_month)
-        await self._records.put(msgspec.structs.replace(record, expires_at=expires_at, lock=lock))
+        await self._records.put(
+            msgspec.structs.replace(record, expires_at=expires_at, lock=lock, owner=owner)
+        )
         return key
 
     async def link(self, named: str, opens: str, per_minute: int, per_month: int) -> str:
@@ -216,6 +224,8 @@ class Keys:
         old = await self._find_key(named)
         if old.hash == self._sandbox_hash:
             raise OperatorError("the sandbox key is a setting: change SANKOFA_SANDBOX_KEY instead")
+        if old.owner:
+            raise OperatorError("the owner's key is in HOME: revoke it, and `sankofa open` issues another")
         if old.revoked_at is not None:
             raise OperatorError(f"key {old.id} was revoked at {old.revoked_at}")
         if old.replaced_by:

@@ -79,6 +79,11 @@ class Quotas:
         now = int(self._clock().timestamp())
         windows, month_began, month_ends = _windows(now // 60)
         in_minute, in_month = await self._store.count(grant.counter, windows)
+        if self._used.noted.get(grant.link or grant.key_id) != now // 86400:
+            await self._used.note(grant.link or grant.key_id, now // 86400)
+        minute_ends = now - now % 60 + 60
+        if grant.per_minute is None or grant.per_month is None:
+            return Usage("", "", [], grant, in_minute, in_month, minute_ends, month_ends), None
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
         policy = _policy(grant.per_minute, grant.per_month, month_ends - month_began)
         left = (
@@ -92,11 +97,9 @@ class Quotas:
             grant,
             in_minute,
             in_month,
-            now - now % 60 + 60,
+            minute_ends,
             month_ends,
         )
-        if self._used.noted.get(grant.link or grant.key_id) != now // 86400:
-            await self._used.note(grant.link or grant.key_id, now // 86400)
         if month_left < 0:
             return usage, RateLimited(
                 f"The monthly cap of {grant.per_month} requests is reached.", month_ends - now

@@ -42,8 +42,9 @@ class Grant:
     tier: str
     row_cap: int
     default_rows: int
-    per_minute: int
-    per_month: int
+    per_minute: int | None
+    per_month: int | None
+    """None for the owner of the installation, as `per_minute`: no quota."""
     upgrade_url: str
     expires_at: str | None = None
     counted_as: str = ""
@@ -52,6 +53,8 @@ class Grant:
     """The day that it cannot see beyond; None for today."""
     link: str = ""
     """The id of the link that was presented in the place of the key."""
+    owner: bool = False
+    """Whether it is the key of the installation's owner."""
     sample: bool = field(init=False)
     counter: str = field(init=False)
     """The name its requests are counted under."""
@@ -95,6 +98,8 @@ def grant(
     expires_at: str | None = None,
     counted_as: str = "",
     lock: Lock | None = None,
+    *,
+    owner: bool = False,
 ) -> Grant:
     """The grant of a key: its tier's caps, or its own where it has any."""
     return Grant(
@@ -104,10 +109,11 @@ def grant(
         default_rows=settings.rows_sample
         if tier == "sample"
         else min(settings.rows_default, settings.rows_paid),
-        per_minute=per_minute or getattr(settings, f"per_minute_{tier}"),
-        per_month=per_month or getattr(settings, f"per_month_{tier}"),
+        per_minute=None if owner else per_minute or getattr(settings, f"per_minute_{tier}"),
+        per_month=None if owner else per_month or getattr(settings, f"per_month_{tier}"),
         upgrade_url=settings.upgrade_url,
         expires_at=expires_at,
         counted_as=counted_as,
         lock=lock,
+        owner=owner,
     )

@@ -205,7 +205,7 @@ def _checked(store: Datastore, edition: str, *, current: bool) -> Finding:
 _LEAST_FREE: Final = 64 << 20
 _FEW_INODES: Final = 1_000
 _SECRETS: Final = ("gate-secret", "keys-secret", "cursor-secret")
-_PRIVATE: Final = (*_SECRETS, "edition-key", "ledger.sqlite", "keys")
+_PRIVATE: Final = (*_SECRETS, "owner-key", "edition-key", "ledger.sqlite", "keys")
 _DRIVERS: Final = ("granian", "msgspec", "psycopg", "redis", "hiredis")
 _NO_EARLIER: Final = datetime(2024, 1, 1, tzinfo=UTC)
 

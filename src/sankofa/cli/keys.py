@@ -257,8 +257,8 @@ async def usage(store: Keys, quotas: Quotas, used: LastUsed, id_or_key: str | No
         return
     lines = []
     for row in rows:
-        minute = f"{row['minute_used']}/{row['minute_limit']}"
-        month = f"{row['month_used']}/{row['month_limit']}"
+        minute = f"{row['minute_used']}/{row['minute_limit'] or '-'}"
+        month = f"{row['month_used']}/{row['month_limit'] or '-'}"
         last = f"used {row['last_used']}" if row["last_used"] else "never used"
         lines.append((row["id"], row["tier"], minute, month, last, row["label"]))
     print_table(("id", "tier", "minute", "month", "last use", "label"), lines)

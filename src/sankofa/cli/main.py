@@ -37,7 +37,7 @@ _COMMANDS = {
     "openapi": "describing:print_description",
     "show": "showing:show",
     "audit": "audit:audit",
-    "open": "showing:open_pages",
+    "open": "owner:open_pages",
 }
 """Each command with its module and function, in the order of the help text."""
 
@@ -48,6 +48,7 @@ _NEED_HOME = (
     *(
         ("status",),
         ("show",),
+        ("open",),
         ("audit",),
         ("ledger",),
         ("editions",),

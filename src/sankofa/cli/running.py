@@ -77,11 +77,12 @@ def _editions(settings: Settings) -> Iterator[Finding]:
     "--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on."
 )
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Worker processes.")
-def serve(host: str, port: int, workers: int) -> None:
+@click.option("--sign-in", is_flag=True, help="Print an address that signs the owner's browser in, once.")
+def serve(host: str, port: int, workers: int, sign_in: bool) -> None:
     """Serve the current edition, and each newer one from the moment it is published."""
     from sankofa.cli import serving  # `status` needs nothing of it
 
-    serving.serve(settings.load(), host, port, workers)
+    serving.serve(settings.load(), host, port, workers, sign_in=sign_in)
 
 
 class _Stores(NamedTuple):

@@ -20,6 +20,7 @@ from granian.log import LogLevels
 
 from sankofa.cli.guard import ConnectionLimits
 from sankofa.cli.output import to_have_an_edition
+from sankofa.cli.owner import note_address, sign_in_address
 from sankofa.cli.process import STOP_SECONDS
 from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
@@ -41,7 +42,7 @@ _HTTP1 = HTTP1Settings(
 )
 
 
-def serve(settings: Settings, host: str, port: int, workers: int) -> None:
+def serve(settings: Settings, host: str, port: int, workers: int, *, sign_in: bool = False) -> None:
     """Print where the service is and how to try it, then serve until told to stop."""
     _refuse_read_only_home(settings)
     settings.cursor_secrets(), settings.keys_secrets()  # a worker could not say what is wrong with one
@@ -68,6 +69,13 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         )
     if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
         os.environ["SANKOFA_BASE_URL"] = address
+        note_address(settings.home, address)
+    if sign_in:
+        public = address if settings.base_url == Settings.base_url else settings.base_url
+        try:
+            click.echo(f"Sign in as the owner, once, within ten minutes: {sign_in_address(settings, public)}")
+        except (OSError, StoreUnavailable) as failure:
+            click.echo(f"Warning: no sign-in address could be made: {failure}", err=True)
     companions: list[Companion] = []
     metrics: tuple[Path, socket.socket] | None = None
     if settings.metrics_port:

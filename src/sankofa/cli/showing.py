@@ -1,8 +1,7 @@
-"""`sankofa show` and `sankofa open`: a statement in the terminal, the pages in the browser."""
+"""`sankofa show`: a statement in the terminal."""
 
 import asyncio
 import sys
-import webbrowser
 from contextlib import closing
 from datetime import date, datetime
 from typing import Any
@@ -27,16 +26,6 @@ from sankofa.web.data import StatementTable, arrange, is_money, scaled
 from sankofa.web.languages import language
 
 _WORDS = {1: "", 1_000: ", in thousands", 1_000_000: ", in millions"}
-
-
-@click.command("open")
-@click.argument("path", default="/")
-def open_pages(path: str) -> None:
-    """Open the pages of the running service in the browser, at PATH."""
-    address = settings.load().base_url + (path if path.startswith("/") else f"/{path}")
-    click.echo(address)
-    if not webbrowser.open(address):
-        raise OperatorError("no browser could be opened; open the address above yourself")
 
 
 @click.command("show")

@@ -1078,14 +1078,14 @@ class UsageRow(Row):
 
     tier: str
     """Tier of the key: sample, starter or professional."""
-    minute_limit: int
-    """Requests per UTC minute."""
+    minute_limit: int | None
+    """Requests per UTC minute; null for the owner of the installation."""
     minute_used: int
     """Requests in this minute, including this one."""
     minute_reset_at: Instant
     """When the next minute begins."""
-    month_limit: int
-    """Requests per UTC calendar month."""
+    month_limit: int | None
+    """Requests per UTC calendar month; null for the owner of the installation."""
     month_used: int
     """Requests in this month, including this one."""
     month_reset_at: Instant

@@ -89,3 +89,17 @@ def currency_name(code: str) -> str | None:
     """The English name of a currency; None where there is no such currency today."""
     match = pycountry.currencies.get(alpha_3=code)
     return None if match is None else str(match.name)
+
+
+def country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
+    """The country that words name besides others, and the others: `gdp south africa` is the GDP of one."""
+    starts = [at for at, word in enumerate(query_words) if begins_country(word)]
+    for length in (3, 2, 1) if starts else ():
+        for at in starts:
+            if at + length > len(query_words):
+                continue
+            code = country_named(" ".join(query_words[at : at + length]))
+            others = query_words[:at] + query_words[at + length :]
+            if code is not None and others:
+                return code, [word for word in others if word not in ("of", "in", "the")] or others
+    return None, query_words

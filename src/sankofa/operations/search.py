@@ -21,10 +21,16 @@ from sankofa.edition.read.search import (
     search_code,
     search_symbol,
 )
-from sankofa.edition.read.series_catalogue import country_entries, entries_on, entry_of, entry_on
+from sankofa.edition.read.series_catalogue import (
+    annual_series_entry,
+    country_entries,
+    entries_on,
+    entry_of,
+    entry_on,
+)
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
-from sankofa.model.countries import begins_country, country_named
+from sankofa.model.countries import country_in
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
@@ -88,7 +94,7 @@ async def search(
     most = call.grant.rows(limit)
     asked = (page.edition.id, page.day, q, country, type, most, call.grant.sample, cursor)
     if (selection := _RECENT.get(asked)) is None:
-        place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
+        place, macro_words = (country, code_words(q)) if country is not None else country_in(code_words(q))
 
         async def ranked(most: int) -> tuple[list[Hit], bool]:
             return await _everything(call, q, country, type, place, macro_words, most)
@@ -118,7 +124,10 @@ async def _everything(
     identified = await _identified(call, q, country) if type in (None, ORGANISATION) else []
     organisations = NameQuery(edition, ORGANISATION_INDEX, words(q), country)
     items = NameQuery(edition, MACRO_ITEMS, macro_words, None)
-    coded = await search_code(edition, q.strip().upper()) if type != ORGANISATION and items.records else []
+    code = q.strip().upper()
+    coded = await search_code(edition, code) if type != ORGANISATION and items.records else []
+    if type != ORGANISATION and (entry := await annual_series_entry(edition, code)) is not None:
+        coded.append(Hit(1.0, code, "series", code, type="series", entry=entry))
     for forgiving in (False, True) if type is None else (True,):
         if type in (None, ORGANISATION):
             hits, more = await _organisations(organisations, identified, most, forgiving=forgiving)
@@ -289,20 +298,6 @@ async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
     return hits
 
 
-def _country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
-    """The country that words name besides others, and the others: `gdp south africa` is the GDP of one."""
-    starts = [at for at, word in enumerate(query_words) if begins_country(word)]
-    for length in (3, 2, 1) if starts else ():
-        for at in starts:
-            if at + length > len(query_words):
-                continue
-            code = country_named(" ".join(query_words[at : at + length]))
-            others = query_words[:at] + query_words[at + length :]
-            if code is not None and others:
-                return code, [word for word in others if word not in ("of", "in", "the")] or others
-    return None, query_words
-
-
 async def _macro_items(
     call: Call,
     query: NameQuery,
@@ -319,11 +314,14 @@ async def _macro_items(
 
     known = await entries_on(call.edition)
 
+    def admits_hit(hit: Hit) -> bool:
+        return admits(hit.number) if hit.entry < 0 else own is None or hit.entry in own
+
     def admits(number: int) -> bool:
         first, end = spans[2 * number], spans[2 * number + 1]
         return own is None or entry_of(own, first, end, known) is not None
 
-    exact = [hit for hit in coded if type in (None, hit.type) and admits(hit.number)]
+    exact = [hit for hit in coded if type in (None, hit.type) and admits_hit(hit)]
     admitted = None if own is None else admits
     by_name, more = await query.search(most + len(exact), admitted, type, forgiving=forgiving)
     best: dict[tuple[str, str], Hit] = {}
@@ -340,8 +338,10 @@ async def _beginning(call: Call, hit: Hit, country: str | None) -> bytes:
         name = _member(record, b'"legal_name":', b',"other_names":', start)
         of = _member(record, b'"country":', b',"status":', start)
     else:
-        spans = await macro_spans(call.edition)
-        first, end = spans[2 * hit.number], spans[2 * hit.number + 1]
+        first, end = hit.entry, hit.entry + 1
+        if hit.entry < 0:
+            spans = await macro_spans(call.edition)
+            first, end = spans[2 * hit.number], spans[2 * hit.number + 1]
         own = None if country is None else await country_entries(call.edition, country)
         known = await entries_on(call.edition)
         listed = range(first, end) if known is None else [n for n in range(first, end) if known(n)]

@@ -15,6 +15,7 @@ from sankofa.access.addresses import AddressCounters, Visitors, WrongKeys
 from sankofa.access.cursors import Cursors
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
+from sankofa.access.owner import Owner
 from sankofa.access.quotas import Quotas
 from sankofa.access.records import SealedRecords
 from sankofa.access.tiers import Grant
@@ -120,6 +121,7 @@ class Service:
         )
         self._records = SealedRecords(self.keystore, settings.keys_secrets())
         self.keys = Keys(self._records, settings, clock)
+        self.owner = Owner(settings.home, self.keys, self._records, clock)
         self.domains = Domains(self._records, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
         self.cursors = Cursors(settings.cursor_secrets())

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from sankofa.access.domains import Site
+from sankofa.access.owner import SIGN_IN
 from sankofa.access.tiers import Grant
 from sankofa.model.errors import (
     InternalError,
@@ -42,6 +43,7 @@ from sankofa.web.responses import (
     chart_reply,
     encoded,
     forget_or_keep_key,
+    sign_in,
 )
 from sankofa.web.view import ASSETS, Page, Routes, write_page, write_problem
 from sankofa.web.visit import LANGUAGE_COOKIE, PageRequest, Visit, key_cookie, read_request
@@ -76,7 +78,7 @@ class WebApp:
         path: str = scope["path"]
         if path.startswith(_NOT_OURS):
             return False
-        if path.startswith((ASSETS, PICTURES)) or self._routes.find(path) is not None:
+        if path.startswith((ASSETS, PICTURES, SIGN_IN)) or self._routes.find(path) is not None:
             return True
         return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
 
@@ -101,6 +103,8 @@ class WebApp:
             if scope["path"].startswith((ASSETS, PICTURES)):
                 return asset_reply(scope["path"])
             request = read_request(scope)
+            if request.path == SIGN_IN and request.at is None:
+                return await self._sign_in(request, scope)
             route = self._routes.find(request.path)
             if route is None:
                 raise NotFound("There is no page at this address.")
@@ -125,6 +129,13 @@ class WebApp:
             if isinstance(unexpected, InternalError):
                 _log.exception("page %s failed", request_id)
             return self._problem(unexpected, request, visit, request_id)
+
+    async def _sign_in(self, request: PageRequest, scope: Scope) -> Reply:
+        if request.method != "GET":  # a look at the head would use the code up
+            raise MethodNotAllowed("GET")
+        site = await self._service.domains.site(request.host)
+        request = replace(request, key_cookie=key_cookie(site.base_url))
+        return await sign_in(self._service, site, request, scope)
 
     async def _refused(self, scope: Scope, request: PageRequest | None, problem: Unauthorized) -> Problem:
         """A wrong key in a cookie is a guess like one in a header."""
@@ -217,7 +228,8 @@ class WebApp:
             return Written(303, b"", ((b"location", (visit.prefix + view.redirect).encode()),), "")
         chart = visit.request.query.get("chart")
         if chart is not None:
-            return await asyncio.to_thread(chart_reply, view, chart, visit)
+            rows = await visit.rows_uncut() if visit.cuts else 0
+            return await asyncio.to_thread(chart_reply, view, chart, visit, rows)
         part = visit.request.query.get("part")
         if part is not None and part not in view.parts:
             raise InvalidParameter("part", f"this page has {', '.join(view.parts) or 'no parts'}")
@@ -282,7 +294,9 @@ def _is_for_all(page: Page, visit: Visit) -> bool:
 def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[object, ...]:
     """Everything that a page depends on: an edition never changes, so neither does what is written of it."""
     request = visit.request
-    may = (grant.tier, grant.row_cap, grant.default_rows, visit.sandbox) if grant else (visit.sandbox,)
+    may: tuple[object, ...] = (visit.sandbox,)
+    if grant:
+        may += grant.tier, grant.row_cap, grant.default_rows, grant.owner
     query = tuple(sorted(request.query.items()))
     base_url = visit.site.base_url + visit.prefix
     return edition_id, request.path, query, request.language, may, visit.today, base_url

@@ -69,7 +69,7 @@ async def series_entry(visit: Visit, series: str) -> Row:
     family, _, rest = series.partition(":")
     code, _, country = rest.partition(":")
     asked = {"q": code, "country": country} if country else {"q": family}
-    result = await visit.ask("list_series", shown=False, **asked)
+    result = await visit.ask("list_series", shown=False, drawn=False, **asked)
     return next((row for row in result.rows if row["series"] in (series, code)), {})
 
 
@@ -97,7 +97,7 @@ async def coverage(visit: Visit, country: str = "", *, shown: bool = True) -> li
 async def annual_values(visit: Visit, country: str, indicator: str, *, shown: bool) -> list[Row]:
     """The values of an annual indicator of a country, oldest year first."""
     asked = {"country": country, "indicator": indicator, "limit": visit.most_rows(200)}
-    result = await visit.ask("get_macro", shown=shown, **asked)
+    result = await visit.ask("get_macro", shown=shown, drawn=True, **asked)
     return [row for row in result.rows if row["value"] is not None][::-1]
 
 

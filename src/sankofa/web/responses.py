@@ -7,8 +7,10 @@ The visitor's key is a cookie for the browser's session. The pages read it and t
 import asyncio
 import csv
 import io
+import re
 from collections import OrderedDict
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.types import Receive, Scope
@@ -125,8 +127,11 @@ def asset_reply(path: str) -> Reply:
     return Reply(200, headers, content)
 
 
-def chart_reply(view: View, name: str, visit: Visit) -> Written:
-    """One chart of a page alone, as a picture or as a table. Raises InvalidParameter."""
+def chart_reply(view: View, name: str, visit: Visit, uncut: int = 0) -> Written:
+    """One chart of a page alone, as a picture or as a table. Raises InvalidParameter.
+
+    `uncut` is how many rows there are where the visitor sees a part; the first line of a table then says so.
+    """
     chart = next((chart for chart in view.charts if chart.name == name), None)
     if chart is None:
         raise InvalidParameter("chart", "this page has no such chart")
@@ -135,6 +140,8 @@ def chart_reply(view: View, name: str, visit: Visit) -> Written:
         body, media_type = inside(chart.picture(), visit.prefix).encode(), b"image/svg+xml"
     elif kind == "csv":
         text = io.StringIO()
+        if uncut:
+            text.write(f"# first {visit.call.grant.row_cap} of {uncut} rows\r\n")
         writer = csv.writer(text, lineterminator="\r\n")
         writer.writerow(chart.columns)
         writer.writerows([[_cell(value) for value in row] for row in chart.rows])
@@ -169,10 +176,13 @@ async def encoded(written: Written, headers: Headers, request: PageRequest) -> R
 _LARGEST_FORM: Final = limit("form of a page", 2048, "bytes", "400")
 _FORM_SECONDS: Final = limit("time for a form", 10.0, "seconds", "400")
 _SAME: Final = (b"same-origin", b"none")
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_LOCAL: Final = re.compile(r"/(?![/\\])[!-~]*", re.ASCII)
+"""A path of this site, as `Location` takes it: "/company/X?as_of=2024-01-01", never "//elsewhere"."""
 
 
 class ForeignForm(Problem):
-    """403: a form on another site may not set the key of a visitor."""
+    """403: another site may not set the key of a visitor, or sign anybody in."""
 
     status, slug, title = 403, "foreign-form", "Not from this site"
 
@@ -187,9 +197,7 @@ async def forget_or_keep_key(
             fields = read_form(await _body(receive))
     except TimeoutError:
         raise BadRequest(f"The form did not arrive within {_FORM_SECONDS:.0f} seconds.") from None
-    attributes = "Path=/; HttpOnly; SameSite=Strict" + (
-        "; Secure" if site.base_url.startswith("https:") else ""
-    )
+    attributes = _attributes(site)
     if fields.get("action") == "forget":
         cookie = f"{request.key_cookie}=; {attributes}; Max-Age=0"
     else:
@@ -209,16 +217,46 @@ async def forget_or_keep_key(
     return Reply(303, headers, b"")
 
 
+async def sign_in(service: Service, site: Site, request: PageRequest, scope: Scope) -> Reply:
+    """Sign the owner's browser in with a one-time code. Raises ForeignForm or Unauthorized.
+
+    A code that arrives from another site's page, or before the visitor asked for the page, stays unused.
+    """
+    if request.headers.get(b"sec-purpose") or request.headers.get(b"purpose"):
+        raise ForeignForm("A browser that looks ahead is not signed in.")
+    _check_origin(request)
+    own = (urlsplit(site.base_url).hostname or "", *_LOOPBACK)
+    if site.is_customers or urlsplit(f"//{request.host.decode('latin-1')}").hostname not in own:
+        raise ForeignForm("Sign in on the service's own host; SANKOFA_BASE_URL says which that is.")
+    code = request.query.get("code", "")
+    try:
+        key = await service.owner.redeem(code)
+    except Unauthorized as refusal:
+        given = {**scope, "headers": [*scope["headers"], (b"x-api-key", code.encode())]}
+        raise await service.unauthorized(given, refusal) from None
+    following = request.query.get("next", "/")
+    if not _LOCAL.fullmatch(following):
+        following = "/"
+    cookie = f"{request.key_cookie}={key}; {_attributes(site)}"
+    headers = [(name, b"no-store" if name == b"cache-control" else value) for name, value in PAGE_HEADERS]
+    return Reply(303, [*headers, (b"location", following.encode()), (b"set-cookie", cookie.encode())], b"")
+
+
+def _attributes(site: Site) -> str:
+    """The attributes of the cookie that holds a key."""
+    return "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if site.base_url.startswith("https:") else "")
+
+
 def _check_origin(request: PageRequest) -> None:
     """Raises ForeignForm where the browser says that another site sent the form."""
     site = request.headers.get(b"sec-fetch-site")
     if site is not None:
         if site not in _SAME:
-            raise ForeignForm("The form was sent from another site.")
+            raise ForeignForm("This was sent from another site. Type or paste the address yourself.")
         return
-    origin = request.headers.get(b"origin")
-    if origin is not None and origin.partition(b"://")[2] != request.host:
-        raise ForeignForm("The form was sent from another site.")
+    origin = request.headers.get(b"origin", request.headers.get(b"referer"))
+    if origin is not None and origin.partition(b"://")[2].partition(b"/")[0] != request.host:
+        raise ForeignForm("This was sent from another site. Type or paste the address yourself.")
 
 
 async def _body(receive: Receive) -> bytes:

@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import sankofa.web.pages
+from sankofa.settings import Settings
 from sankofa.web.charts import Chart
 from sankofa.web.documents import inline
 from sankofa.web.languages import LANGUAGES, Language, label, metric_value
@@ -202,10 +203,15 @@ def _context(view: View, visit: Visit) -> dict[str, Any]:
         "title": view.title,
         "charts": {chart.name: chart for chart in view.charts},
         "base_url": settings.base_url + visit.prefix,
-        "upgrade_url": settings.upgrade_url,
+        "upgrade_url": _configured(settings.upgrade_url),
         "shown_key": settings.sandbox_key if visit.sandbox and settings.sandbox_key else "YOUR_KEY",
         "path": visit.request.path,
     }
+
+
+def _configured(upgrade_url: str) -> str:
+    """Where to upgrade; empty where the operator set no address."""
+    return "" if upgrade_url == Settings.upgrade_url else upgrade_url
 
 
 def write_problem(
@@ -220,7 +226,7 @@ def write_problem(
             _=language.text,
             fmt=language,
             visit=None,
-            upgrade_url=upgrade_url,
+            upgrade_url=_configured(upgrade_url),
             path=request.path if request else "/",
         )
     )

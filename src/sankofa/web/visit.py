@@ -6,6 +6,7 @@ other way to a row from here. A page is one counted request, however many operat
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final, TypeVar
@@ -107,6 +108,7 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 _MOST_ROWS: Final = limit("rows of a page", 500, "rows", "the page shows the first ones")
+_ALL: Final = 1 << 31
 _PAST_DAY: Final = Day(past=True)
 
 
@@ -156,6 +158,8 @@ class Visit:
         self.calls: list[ApiCall] = []
         self.absences: list[str] = []
         """Why answers on the page have no rows."""
+        self.cuts: list[tuple[str, Mapping[str, Any]]] = []
+        """Questions whose answers the sample tier cuts, with their parameters; the main one first."""
         self.usage: RateState | None = None
         self.grant: Grant | None = None
         self.tier = ""
@@ -223,11 +227,11 @@ class Visit:
             raise InvalidParameter(name, f"expected one of {', '.join(words)}")
         return text
 
-    async def ask(self, name: str, *, shown: bool = True, **parameters: Any) -> Result:
+    async def ask(self, name: str, *, shown: bool = True, drawn: bool = False, **parameters: Any) -> Result:
         """Perform an operation with these parameters as text, as REST would read them.
 
         Raises the problem that REST would answer with. `shown` puts the call on the page, where REST takes
-        all of its parameters.
+        all of its parameters. `drawn` is for rows that are on the page without their call.
         """
         operation = operation_named(name)
         given = {label.rstrip("_"): text for label, text in parameters.items() if text}
@@ -236,19 +240,36 @@ class Visit:
         body = decode_answer(envelope(answer, call.edition, operation))
         if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
             self.calls.append(api_call)
+        if (shown or drawn) and body["truncated"]:
+            self._note_cut(name, given)
         if shown and answer.absent is not None:
             self.absences.append(answer.absent.detail)
         return Result(body.pop(operation.rows_under), body, body["truncated"])
 
     async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> tuple[list[T], bool]:
         """As `ask`, of each row only some fields, and of many rows a piece at a time: others are waiting."""
-        answer = await ask(self.call, name, {label: text for label, text in parameters.items() if text})
+        given = {label: text for label, text in parameters.items() if text}
+        answer = await ask(self.call, name, given)
         decode = msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
         rows: list[T] = []
         for piece in answer.selection.lists():
             rows += decode(piece)
             await asyncio.sleep(0)
+        if answer.selection.truncated:
+            self._note_cut(name, given)
         return rows, answer.selection.truncated
+
+    def _note_cut(self, name: str, given: Mapping[str, Any]) -> None:
+        if self.call.grant.sample:
+            self.cuts.append((name, given))
+
+    async def rows_uncut(self) -> int:
+        """How many rows the first of the cut answers would have for a key that sees them all."""
+        whole = replace(self.call.grant, tier="professional", row_cap=_ALL, default_rows=_ALL)
+        call = msgspec.structs.replace(self.call, grant=whole)
+        name, given = self.cuts[0]
+        answer = await ask(call, name, {label: text for label, text in given.items() if label != "limit"})
+        return answer.selection.count
 
     def address(self, path: str = "", **changes: str | int | None) -> str:
         """The address of a page; of this one, with these parameters changed, where no path is given.

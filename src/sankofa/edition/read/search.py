@@ -38,6 +38,8 @@ from sankofa.model.limits import limit
 from sankofa.model.text import words
 
 LEAST_SCORE: Final = 0.35
+_WHOLE_QUERY: Final = 0.8
+"""Share of the query from which a name is a hit however many other words it has, after all that score."""
 _ROUNDED: Final = 0.0001  # what a score may gain by being rounded
 _POSTINGS_READ: Final = 4_000
 _RARE: Final = 400
@@ -185,6 +187,8 @@ class Hit(NamedTuple):
     number: int = -1
     """Its number in the index, for a series or an indicator."""
     type: str = ORGANISATION
+    entry: int = -1
+    """Its number in the catalogue, for a series that the index leaves out."""
 
 
 class NameQuery:
@@ -242,6 +246,8 @@ class NameQuery:
         weights, passed_over = await scoring.candidates()
         best = scoring.best_first(weights)
         hits: list[tuple[float, int, Hit | None]] = []
+        long_names: list[tuple[float, int, Hit | None]] = []
+        least_agreed = _WHOLE_QUERY * scoring.whole
         at_once = max(_WEIGHED, most + 1)
         yield_points = YieldPoints(_WEIGHED_PER_YIELD)
         for first in range(0, len(best), at_once):
@@ -252,7 +258,11 @@ class NameQuery:
                     await asyncio.sleep(0)
                 scores |= scoring.scores(some[start : start + _SCORED_PER_YIELD])
             if not first and len(scores) == len(some) and admits is None and type in (None, ORGANISATION):
-                hits = [(-score, number, None) for number, score in scores.items() if score >= LEAST_SCORE]
+                for number, known in scores.items():
+                    if known >= LEAST_SCORE:
+                        hits.append((-known, number, None))
+                    elif weights[number] >= least_agreed:
+                        long_names.append((-known, number, None))
                 some = []
             for number in some:
                 if len(hits) > most and first:
@@ -264,10 +274,16 @@ class NameQuery:
                     await yield_points.step()
                     hit = _weigh(await _record(self._edition, self._index, number), number, scoring)
                     score = hit.score
-                if score >= LEAST_SCORE and (type is None or type == (hit.type if hit else ORGANISATION)):
+                if type is not None and type != (hit.type if hit else ORGANISATION):
+                    continue
+                if score >= LEAST_SCORE:
                     hits.append((-score, number, hit))
+                elif weights[number] >= least_agreed:
+                    long_names.append((-score, number, hit))
             if len(hits) > most:
                 break
+        if len(hits) <= most:
+            hits += long_names
         hits.sort(key=_by_number if self._index.in_order_of_ids else _by_id)
         return await self._complete(hits[:most]), passed_over or len(hits) > most
 

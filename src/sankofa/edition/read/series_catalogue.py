@@ -166,6 +166,15 @@ async def entry_behind(edition: Edition, key: SortKey) -> int:
     return 0 if await is_past(0) else 1 + await last_before(is_past)
 
 
+async def annual_series_entry(edition: Edition, key: str) -> int | None:
+    """The number of the catalogue entry of a series that is made from annual tables (`WDI:CODE:COUNTRY`)."""
+    if ":" not in key or not await edition.holds(SERIES_RELEASES, key):
+        return None
+    number = await entry_behind(edition, (key, 1, "", ""))
+    row = await entry_on(edition, number) if number < entry_count(edition) else None
+    return None if row is None or CATALOGUE_ORDER.key_of(row)[0] != key else number
+
+
 def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) -> Iterator[Span]:
     """The entries to read, neighbours together."""
     for start, end in spans:

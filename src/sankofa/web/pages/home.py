@@ -147,8 +147,8 @@ async def _economy(visit: Visit, series: str) -> RevisedFigure | None:
 
 
 async def _values(visit: Visit, series: str, day: date, of: str | None = None) -> Any:
-    span = {"from": of, "to": of}
-    return await visit.ask("get_macro", shown=False, series=series, as_of=day.isoformat(), **span)
+    asked = {"series": series, "as_of": day.isoformat(), "from": of, "to": of}
+    return await visit.ask("get_macro", shown=False, drawn=False, **asked)
 
 
 async def _company(visit: Visit) -> RevisedFigure | None:

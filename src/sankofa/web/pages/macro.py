@@ -69,8 +69,8 @@ async def series(visit: Visit) -> View:
 async def _values(
     visit: Visit, key: str, day: date, *, shown: bool = False, most: int = _MOST_VALUES, **span: Any
 ) -> list[Row]:
-    limit = visit.most_rows(most)
-    result = await visit.ask("get_macro", shown=shown, series=key, as_of=day.isoformat(), limit=limit, **span)
+    asked = {"series": key, "as_of": day.isoformat(), "limit": visit.most_rows(most), **span}
+    result = await visit.ask("get_macro", shown=shown, drawn=True, **asked)
     return result.rows
 
 

@@ -1,0 +1,111 @@
+"""The owner of an installation: a key without quotas in HOME, and codes that each sign a browser in once.
+
+The key is a file that only its owner can read. The key store holds the hashes of the codes.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from sankofa.access.keys import Keys
+from sankofa.access.records import DamagedRecord, SealedRecords
+from sankofa.engines.private_files import make_private_folder, replace_file
+from sankofa.model.errors import Unauthorized
+from sankofa.model.limits import limit
+
+SIGN_IN: Final = "/sign-in"
+"""The path that takes a code."""
+_FILE: Final = "owner-key"
+_NAME: Final = "sign-in"
+_MOST_CODES: Final = 8
+"""Codes that can be valid at the same time; a new one ends the oldest."""
+_SECONDS: Final = limit("sign-in code of the owner", 600, "seconds", "401")
+_REFUSED: Final = "This sign-in address was used already, or is too old. Run `sankofa open` for a new one."
+
+
+class _Code(msgspec.Struct, frozen=True):
+    hash: str
+    key_id: str
+    expires: float
+    """In seconds since 1970."""
+
+
+class _Codes(msgspec.Struct, frozen=True):
+    codes: tuple[_Code, ...] = ()
+
+
+class Owner:
+    """The owner's key and sign-in codes of one HOME."""
+
+    def __init__(self, home: Path, keys: Keys, records: SealedRecords, clock: Callable[[], datetime]) -> None:
+        self._path = home / _FILE
+        self._keys = keys
+        self._records = records
+        self._clock = clock
+
+    async def new_code(self) -> str:
+        """A code for one sign-in. Issues the owner's key where there is none, or it was revoked."""
+        key_id = await self._key_id()
+        if key_id is None:
+            make_private_folder(self._path.parent)
+            key = await self._keys.create("professional", "owner", owner=True)
+            replace_file(self._path, f"{key}\n".encode())
+            key_id = (await self._keys.authenticate(key)).key_id
+        code = secrets.token_urlsafe(32)
+        new = _Code(_hash(code), key_id, self._clock().timestamp() + _SECONDS)
+        while True:
+            stored, codes = await self._codes()
+            kept = _Codes((*codes[-_MOST_CODES + 1 :], new))
+            if await self._store(stored, kept):
+                return code
+
+    async def redeem(self, code: str) -> str:
+        """The owner's key for a code, which is then used up. Raises Unauthorized."""
+        digest = _hash(code)
+        while True:
+            stored, codes = await self._codes()
+            match = next((known for known in codes if known.hash == digest), None)
+            if match is None or match.key_id != await self._key_id():
+                raise Unauthorized(_REFUSED)
+            if await self._store(stored, _Codes(tuple(known for known in codes if known is not match))):
+                return self._key()
+
+    async def _codes(self) -> tuple[bytes | None, tuple[_Code, ...]]:
+        """The record as it is stored, and the codes in it that are still valid."""
+        stored = await self._records.get(_NAME)
+        if stored is None:
+            return None, ()
+        try:
+            record = msgspec.json.decode(self._records.read(_NAME, stored), type=_Codes)
+        except (DamagedRecord, msgspec.DecodeError, UnicodeDecodeError):
+            return stored, ()
+        now = self._clock().timestamp()
+        return stored, tuple(code for code in record.codes if code.expires > now)
+
+    async def _store(self, stored: bytes | None, codes: _Codes) -> bool:
+        """Whether nobody changed the record meanwhile."""
+        body = msgspec.json.encode(codes)
+        if stored is None:
+            await self._records.put(_NAME, body)
+            return True
+        return await self._records.replace(_NAME, stored, body)
+
+    async def _key_id(self) -> str | None:
+        """The id of the key in HOME, while it is valid and the owner's."""
+        try:
+            grant = await self._keys.authenticate(self._key())
+        except (FileNotFoundError, Unauthorized):
+            return None
+        return grant.key_id if grant.owner else None
+
+    def _key(self) -> str:
+        return self._path.read_text(encoding="latin-1").strip()
+
+
+def _hash(code: str) -> str:
+    return hashlib.blake2b(code.encode(), digest_size=32).hexdigest()

@@ -1,0 +1,110 @@
+"""The owner of an installation: a key in HOME without quotas, and a browser signed in (contract: WEB-16)."""
+
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.live import LiveServer, run
+from tests.web.site import BROWSER, COMPANY
+
+SERIES = "/macro/series/CPI.ZA"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, sample_home: Path) -> Iterator[LiveServer]:
+    fresh = shutil.ignore_patterns("keys*", "usage*")
+    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("own") / "home", ignore=fresh))
+    with LiveServer(home, access_log="json") as live:
+        yield live
+
+
+def address(live: LiveServer, *arguments: str) -> str:
+    """The path and query that `sankofa open` prints."""
+    printed = run(live.home, "open", "--print", *arguments)
+    assert printed.returncode == 0, printed.stderr
+    line = printed.stdout.strip()
+    assert line.startswith(f"{live.url}/sign-in?code="), "the address where the server listens"
+    return line.removeprefix(live.url)
+
+
+def key_of(answer: httpx.Response) -> str:
+    assert answer.status_code == 303, answer.text
+    cookie, *attributes = answer.headers["set-cookie"].split("; ")
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} == set(attributes)
+    return cookie.removeprefix("sankofa_key=")
+
+
+@pytest.mark.rule("WEB-16")
+def test_a_code_signs_the_owner_in_once(own: LiveServer) -> None:
+    path = address(own, f"{COMPANY}?as_of=2024-06-01")
+    assert own.http.head(path).status_code == 405
+    for foreign in (
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"referer": "https://elsewhere.example/page"},
+        {"host": "rebound.example"},
+        {"sec-purpose": "prefetch"},
+    ):
+        refused = own.http.get(path, headers=foreign)
+        assert (refused.status_code, refused.headers.get("set-cookie")) == (403, None), foreign
+    assert own.get(f"/at/2024-01-01{path}", **BROWSER).status_code == 404
+    signed_in = own.get(path, sec_fetch_site="none")
+    assert signed_in.headers["location"] == f"{COMPANY}?as_of=2024-06-01"
+    assert signed_in.headers["cache-control"] == "no-store"
+    key = key_of(signed_in)
+    again = own.get(path)
+    assert (again.status_code, again.headers.get("set-cookie")) == (401, None)
+    assert own.get("/sign-in?code=guess").status_code == 401
+    assert own.get(address(own) + "&next=//elsewhere.example").headers["location"] == "/"
+    file = own.home / "owner-key"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text().strip() == key
+    code = path.partition("code=")[2].partition("&")[0]
+    assert key not in own.log
+    assert code not in own.log
+
+
+@pytest.mark.rule("WEB-16")
+def test_the_owner_sees_all_of_a_page_and_visitors_a_part(own: LiveServer) -> None:
+    key = key_of(own.get(address(own)))
+    (usage,) = own.get("/v1/usage", key).json()["data"]
+    assert (usage["tier"], usage["minute_limit"], usage["month_limit"]) == ("professional", None, None)
+    assert usage["month_used"] >= 1
+    cookie = {"cookie": f"sankofa_key={key}"}
+    for page in (SERIES, "/key", "/companies"):
+        whole = own.get(page, **cookie).text
+        assert "The sandbox shows" not in whole, page
+        assert "Upgrade" not in whole, "no address is configured"
+    cut = own.get(SERIES).text
+    assert "The sandbox shows the first 25 rows" in cut
+    assert "Upgrade" not in cut
+    assert "The sandbox shows" not in own.get("/macro/series/POLICY.ZA").text, "it has fewer rows"
+    download = f"{SERIES}?chart=series&format=csv"
+    whole_rows = own.get(download, **cookie).text.splitlines()
+    first, header, *rows = own.get(download).text.splitlines()
+    assert first == f"# first 25 of {len(whole_rows) - 1} rows"
+    assert (header, len(rows)) == (whole_rows[0], 25)
+
+
+@pytest.mark.rule("WEB-16")
+def test_a_revoked_owner_key_is_of_no_use_and_the_next_code_issues_another(own: LiveServer) -> None:
+    key, unused = key_of(own.get(address(own))), address(own)
+    assert run(own.home, "keys", "revoke", key).returncode == 0
+    assert own.get("/v1/usage", key).status_code == 401
+    assert own.get("/companies", cookie=f"sankofa_key={key}").status_code == 401
+    assert own.get(unused).status_code == 401, "a code of a revoked key"
+    other = key_of(own.get(address(own)))
+    assert other != key
+    assert own.get("/v1/usage", other).status_code == 200
+    assert run(own.home, "keys", "rotate", other).returncode == 1
+
+
+@pytest.mark.limit("sign-in code of the owner")
+def test_a_code_expires_and_a_new_one_ends_the_oldest_of_eight(own: LiveServer) -> None:
+    first, *_, last = [address(own) for _ in range(9)]
+    assert own.get(first).status_code == 401
+    key_of(own.get(last))
