@@ -19,7 +19,7 @@ from sankofa.access.domains import Site
 from sankofa.access.keys import presented_key
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant, grant
-from sankofa.dialects.contract import Dialect, Question, Reply, Request, dialects
+from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest, dialects
 from sankofa.model.errors import (
     BadRequest,
     InternalError,
@@ -28,7 +28,6 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
-from sankofa.model.limits import limit
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
@@ -46,7 +45,7 @@ from sankofa.operations.locked import AT, locked, narrower
 from sankofa.operations.service import ObservedRequest, Service, check_request
 
 _log = logging.getLogger("sankofa.dialects")
-_LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "400")
+_LARGEST_BODY: Final = 64 << 10
 _VARY: Final = (b"vary", b"X-API-Key, Authorization, Accept, Accept-Encoding")
 
 
@@ -106,9 +105,9 @@ class _Exchange:
         self._problem = ""
         self._presented = ""
         self._site: Site = service.domains.own
-        self._request = Request(scope["method"], root, "", (), {})
+        self._request = DialectRequest(scope["method"], root, "", (), {})
 
-    async def respond(self, receive: Receive, request_id: str, nobody: Grant) -> Reply:
+    async def respond(self, receive: Receive, request_id: str, nobody: Grant) -> DialectReply:
         """The reply, with every header field but the length of its body."""
         try:
             return await self._answer(receive, nobody)
@@ -122,12 +121,12 @@ class _Exchange:
                 _log.exception("request %s failed", request_id)
             return self._refuse(unexpected, request_id)
 
-    async def _answer(self, receive: Receive, nobody: Grant) -> Reply:
+    async def _answer(self, receive: Receive, nobody: Grant) -> DialectReply:
         scope, dialect, service = self._scope, self._dialect, self._service
         check_request(scope)
         self._request, in_query = self._read()
         if scope["method"] == "OPTIONS":
-            return Reply(b"", status=204, headers=((b"allow", ", ".join(dialect.methods).encode()),))
+            return DialectReply(b"", status=204, headers=((b"allow", ", ".join(dialect.methods).encode()),))
         if scope["method"] not in dialect.methods:
             raise MethodNotAllowed(", ".join(dialect.methods))
         self._site = await service.domains.site(self._request.headers[b"host"])
@@ -149,9 +148,9 @@ class _Exchange:
             service.edition.to_compare,
             usage=self._usage,
         )
-        return await self._cached(Question(self._request, call, service))
+        return await self._cached(DialectQuestion(self._request, call, service))
 
-    def _read(self) -> tuple[Request, str | None]:
+    def _read(self) -> tuple[DialectRequest, str | None]:
         """The request without its key, and the key in its query."""
         scope, key_parameter = self._scope, self._dialect.key_parameter
         try:
@@ -164,7 +163,7 @@ class _Exchange:
             raise Unauthorized(f"Send exactly one {key_parameter}.")
         query = tuple((name, value) for name, value in pairs if name != key_parameter or not key_parameter)
         path = scope["path"][len(self._root) :].removeprefix("/")
-        request = Request(scope["method"], self._root, path, query, dict(scope["headers"]))
+        request = DialectRequest(scope["method"], self._root, path, query, dict(scope["headers"]))
         return request, keys[0] if keys else None
 
     async def _authenticate(self, in_query: str | None) -> Grant:
@@ -206,7 +205,7 @@ class _Exchange:
         inside = "" if at is None else f"/at/{at}"
         return f"{inside}{FOLDER}{self._presented}" if opens == A_DIALECT else inside
 
-    async def _cached(self, question: Question) -> Reply:
+    async def _cached(self, question: DialectQuestion) -> DialectReply:
         """The answer, from the cache where it was given before."""
         request, call = question.request, question.call
         accepted = request.headers.get(b"accept-encoding", b"")
@@ -241,10 +240,10 @@ class _Exchange:
         if held and dict(known.headers)[b"etag"] in [
             one.strip().removeprefix(b"W/") for one in held.split(b",")
         ]:
-            return Reply(b"", status=304, headers=(*known.headers, *self._of_key()))
-        return Reply(known.body, status=200, headers=(*known.headers, *self._of_key()))
+            return DialectReply(b"", status=304, headers=(*known.headers, *self._of_key()))
+        return DialectReply(known.body, status=200, headers=(*known.headers, *self._of_key()))
 
-    def _with_headers(self, reply: Reply) -> Reply:
+    def _with_headers(self, reply: DialectReply) -> DialectReply:
         headers = ((b"content-type", reply.content_type.encode()), *reply.headers, *self._of_key())
         return reply._replace(headers=headers)
 
@@ -253,7 +252,7 @@ class _Exchange:
             return [(b"cache-control", b"public, max-age=300"), _VARY]
         return [*(self._usage.headers if self._usage else []), PRIVATE, _VARY]
 
-    def _refuse(self, problem: Problem, request_id: str) -> Reply:
+    def _refuse(self, problem: Problem, request_id: str) -> DialectReply:
         self._problem = problem.slug
         if problem.status >= 500:
             _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)

@@ -7,14 +7,16 @@ chosen the edition, before `answer` is called; a dialect asks operations, and wr
 import dataclasses
 import importlib
 import pkgutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 import sankofa.dialects
+from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, Problem
 from sankofa.operations.asking import ask, decode_answer
 from sankofa.operations.contract import Answer, Call
@@ -27,7 +29,7 @@ _EVERY_ROW: Final = 1 << 31
 JSON: Final = "application/json; charset=utf-8"
 
 
-class Reply(NamedTuple):
+class DialectReply(NamedTuple):
     """The answer of a dialect. A stream gives its own `content-length` in `headers`, and is not cached."""
 
     body: bytes | AsyncIterator[bytes]
@@ -38,7 +40,7 @@ class Reply(NamedTuple):
     """Whether the same question has the same answer until the next edition, or the next day."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class DialectRequest(msgspec.Struct, frozen=True):
     """A request as a dialect sees it; also what an error is written for."""
 
     method: str
@@ -60,15 +62,41 @@ class Request(msgspec.Struct, frozen=True):
             raise InvalidParameter(name, "given more than once")
         return values[0] if values else otherwise
 
+    def chosen(self, name: str, words: Iterable[str], otherwise: str) -> str:
+        """One of these words. Raises InvalidParameter."""
+        text = self.given(name) or otherwise
+        if text not in words:
+            raise InvalidParameter(name, f"expected one of {', '.join(words)}")
+        return text
+
+    def number(self, name: str, otherwise: int, least: int, most: int) -> int:
+        """A whole number within bounds. Raises InvalidParameter."""
+        text = self.given(name) or str(otherwise)
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+            raise InvalidParameter(name, f"expected a whole number from {least} to {most}")
+        return int(text)
+
+    def day(self, name: str) -> date | None:
+        """A day; None where the parameter is missing. Raises InvalidParameter."""
+        text = self.given(name)
+        return self.read_day(name, text) if text else None
+
+    @staticmethod
+    def read_day(name: str, text: str) -> date:
+        try:
+            return parse_day(text.strip())
+        except ValueError as failure:
+            raise InvalidParameter(name, str(failure)) from None
+
     @property
     def accept(self) -> str:
         return self.headers.get(b"accept", b"").decode("latin-1")
 
 
-class Question(NamedTuple):
+class DialectQuestion(NamedTuple):
     """An authenticated, counted request."""
 
-    request: Request
+    request: DialectRequest
     call: Call
     """With the edition, the grant and the day. Open dialects are given the call of nobody's sample key."""
     service: Service
@@ -84,8 +112,10 @@ class Question(NamedTuple):
         return await ask(call, name, given)
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
-        """The rows of an operation, every digit kept."""
+        """The rows of an operation, every digit kept. Raises UpgradeRequired rather than cut them."""
         answer = await self.answer(name, **parameters)
+        if answer.selection.truncated:
+            self.refuse_cut(self.call.grant.row_cap + 1)
         rows: list[Row] = []
         for piece in answer.selection.lists():
             rows += decode_answer(piece)
@@ -96,7 +126,7 @@ class Question(NamedTuple):
         an answer was cut."""
         grant = self.call.grant
         if grant.sample and row_count > grant.row_cap:
-            grant.requires_paid(f"{what} has {row_count} rows, and the sample tier {grant.row_cap}: it")
+            grant.requires_paid(f"{what} has more than the {grant.row_cap} rows of the sample tier: it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +137,8 @@ class Dialect:
     """As `sankofa keys link --dialect` calls it."""
     roots: tuple[str, ...]
     """Its paths begin with one of these and a slash; with one that ends in a dot, as it is."""
-    answer: Callable[[Question], Awaitable[Reply]]
-    refuse: Callable[[Problem, Request], Reply]
+    answer: Callable[[DialectQuestion], Awaitable[DialectReply]]
+    refuse: Callable[[Problem, DialectRequest], DialectReply]
     """An error in the form of the dialect. The status may differ from the problem's."""
     open: bool = False
     """Whether it needs no key."""

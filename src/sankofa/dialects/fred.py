@@ -4,6 +4,7 @@ A real-time period is the days on which a value stood, as `/v1/macro` answers wi
 keys. See docs/other-clients.md for what FRED has and this has not.
 """
 
+import zlib
 from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
@@ -11,20 +12,35 @@ from xml.sax.saxutils import quoteattr
 
 import msgspec
 
-from sankofa.dialects.contract import JSON, Dialect, Question, Reply, Request
-from sankofa.dialects.series import edition_on, history, series_row
+from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest
+from sankofa.dialects.fred_values import (
+    AGGREGATIONS,
+    LAST_DAY,
+    SHORT,
+    UNITS,
+    RealTimePeriod,
+    aggregated,
+    by_period,
+    by_vintage_date,
+    figure,
+    transformed,
+)
+from sankofa.dialects.series import History, ValueStep, edition_on, history, on_day, series_row
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.series_catalogue import release_rows
+from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
-from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
-from sankofa.model.observations import TABLED, tabled_series
+from sankofa.operations.contract import printable
 
 _XML: Final = "text/xml; charset=UTF-8"
+_CSV: Final = "text/csv; charset=utf-8"
 _FIRST_DAY: Final = date(1776, 7, 4)
-_LAST_DAY: Final = date(9999, 12, 31)
-_FREQUENCIES: Final = {"daily": "D", "weekly": "W", "monthly": "M", "quarterly": "Q", "annual": "A"}
+_ROWS: Final = 100_000
+"""The `limit` of observations where none is sent; a longer series is sent whole."""
+_BYTES_OF_A_ROW: Final = 90
 _released = msgspec.json.Decoder(list[dict[str, Any]]).decode
+_read_row = msgspec.json.Decoder(list[SeriesCatalogueRow]).decode
 
 
 class NoSuchSeries(InvalidParameter):
@@ -34,64 +50,62 @@ class NoSuchSeries(InvalidParameter):
         super().__init__("series_id", f"the series {key[:80]} does not exist")
 
 
-async def answer(question: Question) -> Reply:
+async def answer(question: DialectQuestion) -> DialectReply:
     request = question.request
     endpoint = _ENDPOINTS.get(request.path.strip("/"))
     if endpoint is None:
         raise NotFound(f"No such path; there are {', '.join(_ENDPOINTS)}.")
-    return await endpoint(question)
+    perform, names = endpoint
+    taken = (*_TAKEN, *names.split())
+    for name, _ in request.query:
+        if name not in taken:
+            raise InvalidParameter(printable(name), f"no such parameter; taken are: {', '.join(taken)}")
+    return await perform(question)
 
 
-def refuse(problem: Problem, request: Request) -> Reply:
+def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
     """An error as FRED writes it."""
     status = problem.status
     if ("file_type", "json") in request.query:
-        return Reply(_json({"error_code": status, "error_message": problem.detail}), JSON, status)
+        return DialectReply(
+            msgspec.json.encode({"error_code": status, "error_message": problem.detail}), JSON, status
+        )
     attributes = {"code": status, "message": problem.detail}
-    return Reply(_document("error", attributes, ()), _XML, status)
+    return DialectReply(_document("error", attributes, ()), _XML, status)
 
 
-class _Period(msgspec.Struct, frozen=True):
-    """A real-time period, both days included."""
+def _period(
+    question: DialectQuestion, *, since_ever: bool = False, until_ever: bool = False
+) -> RealTimePeriod:
+    """The real-time period asked for; where none is, today or from the first day, to the last one.
 
-    start: date
-    end: date
-    """As asked; 9999-12-31 stands for the day of the view."""
-    known: date
-    """The last day of it that the view has."""
-
-
-def _period(question: Question, *, all_days: bool = False) -> _Period:
-    """The real-time period asked for; today, or with `all_days` every day, where none is. Raises
-    InvalidParameter."""
-    today = question.call.today
-    start = _day(question.request, "realtime_start") or (_FIRST_DAY if all_days else today)
-    end = _day(question.request, "realtime_end") or (_LAST_DAY if all_days else today)
+    Raises InvalidParameter for a day that the view has not.
+    """
+    today, request = question.call.today, question.request
+    if listed := request.given("vintage_dates"):
+        days = sorted({request.read_day("vintage_dates", text) for text in listed.split(",")})
+        if days[-1] > today:
+            raise InvalidParameter("vintage_dates", f"later than {today}, the last day that this view has")
+        return RealTimePeriod(days[0], days[-1], days[-1], tuple(days))
+    start = request.day("realtime_start") or (_FIRST_DAY if since_ever else today)
+    end = request.day("realtime_end") or (LAST_DAY if until_ever else max(start, today))
     for name, day in (("realtime_start", start), ("realtime_end", end)):
-        if day > today and not (name == "realtime_end" and day == _LAST_DAY):
+        if day > today and not (name == "realtime_end" and day == LAST_DAY):
             raise InvalidParameter(name, f"later than {today}, the last day that this view has")
     if start > end:
         raise InvalidParameter("realtime_start", "later than realtime_end")
-    return _Period(start, end, min(end, today))
+    return RealTimePeriod(start, end, min(end, today))
 
 
-def _day(request: Request, name: str) -> date | None:
-    text = request.given(name)
-    try:
-        return parse_day(text) if text else None
-    except ValueError as failure:
-        raise InvalidParameter(name, str(failure)) from None
-
-
-async def _series(question: Question) -> Reply:
+async def _series(question: DialectQuestion) -> DialectReply:
     """GET /fred/series."""
     period = _period(question)
     key, row = await _asked_series(question, period)
     described = [await _described(edition_on(question, period.known), key, row, period)]
-    return _written(question.request, "seriess", "series", _echo(period), described)
+    return _written(question.request, "seriess", "series", period.echo(), described)
 
 
-async def _asked_series(question: Question, period: _Period) -> tuple[str, SeriesCatalogueRow]:
+async def _asked_series(question: DialectQuestion, period: RealTimePeriod) -> tuple[str, SeriesCatalogueRow]:
     """The key and the catalogue row of the series asked for, as known at the end of the period."""
     key = question.request.given("series_id").upper()
     if not key:
@@ -103,58 +117,217 @@ async def _asked_series(question: Question, period: _Period) -> tuple[str, Serie
 
 
 async def _described(
-    edition: Edition, key: str, row: SeriesCatalogueRow, period: _Period
+    edition: Edition, key: str, row: SeriesCatalogueRow, period: RealTimePeriod
 ) -> dict[str, object]:
-    first, last, updated = row.first_date, row.last_date, None
-    if key.startswith(TABLED):  # its catalogue row is that of today's table
-        known = await history(edition, key, period.known)
-        first, last = (min(known), max(known)) if known else (first, last)
-        updated = max((date.fromordinal(steps[-1].day) for steps in known.values()), default=None)
-    elif (releases := await release_rows(edition, row.series, 0, 1)) and releases[0]:
-        updated = _released(b"[%b]" % releases[0][0])[0]["release_date"]
+    releases = await release_rows(edition, row.series, 0, 1)
+    updated = _released(b"[%b]" % releases[0][0])[0]["release_date"] if releases and releases[0] else ""
     return {
         "id": key,
-        **_echo(period),
+        **period.echo(),
         "title": row.name or key,
-        "observation_start": first,
-        "observation_end": last,
+        "observation_start": row.first_date,
+        "observation_end": row.last_date,
         "frequency": row.frequency.capitalize(),
-        "frequency_short": _FREQUENCIES[row.frequency],
+        "frequency_short": SHORT[row.frequency].upper(),
         "units": row.unit or "",
         "units_short": row.unit or "",
         "seasonal_adjustment": "Not Available",
         "seasonal_adjustment_short": "NA",
-        "last_updated": f"{updated or last} 00:00:00+00",
+        "last_updated": f"{updated or row.last_date} 00:00:00+00",
         "popularity": 0,
         "notes": row.note or "",
     }
 
 
-def series_id(row: SeriesCatalogueRow) -> str:
-    """The id of a catalogue row; an annual indicator of a country is its `WDI:` series."""
-    if row.vintages or row.country is None:
-        return row.series
-    return tabled_series(row.series, row.country)
+async def _observations(question: DialectQuestion) -> DialectReply:
+    """GET /fred/series/observations."""
+    request = question.request
+    form = request.number("output_type", 1, 1, 4)
+    period = _period(question, since_ever=form > 2)
+    key, row = await _asked_series(question, period)
+    values = await _values(question, key, row, period)
+    first = request.day("observation_start") or date(1600, 1, 1)
+    last = request.day("observation_end") or LAST_DAY
+    values = {at: steps for at, steps in values.items() if first <= at <= last}
+    if form in (2, 3):
+        rows = by_vintage_date(key, values, period, only_new=form == 3)
+    else:
+        rows = by_period(values, period, only_first=form == 4)
+    if request.chosen("sort_order", ("asc", "desc"), "asc") == "desc":
+        rows.reverse()
+    echo = {
+        **period.echo(),
+        "observation_start": first,
+        "observation_end": last,
+        "units": request.given("units") or "lin",
+        "output_type": form,
+        "file_type": request.given("file_type") or "xml",
+        "order_by": "observation_date",
+        "sort_order": request.given("sort_order") or "asc",
+    }
+    return await _page(question, "observations", "observation", echo, rows, _ROWS)
 
 
-def _echo(period: _Period) -> dict[str, object]:
-    return {"realtime_start": period.start, "realtime_end": period.end}
+async def _values(
+    question: DialectQuestion, key: str, row: SeriesCatalogueRow, period: RealTimePeriod
+) -> History:
+    """The values in the units and at the frequency asked for."""
+    request = question.request
+    units = request.chosen("units", UNITS, "lin")
+    frequency = request.chosen("frequency", (*AGGREGATIONS, ""), "")
+    method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
+    values = await _known(question, key, period)
+    if frequency and frequency != SHORT[row.frequency]:
+        values = aggregated(values, SHORT[row.frequency], frequency, method)
+    return transformed(values, units, frequency or SHORT[row.frequency])
+
+
+async def _known(question: DialectQuestion, key: str, period: RealTimePeriod) -> History:
+    """The values that stood in a period; on one day they are those of `/v1/macro`."""
+    if period.start != period.known or question.call.grant.sample:  # which may ask for few of many
+        return await history(question.call.edition, key, period.known)
+    rows = await question.rows("get_macro", series=key, as_of=str(period.known))
+    columns = {(one["series_type"], one["frequency"], one["country"]) for one in rows}
+    if len(columns) > 1:
+        raise InvalidParameter("series_id", f"{len(columns)} series have this key: ask /v1/macro for them")
+    known = period.known.toordinal()
+    return {date.fromisoformat(one["date"]): [ValueStep(known, one["value"])] for one in reversed(rows)}
+
+
+async def _vintage_dates(question: DialectQuestion) -> DialectReply:
+    """GET /fred/series/vintagedates."""
+    period = _period(question, since_ever=True, until_ever=True)
+    key, _ = await _asked_series(question, period)
+    known = await history(question.call.edition, key, period.known)
+    days = sorted({date.fromordinal(step.day) for steps in known.values() for step in steps})
+    days = [day for day in days if day >= period.start]
+    if question.request.chosen("sort_order", ("asc", "desc"), "asc") == "desc":
+        days.reverse()
+    echo = {
+        **period.echo(),
+        "order_by": "vintage_date",
+        "sort_order": question.request.given("sort_order") or "asc",
+    }
+    return await _page(question, "vintage_dates", "vintage_date", echo, days, 10_000)
+
+
+async def _search(question: DialectQuestion) -> DialectReply:
+    """GET /fred/series/search: series and indicators whose id or name has every word."""
+    request, period = question.request, _period(question)
+    text = request.given("search_text")
+    if not text:
+        raise InvalidParameter("search_text", "required")
+    answer = await question.answer("list_series", q=text)
+    if answer.selection.truncated:
+        question.refuse_cut(question.call.grant.row_cap + 1, "This search")
+    listed = (row for piece in answer.selection.lists() for row in _read_row(piece))
+    rows = [row for row in listed if row.vintages]  # an annual indicator is the `WDI:` series beside it
+    if request.given("filter_variable"):
+        field = _FIELDS[request.chosen("filter_variable", ("frequency", "units", "seasonal_adjustment"), "")]
+        value = request.given("filter_value").lower()
+        rows = [row for row in rows if field and str(getattr(row, field) or "").lower() == value]
+    order = request.chosen("order_by", _FIELDS, "search_rank")
+    direction = request.chosen("sort_order", ("asc", "desc"), "asc")
+    if field := _FIELDS[order]:
+        rows.sort(key=lambda row: str(getattr(row, field) or ""), reverse=direction == "desc")
+    offset, most = request.number("offset", 0, 0, 10**8), request.number("limit", 1000, 1, 1000)
+    edition = edition_on(question, period.known)
+    shown = [await _described(edition, row.series, row, period) for row in rows[offset : offset + most]]
+    echo = {**period.echo(), "order_by": order, "sort_order": direction}
+    sizes = {"count": len(rows), "offset": offset, "limit": most}
+    return _written(request, "seriess", "series", {**echo, **sizes}, shown)
+
+
+_FIELDS: Final = {
+    "series_id": "series",
+    "title": "name",
+    "units": "unit",
+    "frequency": "frequency",
+    "observation_start": "first_date",
+    "observation_end": "last_date",
+    "last_updated": "last_date",
+    **dict.fromkeys(
+        ("search_rank", "popularity", "seasonal_adjustment", "realtime_start", "realtime_end"), ""
+    ),
+}
+"""The field of a catalogue row that a search is ordered by; empty for what all have alike."""
+
+
+async def _release(question: DialectQuestion) -> DialectReply:
+    """GET /fred/series/release: the source of a series."""
+    period = _period(question)
+    _, row = await _asked_series(question, period)
+    sources = await question.rows("get_sources")
+    source = next((one for one in sources if one["source_id"] == row.source_id), {})
+    release = {
+        "id": zlib.crc32(row.source_id.encode()) >> 1,
+        **period.echo(),
+        "name": source.get("title") or row.source_id,
+        "press_release": False,
+        "link": source.get("url") or "",
+    }
+    return _written(question.request, "releases", "release", period.echo(), [release])
+
+
+async def _graph(question: DialectQuestion) -> DialectReply:
+    """GET /fred/graph/fredgraph.csv: the values of a few series by date, as known on the day of the view."""
+    request = question.request
+    first, last = request.day("cosd") or date(1600, 1, 1), request.day("coed") or LAST_DAY
+    day = request.day("vintage_date") or question.call.today
+    if day > question.call.today:
+        raise InvalidParameter("vintage_date", f"later than {question.call.today}")
+    keys = [key.upper() for key in request.given("id").split(",") if key]
+    if not keys or len(keys) > 12:
+        raise InvalidParameter("id", "expected 1 to 12 series")
+    columns = []
+    for key in keys:
+        columns.append(await _known(question, key, RealTimePeriod(day, day, day)))
+        if not columns[-1] and await series_row(edition_on(question, day), key) is None:
+            raise NoSuchSeries(key)
+    dates = sorted({at for column in columns for at in column if first <= at <= last})
+    question.refuse_cut(len(dates))
+    lines = [",".join(("observation_date", *keys))]
+    for at in dates:
+        figures = (figure(on_day(column.get(at, []), day.toordinal())) for column in columns)
+        lines.append(",".join((str(at), *figures)))
+    return DialectReply(("\n".join(lines) + "\n").encode(), _CSV)
+
+
+async def _page(
+    question: DialectQuestion,
+    root: str,
+    element: str,
+    echo: Mapping[str, object],
+    rows: list[Any],
+    default: int,
+) -> DialectReply:
+    """The rows from `offset` on, `limit` of them: all where no `limit` is sent."""
+    by_day = echo.get("output_type") in (2, 3)
+    request = question.request
+    offset, most = request.number("offset", 0, 0, 10**8), request.number("limit", default, 1, _ROWS)
+    if offset:
+        question.call.grant.requires_paid("offset")
+    shown = rows[offset : offset + most] if request.given("limit") else rows[offset:]
+    question.refuse_cut(sum(len(row) - 1 if by_day else 1 for row in shown))
+    sizes = {"count": len(rows), "offset": offset, "limit": most}
+    size = _BYTES_OF_A_ROW * len(shown)
+    return await in_thread_if_large(size, _written, request, root, element, {**echo, **sizes}, shown)
 
 
 def _written(
-    request: Request, root: str, element: str, attributes: Mapping[str, object], rows: list[dict[str, object]]
-) -> Reply:
+    request: DialectRequest, root: str, element: str, attributes: Mapping[str, object], rows: list[Any]
+) -> DialectReply:
     """Rows in the form that `file_type` asks for: XML where it is not there. Raises InvalidParameter."""
     file_type = request.given("file_type", "xml")
     if file_type == "json":
-        return Reply(_json({**attributes, root: rows}), JSON)
+        return DialectReply(msgspec.json.encode({**attributes, root: rows}), JSON)
     if file_type != "xml":
         raise InvalidParameter("file_type", "expected xml or json")
-    return Reply(_document(root, attributes, (f"<{element}{_attributes(row)}/>" for row in rows)), _XML)
-
-
-def _json(value: object) -> bytes:
-    return msgspec.json.encode(value)
+    children = (
+        f"<{element}{_attributes(row)}/>" if isinstance(row, dict) else f"<{element}>{row}</{element}>"
+        for row in rows
+    )
+    return DialectReply(_document(root, attributes, children), _XML)
 
 
 def _document(root: str, attributes: Mapping[str, object], children: Any) -> bytes:
@@ -167,5 +340,17 @@ def _attributes(row: Mapping[str, object]) -> str:
     return "".join(f" {name}={quoteattr(str(value))}" for name, value in row.items())
 
 
-_ENDPOINTS: Final = {"series": _series}
+_TAKEN: Final = ("series_id", "realtime_start", "realtime_end", "file_type")
+_PAGED: Final = "limit offset sort_order"
+_SELECTED: Final = "observation_start observation_end units frequency aggregation_method"
+_SEARCHED: Final = "search_text search_type order_by filter_variable filter_value"
+_ENDPOINTS: Final = {
+    "series": (_series, ""),
+    "series/observations": (_observations, f"{_PAGED} {_SELECTED} output_type vintage_dates"),
+    "series/vintagedates": (_vintage_dates, _PAGED),
+    "series/search": (_search, f"{_PAGED} {_SEARCHED}"),
+    "series/release": (_release, ""),
+    "graph/fredgraph.csv": (_graph, "id cosd coed vintage_date"),
+}
+"""The function of each path, and the parameters that it takes besides those of all."""
 DIALECT: Final = Dialect("fred", ("/fred",), answer, refuse, key_parameter="api_key")

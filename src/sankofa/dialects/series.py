@@ -8,33 +8,31 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.dialects.contract import Question
+from sankofa.dialects.contract import DialectQuestion
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.revisions import columns_of_series, every_vintage
 from sankofa.edition.read.search import macro_spans, search_code
-from sankofa.edition.read.series_catalogue import country_entries, entry_of, entry_on
+from sankofa.edition.read.series_catalogue import entry_on
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
-from sankofa.model.countries import alpha2_of
 from sankofa.model.errors import InvalidParameter
-from sankofa.model.observations import TABLED
 from sankofa.operations.locked import locked
 
 _row = msgspec.json.Decoder(SeriesCatalogueRow).decode
 
 
-class Step(NamedTuple):
+class ValueStep(NamedTuple):
     """A value from a day on, until the next one; None where it was withdrawn."""
 
     day: int
     value: Decimal | None
 
 
-History = dict[date, list[Step]]
+History = dict[date, list[ValueStep]]
 """By the date of the value, oldest first."""
 
 
-def edition_on(question: Question, day: date) -> Edition:
+def edition_on(question: DialectQuestion, day: date) -> Edition:
     """The edition as it was known on a day, which is not later than that of the view."""
     edition = question.call.edition
     whole = edition.whole if isinstance(edition, DayView) else edition
@@ -43,22 +41,10 @@ def edition_on(question: Question, day: date) -> Edition:
 
 
 async def series_row(edition: Edition, key: str) -> SeriesCatalogueRow | None:
-    """The catalogue row of a series; of a `WDI:` series that of its indicator in its country."""
-    code, country = key, ""
-    if key.startswith(TABLED):
-        code, _, alpha3 = key.removeprefix(TABLED).rpartition(":")
-        country = alpha2_of().get(alpha3, "")
+    """The catalogue row of a series; None where there is no such series, or it was not known yet."""
     spans = await macro_spans(edition)
-    wanted = "indicator" if code != key else "series"
-    for hit in await search_code(edition, code):
-        if hit.type != wanted:
-            continue
-        number: int | None = spans[2 * hit.number]
-        if code != key:
-            own = await country_entries(edition, country)
-            number = entry_of(own, spans[2 * hit.number], spans[2 * hit.number + 1], None)
-        stored = None if number is None else await entry_on(edition, number)
-        if stored is not None:
+    for hit in await search_code(edition, key):
+        if hit.type == "series" and (stored := await entry_on(edition, spans[2 * hit.number])) is not None:
             return _row(stored)
     return None
 
@@ -79,17 +65,17 @@ async def history(edition: Edition, key: str, day: date) -> History:
     return {at: steps_of(vintages[at]) for at in sorted(vintages)}
 
 
-def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[Step]:
+def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[ValueStep]:
     """The steps of one value; of two vintages that became known on one day the later stands."""
-    steps: list[Step] = []
+    steps: list[ValueStep] = []
     for known, _, value in sorted(vintages, key=lambda one: one[:2]):
         if steps and steps[-1].day == known:
             steps.pop()
-        steps.append(Step(known, value))
+        steps.append(ValueStep(known, value))
     return steps
 
 
-def on_day(steps: list[Step], day: int) -> Decimal | None:
+def on_day(steps: list[ValueStep], day: int) -> Decimal | None:
     """The value that stood on a day."""
     value = None
     for step in steps:

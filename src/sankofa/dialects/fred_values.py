@@ -1,0 +1,202 @@
+"""Values as FRED serves them: by real-time period, by vintage date, in its units and frequencies.
+
+A value in other units, or at another frequency, is computed from those that stood on the same day.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from sankofa.dialects.contract import Row
+from sankofa.dialects.series import History, ValueStep, on_day
+from sankofa.model.errors import InvalidParameter
+from sankofa.model.limits import limit
+
+SHORT: Final = {"daily": "d", "weekly": "w", "monthly": "m", "quarterly": "q", "annual": "a"}
+_A_YEAR: Final = {"d": 260, "w": 52, "m": 12, "q": 4, "sa": 2, "a": 1}
+_WEEKDAYS: Final = ("wem", "wetu", "wew", "weth", "wef", "wesa", "wesu")
+AGGREGATIONS: Final = ("d", "w", *_WEEKDAYS, "m", "q", "sa", "a")
+_ORDER: Final = ("d", "w", "m", "q", "sa", "a")
+UNITS: Final = ("lin", "chg", "ch1", "pch", "pc1", "pca", "cch", "cca", "log")
+_DIGITS: Final = Decimal("0.00001")
+
+LAST_DAY: Final = date(9999, 12, 31)
+_MOST_CELLS: Final = limit("values by vintage date in FRED's form", 1_000_000, "values", "400")
+Compute = Callable[[Sequence[Decimal | None]], Decimal | None]
+
+
+def transformed(values: History, units: str, frequency: str) -> History:
+    """The values in other units; None where the value before is not known."""
+    if units == "lin":
+        return values
+    compute = _computation(units, _A_YEAR["w" if frequency in _WEEKDAYS else frequency])
+    by_year = units in ("ch1", "pc1")
+    months = {(at.year, at.month): at for at in values} if frequency not in ("d", "w", *_WEEKDAYS) else {}
+    before: date | None = None
+    result: History = {}
+    for at, steps in values.items():
+        other = before
+        if by_year:
+            other = months.get((at.year - 1, at.month)) if months else _year_before(at, frequency)
+        earlier = values.get(other, []) if other is not None else []
+        result[at] = _combined((steps, earlier), compute)
+        before = at
+    return result
+
+
+def aggregated(values: History, own: str, frequency: str, method: str) -> History:
+    """The values at a lower frequency. The last period may have begun only. Raises InvalidParameter."""
+    if _rank(frequency) < _rank(own):
+        raise InvalidParameter("frequency", "higher than that of the series")
+    groups: defaultdict[date, list[list[ValueStep]]] = defaultdict(list)
+    for at, steps in values.items():
+        groups[_period(at, frequency)].append(steps)
+    compute = {"avg": _average, "sum": _total, "eop": _last}[method]
+    return {at: _combined(members, compute) for at, members in sorted(groups.items())}
+
+
+def _rank(frequency: str) -> int:
+    return _ORDER.index("w" if frequency in _WEEKDAYS else frequency)
+
+
+def _period(at: date, frequency: str) -> date:
+    """The date that FRED gives to a period: its first day; of a week its last."""
+    if frequency == "w" or frequency in _WEEKDAYS:
+        weekday = _WEEKDAYS.index("wef" if frequency == "w" else frequency)
+        return at + timedelta(days=(weekday - at.weekday()) % 7)
+    months = {"m": 1, "q": 3, "sa": 6, "a": 12}[frequency]
+    return date(at.year, (at.month - 1) // months * months + 1, 1)
+
+
+def _year_before(at: date, frequency: str) -> date:
+    if frequency != "d":
+        return at - timedelta(days=364)
+    return at.replace(year=at.year - 1, day=28 if (at.month, at.day) == (2, 29) else at.day)
+
+
+def _combined(parts: Sequence[list[ValueStep]], compute: Compute) -> list[ValueStep]:
+    """Values computed from others, from each day on which one of these changed."""
+    steps: list[ValueStep] = []
+    for day in sorted({step.day for part in parts for step in part}):
+        if parts[0] and day < parts[0][0].day and compute not in _OF_ANY:
+            continue
+        value = compute([on_day(part, day) for part in parts])
+        if not steps or steps[-1].value != value:
+            steps.append(ValueStep(day, value))
+    return steps
+
+
+def _average(values: Sequence[Decimal | None]) -> Decimal | None:
+    known = [value for value in values if value is not None]
+    return round(sum(known, Decimal(0)) / len(known), 5).normalize() if known else None
+
+
+def _total(values: Sequence[Decimal | None]) -> Decimal | None:
+    known = [value for value in values if value is not None]
+    return sum(known, Decimal(0)) if known else None
+
+
+def _last(values: Sequence[Decimal | None]) -> Decimal | None:
+    return next((value for value in reversed(values) if value is not None), None)
+
+
+_OF_ANY: Final = (_average, _total, _last)
+"""Computations that need no particular one of the values."""
+
+
+def _computation(units: str, a_year: int) -> Compute:
+    def compute(values: Sequence[Decimal | None]) -> Decimal | None:
+        now, before = values
+        if now is None or (before is None and units != "log"):
+            return None
+        if units in ("chg", "ch1") and before is not None:
+            return now - before
+        try:
+            return _rounded(_relative(units, float(now), float(before or 0), a_year))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return None
+
+    return compute
+
+
+def _relative(units: str, now: float, before: float, a_year: int) -> float:
+    if units in ("pch", "pc1"):
+        return (now / before - 1) * 100
+    if units == "pca":
+        return (math.pow(now / before, a_year) - 1) * 100
+    if units == "log":
+        return math.log(now)
+    return (math.log(now) - math.log(before)) * 100 * (a_year if units == "cca" else 1)
+
+
+def _rounded(value: float) -> Decimal:
+    return Decimal(value).quantize(_DIGITS) if math.isfinite(value) else Decimal(0)
+
+
+class RealTimePeriod(NamedTuple):
+    """A real-time period, both days included."""
+
+    start: date
+    end: date
+    """As asked; 9999-12-31 stands for the day of the view."""
+    known: date
+    """The last day of it that the view has."""
+    vintage_dates: tuple[date, ...] = ()
+    """The only days of it that are asked about; empty for all."""
+
+    def echo(self) -> dict[str, object]:
+        return {"realtime_start": self.start, "realtime_end": self.end}
+
+
+def by_period(values: History, period: RealTimePeriod, *, only_first: bool) -> list[Row]:
+    """Each value with the days of the period on which it stood."""
+    start, end = period.start.toordinal(), period.end.toordinal()
+    listed = [day.toordinal() for day in period.vintage_dates]
+    rows = []
+    for at, steps in values.items():
+        for number, step in enumerate(steps[:1] if only_first else steps):
+            last = steps[number + 1].day - 1 if number + 1 < len(steps) else LAST_DAY.toordinal()
+            days = [max(step.day, start), min(last, end)]
+            if listed:
+                days = [day for day in listed if step.day <= day <= last]
+            if not days or days[0] > days[-1] or (only_first and step.day < start):
+                continue
+            rows.append(
+                {
+                    "realtime_start": date.fromordinal(days[0]),
+                    "realtime_end": date.fromordinal(days[-1]),
+                    "date": at,
+                    "value": figure(step.value),
+                }
+            )
+    return rows
+
+
+def by_vintage_date(key: str, values: History, period: RealTimePeriod, *, only_new: bool) -> list[Row]:
+    """A row for each date, with a member for each day on which values changed."""
+    start, end = period.start.toordinal(), period.known.toordinal()
+    changes = {step.day for steps in values.values() for step in steps}
+    days = [day.toordinal() for day in period.vintage_dates]
+    if not days:
+        days = sorted(day for day in changes if start <= day <= end)
+        standing = max((day for day in changes if day < start), default=None)
+        if standing is not None and not only_new and start not in days:
+            days.insert(0, standing)
+    if len(days) * len(values) > _MOST_CELLS:
+        raise InvalidParameter("vintage_dates", f"{len(days)} days of {len(values)} values: ask for fewer")
+    label = key.replace(":", "_")  # which the name of an XML attribute may not have
+    names = {day: f"{label}_{date.fromordinal(day):%Y%m%d}" for day in days}
+    rows: list[Row] = []
+    for at, steps in values.items():
+        own = {step.day for step in steps}
+        cells = {names[day]: figure(on_day(steps, day)) for day in days if not only_new or day in own}
+        if cells:
+            rows.append({"date": at, **cells})
+    return rows
+
+
+def figure(value: Decimal | None) -> str:
+    return "." if value is None else f"{value:f}"

@@ -1,0 +1,222 @@
+"""/fred: fredapi and pandas-datareader, unmodified, get what /v1/macro answers with `as_of`."""
+
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any
+
+import pandas as pd
+import pytest
+import requests
+from fredapi import Fred
+from pandas_datareader.fred import FredReader
+
+from sankofa.dialects.fred_values import LAST_DAY, RealTimePeriod, by_vintage_date
+from sankofa.dialects.series import ValueStep
+from sankofa.model.errors import InvalidParameter
+from tests.live import LiveServer
+from tests.spec.macro_world import key as key
+from tests.spec.macro_world import live as live
+from tests.spec.test_links import link
+
+KEYS = ("CPI.ZA", "GDP.ZA", "FX.USD.ZAR")
+
+
+@pytest.fixture(scope="module")
+def token(live: LiveServer, key: str) -> str:
+    return link(live, key, "--dialect", "fred", "--per-minute", "100000", "--per-month", "1000000")[1]
+
+
+def fred(live: LiveServer, token: str, at: date | None = None) -> Fred:
+    client = Fred(api_key=token)
+    client.root_url = f"{live.url}{'' if at is None else f'/at/{at}'}/fred"
+    return client
+
+
+def known(
+    live: LiveServer, key: str, series: str, day: date | None = None, limit: int = 1000
+) -> dict[str, float]:
+    """The values of /v1/macro by date; NaN where one is withdrawn."""
+    as_of = f"&as_of={day}" if day else ""
+    rows = live.get(f"/v1/macro?series={series}&limit={limit}{as_of}", key).json()["data"]
+    return {row["date"]: math.nan if row["value"] is None else float(row["value"]) for row in rows}
+
+
+def same(series: "pd.Series[Any]", expected: dict[str, float]) -> None:
+    # a missing value is of another kind in each of fredapi's frames
+    values = {
+        str(pd.Timestamp(at).date()): math.nan if pd.isna(value) else float(value)
+        for at, value in series.items()
+    }
+    assert values.keys() == expected.keys()
+    for at, value in values.items():
+        assert value == expected[at] or (math.isnan(value) and math.isnan(expected[at])), at
+
+
+def days() -> Iterator[date]:
+    yield from (date(2023, 3, 1) + timedelta(days=n * 97) for n in range(6))
+
+
+@pytest.mark.parametrize("series", KEYS)
+def test_fredapi_gets_the_values_of_today_and_of_any_day(
+    live: LiveServer, key: str, token: str, series: str
+) -> None:
+    client = fred(live, token)
+    same(client.get_series(series), known(live, key, series))
+    releases = client.get_series_all_releases(series)
+    assert list(releases["date"]) == sorted(releases["date"])
+    for day in days():
+        expected = known(live, key, series, day)
+        as_of = client.get_series_as_of_date(series, str(day))
+        last = as_of.groupby("date").tail(1).set_index("date")["value"]
+        same(last, expected)
+        # by its own real-time period, and inside of a locked view
+        if expected:
+            same(client.get_series(series, realtime_start=day, realtime_end=day), expected)
+            same(fred(live, token, day).get_series(series), expected)
+            inside = fred(live, token, day).get_series_all_releases(series)
+            pd.testing.assert_frame_equal(inside.reset_index(drop=True), as_of.reset_index(drop=True))
+
+
+def test_first_releases_vintage_dates_search_and_info(live: LiveServer, key: str, token: str) -> None:
+    client = fred(live, token)
+    releases = client.get_series_all_releases("CPI.ZA")
+    first = client.get_series_first_release("CPI.ZA")
+    initial = requests.get(
+        f"{live.url}/fred/series/observations",
+        {"series_id": "CPI.ZA", "output_type": "4", "file_type": "json", "api_key": token},
+        timeout=60,
+    ).json()
+    assert [row["date"] for row in initial["observations"]] == [str(at.date()) for at in first.index]
+    assert [row["value"] for row in initial["observations"] if row["value"] != "."] == [
+        f"{value}" for value in _texts(live, key, first)
+    ]
+    listed = {day.date() for day in client.get_series_vintage_dates("CPI.ZA")}
+    assert listed == {at.date() for at in releases["realtime_start"]}
+    info = client.get_series_info("CPI.ZA")
+    (row,) = [r for r in live.get("/v1/series?q=CPI", key).json()["data"] if r["series"] == "CPI.ZA"]
+    assert (info["id"], info["observation_start"], info["observation_end"], info["frequency_short"]) == (
+        "CPI.ZA",
+        row["first_date"],
+        row["last_date"],
+        "M",
+    )
+    found = client.search("CPI", order_by="series_id", sort_order="desc")
+    assert set(found["id"]) >= {"CPI.ZA", "CPI.KE"}
+    assert list(found["id"]) == sorted(found["id"], reverse=True)
+    assert client.search("nothingofthekind") is None
+    with pytest.raises(ValueError, match="does not exist"):
+        client.get_series("NO.SUCH")
+    with pytest.raises(ValueError, match="link key"):
+        fred(live, key).get_series("CPI.ZA")
+
+
+def _texts(live: LiveServer, key: str, first: "pd.Series[Any]") -> list[str]:
+    """The figures as the template has them."""
+    spelt = {float(text): text for text in ("1", "2", "0", "9007199254740993.25")}
+    return [spelt[float(value)] for value in first if not pd.isna(value)]
+
+
+def test_pandas_datareader_reads_the_graph_of_a_series(live: LiveServer, key: str) -> None:
+    session = requests.Session()
+    session.headers["X-API-Key"] = key
+    for at in (None, date(2023, 9, 30)):
+        reader = Reader("FX.USD.ZAR", start="2020-01-01", end="2030-01-01", session=session)
+        reader.root = f"{live.url}{'' if at is None else f'/at/{at}'}/fred"
+        same(reader.read()["FX.USD.ZAR"], known(live, key, "FX.USD.ZAR", at))
+
+
+class Reader(FredReader):  # type: ignore[misc]
+    """It has no setting for the address."""
+
+    root = ""
+
+    @property
+    def url(self) -> str:
+        return f"{self.root}/graph/fredgraph.csv"
+
+
+def test_units_and_frequencies_are_computed_from_what_stood_on_the_day(live: LiveServer, token: str) -> None:
+    def ask(**parameters: str) -> dict[str, str]:
+        query = {"series_id": "CPI.KE", "file_type": "json", "api_key": token, **parameters}
+        body = requests.get(f"{live.url}/fred/series/observations", query, timeout=60).json()
+        return {row["date"]: row["value"] for row in body["observations"]}
+
+    for day in ("2023-08-15", "2024-06-30"):
+        own = {"realtime_start": day, "realtime_end": day}
+        plain = {at: math.nan if v == "." else float(v) for at, v in ask(**own).items()}
+        series = pd.Series(plain)
+        changes = ask(**own, units="chg")
+        for at, before in zip(list(plain)[1:], list(plain), strict=False):
+            change = plain[at] - plain[before]
+            assert changes[at] == "." if math.isnan(change) else float(changes[at]) == pytest.approx(change)
+        series.index = pd.to_datetime(series.index)
+        for method, rule in (("avg", "mean"), ("sum", "sum"), ("eop", "last")):
+            by_quarter = ask(**own, frequency="q", aggregation_method=method)
+            expected = getattr(series.dropna().groupby(series.dropna().index.to_period("Q")), rule)()
+            assert {at: float(v) for at, v in by_quarter.items() if v != "."} == pytest.approx(
+                {str(period.start_time.date()): float(v) for period, v in expected.items()}
+            )
+
+
+def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
+    live: LiveServer, key: str, token: str
+) -> None:
+    def ask(path: str = "series/observations", **parameters: object) -> requests.Response:
+        query = {"series_id": "GDP.ZA", "api_key": token, **parameters}
+        return requests.get(f"{live.url}/fred/{path}", query, timeout=60)  # type: ignore[arg-type]
+
+    vintages = [str(day.date()) for day in fred(live, token).get_series_vintage_dates("GDP.ZA")]
+    chosen = vintages[3:9:2]
+    table = ask(output_type=2, vintage_dates=",".join(chosen), file_type="json").json()["observations"]
+    for day in chosen:
+        column = {row["date"]: row[f"GDP.ZA_{day.replace('-', '')}"] for row in table}
+        expected = known(live, key, "GDP.ZA", date.fromisoformat(day))
+        same(
+            pd.Series({at: float(v) for at, v in column.items() if v != "."}),
+            {at: v for at, v in expected.items() if not math.isnan(v)},
+        )
+    new = ET.fromstring(ask(output_type=3).content)  # noqa: S314 - our own answer
+    releases = fred(live, token).get_series_all_releases("GDP.ZA")
+    assert sum(len(child.attrib) - 1 for child in new) == len(releases)
+    for parameters, named in (
+        ({"units": "x"}, "units"),
+        ({"realtime_start": "2999-01-01"}, "realtime_start"),
+        ({"output_type": 9}, "output_type"),
+        ({"frequency": "d"}, "frequency"),
+        ({"nonsense": 1}, "nonsense"),
+    ):
+        refused = ask(**parameters)
+        assert refused.status_code == 400
+        error = ET.fromstring(refused.content)  # noqa: S314
+        assert error.tag == "error"
+        assert error.attrib["code"] == "400"
+        assert named in error.attrib["message"]
+        assert ask(**parameters, file_type="json").json()["error_code"] == 400
+    assert (
+        live.get(
+            "/at/2023-06-30/fred/series/observations?series_id=GDP.ZA&realtime_end=2024-01-01", key
+        ).status_code
+        == 400
+    )
+
+
+def test_the_sample_tier_gets_an_error_where_an_answer_would_be_cut(live: LiveServer) -> None:
+    sample = live.key("sample")
+    observations = "/fred/series/observations?series_id=CPI.ZA"
+    whole = live.get(f"{observations}&output_type=2&realtime_start=1776-07-04", sample)
+    assert whole.status_code == 402
+    assert "sample" in whole.text
+    few = live.get(f"{observations}&limit=5&file_type=json", sample).json()
+    assert (few["count"], len(few["observations"])) == (len(known(live, sample, "CPI.ZA", limit=25)), 5)
+    assert live.get(f"{observations}&limit=5&offset=5", sample).status_code == 402
+    assert live.get("/fred/series?series_id=CPI.ZA").status_code == 401
+
+
+@pytest.mark.limit("values by vintage date in FRED's form")
+def test_a_table_by_vintage_date_that_would_be_too_large_is_refused() -> None:
+    values = {date.fromordinal(730_000 + n): [ValueStep(730_000 + n, None)] for n in range(1_001)}
+    period = RealTimePeriod(date(1776, 7, 4), LAST_DAY, date(2026, 1, 1))
+    with pytest.raises(InvalidParameter, match="ask for fewer"):
+        by_vintage_date("FX.USD.ZAR", values, period, only_new=False)
