@@ -40,6 +40,7 @@ PAGES = (
     "/coverage",
     "/status",
     "/key",
+    "/use",
     "/docs",
     "/docs/api",
     "/docs/readme",

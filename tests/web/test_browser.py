@@ -32,11 +32,16 @@ PICTURED = {
     "macro": "/macro/series/WDI:NY.GDP.MKTP.CD:NGA?as_of=2013-06-30",
     "tender": "/tenders?country=ZA",
 }
+_NEW_RULES = {"target-size": {"enabled": True}, "label-content-name-mismatch": {"enabled": True}}
 _RULES = {
-    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]},
+    "runOnly": {
+        "type": "tag",
+        "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    },
+    "rules": _NEW_RULES,
     "resultTypes": ["violations"],
 }
-_ALL_BUT_COLOURS = {**_RULES, "rules": {"color-contrast": {"enabled": False}}}
+_ALL_BUT_COLOURS = {**_RULES, "rules": {**_NEW_RULES, "color-contrast": {"enabled": False}}}
 _COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
 _MARK_NEW_TEXTS = """(seen) => {
   const known = new Set(seen), found = [];

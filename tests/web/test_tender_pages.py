@@ -3,7 +3,11 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from decimal import Decimal
+from html import unescape
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -134,3 +138,41 @@ def test_the_pages_of_tenders_give_what_the_api_walks(server: LiveServer, paid_k
         following = page.all("a", rel="next")
         address = following[0].attributes["href"] if following else ""
     assert shown == tender_walk(server, paid_key, "KE")
+
+
+@pytest.mark.rule("WEB-18")
+def test_a_buyer_and_a_supplier_page_sum_the_awards_of_the_latest_releases(
+    server: LiveServer, paid_key: str
+) -> None:
+    checked = 0
+    for country in ("KE", "NG", "ZA"):
+        releases = server.get(f"/v1/tenders?country={country}&limit=1000", paid_key).json()["data"]
+        latest = {row["ocid"]: row for row in reversed(releases)}.values()
+        for role in ("buyer", "supplier"):
+            wanted: dict[str, dict[tuple[str, str], Decimal]] = {}
+            for row in latest:
+                for award in row["release"].get("awards", []):
+                    value, year = award.get("value") or {}, (award.get("date") or row["release_date"])[:4]
+                    sides = [row["buyer_name"]] if role == "buyer" else _names(award)
+                    for name in sides:
+                        if name and value.get("amount") is not None:
+                            sums = wanted.setdefault(name, {})
+                            key = year, value["currency"]
+                            sums[key] = sums.get(key, Decimal()) + Decimal(str(value["amount"]))
+            for name, sums in sorted(wanted.items())[:3]:
+                text = server.get(f"/{role}/{country}/{quote(name)}", paid_key).text
+                shown = re.findall(
+                    r'<th scope="row">(\d{4})</th><td>([A-Z]{3})</td><td class="n"><data value="([^"]+)"',
+                    text,
+                )
+                assert {(year, currency): Decimal(value) for year, currency, value in shown} == sums, name
+                others = "supplier" if role == "buyer" else "buyer"
+                links = re.findall(rf'href="(/{others}/{country}/[^"]+)"', text)
+                assert all(server.get(unescape(link), paid_key).status_code == 200 for link in links[:2])
+                checked += bool(links)
+    assert checked
+    assert server.get("/buyer/KE/Nobody", paid_key).status_code == 404
+
+
+def _names(award: dict[str, Any]) -> set[str]:
+    return {party["name"] for party in award.get("suppliers", []) if party.get("name")}

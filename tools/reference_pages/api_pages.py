@@ -11,6 +11,7 @@ import sankofa.web.visit
 from sankofa.model.errors import Problem
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.operations.answers import envelope_of, row_schema
+from sankofa.operations.catalogue import LICENSED_FILES
 from sankofa.operations.contract import Operation, Parameter, operations
 from sankofa.rest.openapi import describe
 from sankofa.rest.pages import problems
@@ -23,6 +24,10 @@ _SURFACES: Final = {
     sankofa.web.responses.__name__: "pages",
     sankofa.web.visit.__name__: "pages",
 }
+
+_FILE_ACCESS: Final = (
+    "It needs a key of a paid tier (402 below it); each request counts. `/v1/export` lists the files."
+)
 
 
 def api_page() -> str:
@@ -37,6 +42,8 @@ def api_page() -> str:
         "## Open paths",
         "They need no key and count against none.",
         table(("path", "answers"), _open_paths()),
+        "## Licensed files",
+        _licensed_files(),
     ]
     for operation in operations():
         parts += _operation(operation)
@@ -123,6 +130,18 @@ def _open_paths() -> Iterator[tuple[str, str]]:
     yield code("/methodology/metrics-v1/{slug}"), "How a metric is computed, as text ([list](metrics.md))."
     yield code("/methodology/signals-v1/{key}"), "How a signal is computed, as text ([list](signals.md))."
     yield code("/"), "A page for people: what this is, and the first thing to try."
+
+
+def _licensed_files() -> str:
+    """The one path that is neither an operation nor open."""
+    path, described = next(
+        (path, methods["get"])
+        for path, methods in describe(Settings())["paths"].items()
+        if path.startswith(LICENSED_FILES)
+    )
+    rows = [(code(p["name"]), p["description"]) for p in described["parameters"]]
+    answers = f"{code(f'GET {path}')}: {described['summary']}. {described['description']} {_FILE_ACCESS}"
+    return f"{answers}\n\n{table(('parameter', 'meaning'), rows)}"
 
 
 def _sample(problem: type[Problem]) -> Problem:

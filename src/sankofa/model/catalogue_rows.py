@@ -330,14 +330,10 @@ class UsageRow(Row, frozen=True, kw_only=True):
     """Where a key stands."""
 
     tier: Annotated[str, doc("Tier of the key: sample, starter or professional.")]
-    minute_limit: Annotated[
-        int | None, doc("Requests per UTC minute; null for the owner of the installation.")
-    ]
+    minute_limit: Annotated[int | None, doc("Requests per UTC minute; null for the owner.")]
     minute_used: Annotated[int, doc("Requests in this minute, including this one.", ge=0)]
     minute_reset_at: Annotated[str, instant("When the next minute begins.")]
-    month_limit: Annotated[
-        int | None, doc("Requests per UTC calendar month; null for the owner of the installation.")
-    ]
+    month_limit: Annotated[int | None, doc("Requests per UTC calendar month; null for the owner.")]
     month_used: Annotated[int, doc("Requests in this month, including this one.", ge=0)]
     month_reset_at: Annotated[str, instant("When the next month begins.")]
     expires_at: Annotated[

@@ -276,6 +276,7 @@ def _explanation(page: str) -> PageAnswer:
     text = page.encode()
 
     async def explain(head: Head, _: bytes) -> Response:
-        return await _cacheable(head, [(b"content-type", b"text/markdown; charset=utf-8"), _NOSNIFF], text)
+        markdown = [(b"content-type", b"text/markdown; charset=utf-8"), _NOSNIFF, (b"vary", b"Accept")]
+        return await _cacheable(head, markdown, text)
 
     return explain

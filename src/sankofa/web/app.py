@@ -53,12 +53,12 @@ _NOT_OURS: Final = (
     "/v1/",
     "/open/",
     "/feeds/",
-    "/problems/",
-    "/methodology/",
     "/mcp",
     "/health",
     "/openapi.json",
 )
+_ALSO_TEXT: Final = ("/problems/", "/methodology/")
+"""Addresses that are a page for a browser, and text for every other client."""
 _READ: Final = ("GET", "HEAD")
 _VISIT: Final = "sankofa.visit"
 
@@ -76,11 +76,13 @@ class WebApp:
     def answers(self, scope: Scope) -> bool:
         """Whether a request is for a page. A browser on a path that nobody has gets a page that says so."""
         path: str = scope["path"]
+        if path.startswith(_ALSO_TEXT):
+            return _accepts_html(scope)
         if path.startswith(_NOT_OURS):
             return False
         if path.startswith((ASSETS, PICTURES, SIGN_IN)) or self._routes.find(path) is not None:
             return True
-        return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+        return _accepts_html(scope)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = f"{self._id_prefix}{next(self._ids):08x}"
@@ -117,6 +119,7 @@ class WebApp:
                 return await forget_or_keep_key(self._service, site, request, scope, receive)
             page, parameters = route
             visit = Visit(request, site, self._service, language(request.language), parameters)
+            visit.takes = page.takes
             scope[_VISIT] = visit
             return await self._page(page, visit, scope)
         except Unauthorized as refusal:
@@ -266,6 +269,10 @@ class WebApp:
         if visit is not None and visit.usage is not None:
             headers += visit.usage.headers
         return Reply(problem.status, headers, body, problem.slug)
+
+
+def _accepts_html(scope: Scope) -> bool:
+    return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
 
 
 def _observed(scope: Scope, reply: Reply, began: float, request_id: str) -> ObservedRequest:

@@ -29,7 +29,12 @@ _LONGEST_NAME: Final = 46
 
 
 def bar_chart(
-    name: str, title: str, bars: Sequence[tuple[str, Decimal | float]], write: Write, table: Table
+    name: str,
+    title: str,
+    bars: Sequence[tuple[str, Decimal | float]],
+    write: Write,
+    table: Table,
+    unit: str = "",
 ) -> Chart:
     """Values side by side, upwards and downwards from zero."""
     if not bars:
@@ -37,7 +42,7 @@ def bar_chart(
     values = ValueScale((float(value) for _, value in bars), TOP, _HEIGHT - BOTTOM, zero=True)
     width = (WIDTH - LEFT - RIGHT) / len(bars)
     zero = values(0)
-    parts = [value_axis(values, write)]
+    parts = [value_axis(values, write), text(LEFT, TOP - 7, unit)]
     every = max(1, len(bars) // 8)
     for number, (label, value) in enumerate(bars):
         x, y = LEFT + number * width, values(float(value))
@@ -45,7 +50,7 @@ def bar_chart(
         parts.append(
             f'<rect class="{kind}" x="{x + width * 0.12:.1f}" y="{min(y, zero):.1f}" '
             f'width="{max(width * 0.76, 0.5):.1f}" height="{max(abs(zero - y), 0.5):.1f}">'
-            f"<title>{escape(label)}: {escape(write(float(value)))}</title></rect>"
+            f"<title>{escape(label)}: {value}</title></rect>"
         )
         if number % every == 0:
             parts.append(text(x + width / 2, _HEIGHT - 10, label, anchor="middle"))
@@ -149,8 +154,8 @@ def tile_map(name: str, title: str, tiles: Mapping[str, Tile], table: Table) -> 
             parts.append(f"{box}{word}")
         else:
             parts.append(
-                f'<a href="{escape(tile.address)}" aria-label="{escape(tile.words)}">'
-                f"<title>{escape(tile.words)}</title>{box}{word}</a>"
+                f'<a href="{escape(tile.address)}"><title>{escape(f"{code}, {tile.words}")}</title>'
+                f"{box}{word}</a>"
             )
     columns, rows = len(_ROWS[0].split()), len(_ROWS)
     size = columns * _SIZE - _GAP, rows * _SIZE - _GAP

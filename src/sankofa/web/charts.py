@@ -95,13 +95,18 @@ class ValueScale:
 
 
 class DayScale:
-    """Days from left to right, with a tick at the first of some years, or of some months."""
+    """Days from left to right, with a tick at the first of some years, or of some months.
 
-    def __init__(self, first: date, last: date, left: float, right: float) -> None:
+    `annual`: the values are of one day of each year, at which its tick stands.
+    """
+
+    def __init__(self, first: date, last: date, left: float, right: float, *, annual: bool = False) -> None:
         self._first = first.toordinal()
         self._span = max(last.toordinal() - self._first, 1)
         self._left, self._right = left, right
-        self.ticks = _day_ticks(first, last)
+        self.ticks = _year_ticks(first, last, first) if annual else _day_ticks(first, last)
+        if not self.ticks:
+            self.ticks = [(day, day.isoformat()) for day in dict.fromkeys((first, last))]
 
     def __call__(self, day: date) -> float:
         return self._left + (day.toordinal() - self._first) / self._span * (self._right - self._left)
@@ -128,13 +133,20 @@ def _day_ticks(first: date, last: date) -> list[tuple[date, str]]:
             if first <= day <= last and (day.month - 1) % every == 0:
                 ticks.append((day, f"{day:%Y-%m}"))
         return ticks
-    every = next(step for step in _YEARS if years / step <= 7)
-    beginnings = (date(year, 1, 1) for year in range(first.year, last.year + 1) if year % every == 0)
-    return [(day, str(day.year)) for day in beginnings if first <= day <= last]
+    return _year_ticks(first, last, date(first.year, 1, 1))
+
+
+def _year_ticks(first: date, last: date, like: date) -> list[tuple[date, str]]:
+    """Some years, each at the month and the day of another date."""
+    every = next(step for step in _YEARS if (last.year - first.year) / step <= 7)
+    days = (like.replace(year=year) for year in range(first.year, last.year + 1) if year % every == 0)
+    return [(day, str(day.year)) for day in days if first <= day <= last]
 
 
 _SHORTEST_TAIL = 120
 _MOST_VALUES_WRITTEN = 9
+_MOST_DOTS = 130
+"""Values of a line that each tell their own; more would make a large page."""
 _NOTHING = "\N{EN DASH}"
 WIDTH, HEIGHT = 860, 320
 LEFT, RIGHT, TOP, BOTTOM = 60, 16, 18, 32
@@ -212,22 +224,36 @@ def _value_beside(
 
 
 def line_chart(
-    name: str, title: str, lines: Sequence[Line], write: Write, table: Table, chosen: date | None = None
+    name: str,
+    title: str,
+    lines: Sequence[Line],
+    write: Write,
+    table: Table,
+    chosen: date | None = None,
+    unit: str = "",
 ) -> Chart:
-    """Values against the day they are of, one line each; the last is drawn on top."""
+    """Values against the day they are of, one line each; the last is drawn on top.
+
+    Annual values stand on the tick of their year. Where a line has few values each tells its own, exactly.
+    """
     every = [(day, float(value)) for one in lines for day, value in one.points]
     if not every:
         return empty_chart(name, title, table)
-    days = DayScale(min(d for d, _ in every), max(d for d, _ in every), LEFT, WIDTH - RIGHT)
+    first, last = min(d for d, _ in every), max(d for d, _ in every)
+    annual = len({(d.month, d.day) for d, _ in every}) == 1 and (first.month, first.day) != (2, 29)
+    days = DayScale(first, last, LEFT, WIDTH - RIGHT, annual=annual)
     values = ValueScale((value for _, value in every), TOP, HEIGHT - BOTTOM)
-    parts = [_axes(days, values, write)]
-    if chosen is not None and min(d for d, _ in every) <= chosen <= max(d for d, _ in every):
+    parts = [_axes(days, values, write), text(LEFT, TOP - 7, unit)]
+    if chosen is not None and first <= chosen <= last:
         parts.append(line(days(chosen), TOP, days(chosen), HEIGHT - BOTTOM, "chosen"))
     for one in lines:
         points = [(days(day), values(float(value))) for day, value in one.points]
         parts.append(f"<g><title>{escape(one.label)}</title>{path(points, f'line {one.kind}')}</g>")
         if len(points) == 1:
             parts.append(dot(*points[0], "dot", one.label, 3))
+        elif one.kind != "old" and len(points) <= _MOST_DOTS:
+            told = (f"{day.year if annual else day}: {value}" for day, value in one.points)
+            parts += [dot(*point, "point", words, 3) for point, words in zip(points, told, strict=True)]
     return Chart(name, title, WIDTH, HEIGHT, "".join(parts), *table)
 
 
@@ -287,6 +313,8 @@ def small_line(name: str, title: str, years: Sequence[tuple[int, Decimal]], writ
         line(6, height - 20, width - 6, height - 20, "axis"),
         path(drawn, "line main"),
         dot(*drawn[-1], "dot", write(float(points[-1][1])), 3),
+        text(6, 9, write(max(float(value) for _, value in points))),
+        text(6, height - 24, write(min(float(value) for _, value in points))),
         text(6, height - 6, str(points[0][0].year)),
         text(width - 6, height - 6, str(points[-1][0].year), anchor="end"),
     ]

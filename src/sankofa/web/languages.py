@@ -266,6 +266,7 @@ LABELS: Final[Mapping[str, str]] = {
     "value_coverage": "Share with a value",
     "then": "Known then",
     "size": "Revision",
+    "change": "Change",
     "entities": "Organisations",
     "facts_in_ledger": "Facts in the ledger",
     "freshness_days": "Age in days",

@@ -84,7 +84,7 @@ PAGE_HEADERS: Final[Headers] = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
     (b"cache-control", b"private, no-cache"),
-    (b"vary", b"Cookie, X-API-Key, Accept-Language, Accept-Encoding, Host"),
+    (b"vary", b"Accept, Cookie, X-API-Key, Accept-Language, Accept-Encoding, Host"),
 ]
 PUBLIC_HEADERS: Final[Headers] = [
     (name, b"public, max-age=300") if name == b"cache-control" else (name, value)

@@ -155,6 +155,8 @@ class Visit:
         self.service = service
         self.language = language
         self.parameters = parameters
+        self.takes: frozenset[str] = frozenset()
+        """The parameters that the page takes."""
         self.calls: list[ApiCall] = []
         self.absences: list[str] = []
         """Why answers on the page have no rows."""
@@ -270,6 +272,12 @@ class Visit:
         name, given = self.cuts[0]
         answer = await ask(call, name, {label: text for label, text in given.items() if label != "limit"})
         return answer.selection.count
+
+    @property
+    def fixed_address(self) -> str:
+        """The address of this page on its day, in the edition that answers."""
+        day = {"as_of": self.day().isoformat()} if "as_of" in self.takes else {}
+        return self.address(edition=self.call.edition.id, **day)
 
     def address(self, path: str = "", **changes: str | int | None) -> str:
         """The address of a page; of this one, with these parameters changed, where no path is given.

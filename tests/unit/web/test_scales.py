@@ -1,12 +1,14 @@
 """The scales of charts: whatever was accepted can be drawn."""
 
 import math
+import re
 from datetime import date
+from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.web.charts import DayScale, KnownValue, ValueScale, step_chart
+from sankofa.web.charts import DayScale, KnownValue, Line, ValueScale, line_chart, step_chart
 
 VALUES = st.lists(st.floats(allow_nan=False), min_size=1, max_size=20)
 TABLE = ("day", "value"), [("day", "value")]
@@ -35,3 +37,16 @@ def test_steps_of_any_days_are_drawn(one: date, other: date, chosen: date, value
     steps = [KnownValue(day, value, "") for day in sorted((one, other))]
     chart = step_chart("vintages", "", steps, date(2026, 1, 1), str, TABLE, chosen)
     assert "nan" not in chart.picture()
+
+
+def test_an_annual_value_stands_on_the_tick_of_its_year_and_tells_every_digit() -> None:
+    points = [(date(year, 12, 31), Decimal(f"{year}.0625")) for year in range(2008, 2014)]
+    chart = line_chart("series", "", [Line("Today", "main", points)], str, TABLE, unit="US$")
+    ticks = dict(
+        re.findall(r'<text class="label" x="([\d.]+)" y="310.0" text-anchor="middle">(\d+)<', chart.drawing)
+    )
+    dots = dict(re.findall(r'<circle class="point" cx="([\d.]+)"[^>]*><title>(\d+): ', chart.drawing))
+    assert list(ticks.values()) == [str(year) for year in range(2008, 2014)]
+    assert dots == ticks
+    assert "2010: 2010.0625<" in chart.drawing
+    assert ">US$</text>" in chart.drawing

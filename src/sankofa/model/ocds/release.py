@@ -22,8 +22,7 @@ _ANY_DAY = "9999-12-31"  # the dates of a stored release were checked when it ca
 _LONGEST_ID = limit(  # what every engine can hold in an index
     "ocid or id of a release", 400, "characters", "the release is rejected"
 )
-decode = msgspec.json.Decoder(float_hook=Decimal).decode
-"""JSON with every digit of its numbers."""
+_decode = msgspec.json.Decoder(float_hook=Decimal).decode
 encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -127,7 +126,7 @@ def clean_again(
     body: bytes, earlier: ReleaseSummary, country: str, gate: Gate, token: Callable[[str], str]
 ) -> CleanRelease:
     """Clean a stored release again with a gate that knows more now; `earlier` is its summary then."""
-    cleaned = clean(decode(body), country, gate, token)
+    cleaned = clean(_decode(body), country, gate, token)
     category = cleaned.secrets.cut(earlier.category) if earlier.category else None
     withheld = earlier.withheld_parties + len(cleaned.withheld)
     summary = msgspec.structs.replace(cleaned.summary, category=category, withheld_parties=withheld)

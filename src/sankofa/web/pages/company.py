@@ -36,6 +36,7 @@ async def company(visit: Visit) -> View:
     service_id = visit.parameters["service_id"]
     as_of = visit.day()
     context = await _statements(visit, service_id, as_of)
+    context.update(await _metrics(visit, service_id, as_of))
     if visit.given("part") == "statements":
         return View("company.html", "", context, (), ("statements",))
     asked = await visit.ask("get_entity", service_id=service_id, shown=False)
@@ -43,9 +44,8 @@ async def company(visit: Visit) -> View:
     if successor:
         successor = (await visit.ask("get_entity", service_id=successor, shown=False)).first
     name = entity["legal_name"] or service_id
-    crosswalk = await visit.ask("get_crosswalk", service_id=service_id)
-    metrics_known = await visit.ask("get_metrics", service_id=service_id, as_of=as_of.isoformat())
-    parties = await visit.ask("get_resolved_parties", service_id=service_id)
+    crosswalk = await visit.ask("get_crosswalk", shown=False, drawn=True, service_id=service_id)
+    parties = await visit.ask("get_resolved_parties", shown=False, drawn=True, service_id=service_id)
     known, known_truncated = await _known(visit, service_id)
     stops = sorted({row.available_at for row in known})
     charts = (_heat(visit, known, as_of),) if known else ()
@@ -56,8 +56,6 @@ async def company(visit: Visit) -> View:
         name=name,
         identifiers=crosswalk.rows,
         withheld=crosswalk.members["withheld_id_types"],
-        metrics=_with_definitions(metrics_known.rows),
-        omitted={name: count for name, count in metrics_known.members["omitted"].items() if count},
         parties=parties.rows,
         first=stops[0] if stops else as_of,
         stops=stops[-_MOST_STOPS:],
@@ -108,6 +106,15 @@ async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, A
         "is_money": is_money,
         "figure_address": _figure_address,
     }
+
+
+async def _metrics(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
+    """The metrics on a day: on a past one from what was known then, whatever was restated since."""
+    is_past = as_of < visit.today
+    asked = {"service_id": service_id, "as_of": as_of.isoformat(), "basis": "as_known" if is_past else ""}
+    known = await visit.ask("get_metrics", shown=True, drawn=False, **asked)
+    omitted = {name: count for name, count in known.members["omitted"].items() if count}
+    return {"metrics": _with_definitions(known.rows), "omitted": omitted, "is_past": is_past}
 
 
 def _figure_address(visit: Visit, row: Row, as_of: date) -> str:

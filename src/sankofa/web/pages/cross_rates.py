@@ -39,5 +39,5 @@ async def cross_rates(visit: Visit) -> View:
         for row in result.rows
     ]
     described = visit.language.text("%(quote)s for one %(base)s, derived", quote=quote, base=base)
-    chart = line_chart("rates", described, lines, visit.language.short, (columns, table), as_of)
+    chart = line_chart("rates", described, lines, visit.language.short, (columns, table), as_of, quote)
     return View("cross_rates.html", f"{base} / {quote}", context, (chart,))

@@ -5,7 +5,7 @@ from typing import Any, get_args, get_type_hints
 
 from msgspec import Meta
 
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.web.documents import documents, groups, search
 from sankofa.web.view import View, page
@@ -41,6 +41,25 @@ async def reference(visit: Visit) -> View:
         "words": "",
     }
     return View("reference.html", visit.language.text("API reference"), context)
+
+
+@page("/problems/{slug}", needs_key=False)
+async def problem(visit: Visit) -> View:
+    """What a problem means, for people; programs get it as text at the same address."""
+    slug = visit.parameters["slug"]
+    kind = next((kind for kind in Problem.__subclasses__() if kind.slug == slug), None)
+    if kind is None:
+        raise NotFound("There is no such problem.")
+    status, _, text = (kind.__doc__ or "").partition(": ")
+    title = visit.language.text(kind.title)
+    context = {"status": status, "text": text[:1].upper() + text[1:], "slug": slug}
+    return View("explained.html", title, context)
+
+
+@page("/methodology/{name*}", needs_key=False)
+async def method(visit: Visit) -> View:
+    """A method is a document for people."""
+    return View("", "", {}, redirect=f"/docs/methodology/{visit.parameters['name']}")
 
 
 @page("/docs/{name*}", needs_key=False)

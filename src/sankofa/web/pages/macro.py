@@ -39,7 +39,7 @@ async def series(visit: Visit) -> View:
     unit, unit_today = (then_rows or today_rows)[-1]["unit"], today_rows[-1]["unit"]
     is_rebased = unit != unit_today
     revised = [] if is_rebased else _revisions(then_rows, today_rows)
-    charts = [_against(visit, then_rows, today_rows, as_of), _sizes(visit, revised)]
+    charts = [_against(visit, then_rows, today_rows, as_of), _sizes(visit, revised, unit or "")]
     context: dict[str, Any] = {
         "series": key,
         "row": today_rows[0],
@@ -107,11 +107,18 @@ def _revisions(then: list[Row], today: list[Row]) -> list[dict[str, Any]]:
                     "then": row["value"],
                     "today": current["value"],
                     "size": current["value"] - row["value"],
+                    "change": _ratio(row["value"], current["value"]),
                     "vintages": current["vintage"],
                     "available_at": current["available_at"],
                 }
             )
     return revised
+
+
+def _ratio(before: Any, after: Any) -> Decimal | None:
+    """The change as a share of the value before, to six digits; None where that is zero."""
+    change = (Decimal(after) - Decimal(before)) / abs(Decimal(before)) if before else None
+    return None if change is None else round(change, 6)
 
 
 def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Chart:
@@ -133,7 +140,12 @@ def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Ch
         visit.language.short,
         (("date", f"known_{as_of.isoformat()}", "today", "vintage"), table),
         as_of,
+        _unit(today),
     )
+
+
+def _unit(rows: Sequence[Row]) -> str:
+    return str(rows[-1]["unit"] or "") if rows else ""
 
 
 def _period(row: dict[str, Any]) -> str:
@@ -141,14 +153,15 @@ def _period(row: dict[str, Any]) -> str:
     return str(row["date"])[: _SHORT_DATES.get(row["frequency"], 10)]
 
 
-def _sizes(visit: Visit, revised: list[dict[str, Any]]) -> Chart:
-    columns = ("date", "then", "today", "size", "vintages", "available_at")
+def _sizes(visit: Visit, revised: list[dict[str, Any]], unit: str) -> Chart:
+    columns = ("date", "then", "today", "size", "change", "vintages", "available_at")
     return bar_chart(
         "revisions",
         visit.language.text("How far each value was revised since"),
         [(_period(row), row["size"]) for row in revised[-_MOST_BARS:]],
         visit.language.short,
         (columns, [tuple(row[name] for name in columns) for row in revised]),
+        unit,
     )
 
 
@@ -156,15 +169,17 @@ async def _fan(visit: Visit, key: str, releases: list[date]) -> Chart:
     """The series as it was on several days of release, each a line."""
     step = max(1, -(-len(releases) // _MOST_LINES))
     days = releases[::-1][::step][::-1]
-    lines, table = [], []
+    lines, table, unit = [], [], ""
     for day in days:
         rows = _one(await _values(visit, key, day, most=_MOST_OF_A_LINE))
         lines.append(Line(day.isoformat(), "old" if day != days[-1] else "main", _points(rows)))
         table += [(day.isoformat(), row["date"], row["value"]) for row in rows]
+        unit = _unit(rows) or unit
     title = visit.language.text(
         "Vintages: the series as it was on %(count)s days of release", count=len(days)
     )
-    return line_chart("fan", title, lines, visit.language.short, (("known_on", "date", "value"), table))
+    columns = ("known_on", "date", "value")
+    return line_chart("fan", title, lines, visit.language.short, (columns, table), unit=unit)
 
 
 async def _matrix(visit: Visit, key: str, rows: list[Row], releases: int) -> Chart:
