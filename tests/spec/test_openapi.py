@@ -70,6 +70,7 @@ EXTENSIONS = {
     "/v1/fundamentals/{service_id}/matrix": {400, 401, 404, 429, 503},
     "/v1/restatements": {400, 401, 402, 429, 503},
     "/v1/check": {400, 401, 429, 503},
+    "/v1/contracts/{ocid}": {400, 401, 404, 429, 503},
     "/v1/cross-rates": {400, 401, 402, 429, 503},
     "/v1/sources": {400, 401, 429, 503},
     "/v1/coverage": {400, 401, 402, 429, 503},

@@ -15,6 +15,7 @@ class AsyncMethods(AsyncSession):
     changes_pages = walked(Methods.changes_pages)
     iter_changes = walked(Methods.iter_changes)
     check_claim = awaited(Methods.check_claim)
+    get_contract = awaited(Methods.get_contract)
     get_coverage = awaited(Methods.get_coverage)
     coverage_pages = walked(Methods.coverage_pages)
     iter_coverage = walked(Methods.iter_coverage)

@@ -20,6 +20,7 @@ class Endpoint(NamedTuple):
 ENDPOINTS: Final = {
     "get_changes": Endpoint("/v1/changes", (), "data", ("ChangeRow",), ("since",)),
     "check_claim": Endpoint("/v1/check", (), "data", ("CheckRow",), ()),
+    "get_contract": Endpoint("/v1/contracts/{ocid}", ("ocid",), "data", ("ContractRow",), ()),
     "get_coverage": Endpoint("/v1/coverage", (), "data", ("CoverageRow",), ()),
     "get_cross_rates": Endpoint("/v1/cross-rates", (), "data", ("CrossRateRow",), ()),
     "find_by_identifier": Endpoint("/v1/crosswalk", (), "data", ("CrosswalkMatchRow",), ("ambiguous",)),

@@ -85,6 +85,18 @@ class Methods(Session):
             edition=edition,
         )
 
+    def get_contract(
+        self, ocid: str, *, as_of: date | str | None = None, edition: str | None = None
+    ) -> Answer[rows.ContractRow]:
+        """One contracting process as it stood on a day: what its releases up to then add up to.
+
+        One row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions, from every
+        release with this ocid; releases of one instant are in the order of their ids. `set_by` names the
+        release that set each value, and `changes` lists amounts, deadlines, statuses and suppliers that a
+        release replaced. Before its first release a process has no row.
+        """
+        return self._ask("get_contract", ocid=ocid, as_of=as_of, edition=edition)
+
     def get_coverage(
         self,
         *,

@@ -118,6 +118,53 @@ class CheckRow(Row):
     """Day on which a later figure replaced it."""
 
 
+class SetBy(TypedDict):
+    """The release that set a value."""
+
+    release_id: str
+    """Identifier of the release within its process."""
+    release_date: Instant
+    """Its date, an instant in UTC."""
+
+
+class ContractChange(TypedDict):
+    """A value that a release replaced."""
+
+    field: Literal["amount", "deadline", "status", "supplier"]
+    """What changed."""
+    path: str
+    """JSON pointer into `release`."""
+    old: dict[str, Any]
+    """Value before: an amount, a text, or the names of suppliers; null where none."""
+    new: dict[str, Any]
+    """Value set by the release; null where it removed the value."""
+    release_id: str
+    """Release that changed it."""
+    release_date: Instant
+    """Its date, an instant in UTC."""
+
+
+class ContractRow(Row):
+    """One contracting process as its releases up to a day add up."""
+
+    country: str
+    """Country code, ISO 3166-1 alpha-2."""
+    ocid: str
+    """Open Contracting process identifier."""
+    release_count: int
+    """Number of releases up to the day."""
+    first_release_date: Instant
+    """Date of the first release, an instant in UTC."""
+    last_release_date: Instant
+    """Date of the last release up to the day, an instant in UTC."""
+    release: dict[str, Any]
+    """Compiled release by the merge rules of OCDS 1.1.5, without extensions."""
+    set_by: dict[str, Any]
+    """For every value of `release`, by JSON pointer, the release that set it."""
+    changes: list[ContractChange]
+    """Amounts, deadlines, statuses and suppliers that a release replaced, oldest first."""
+
+
 class CoverageRow(Row):
     """How much there is of a dataset for a country, by source."""
 

@@ -12,8 +12,7 @@ from sankofa.dialects.contract import DialectQuestion
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.revisions import columns_of_series, every_vintage
-from sankofa.edition.read.search import macro_spans, search_code
-from sankofa.edition.read.series_catalogue import entry_on
+from sankofa.edition.read.series_catalogue import entry_behind, entry_count, entry_on
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.locked import locked
@@ -42,11 +41,12 @@ def edition_on(question: DialectQuestion, day: date) -> Edition:
 
 async def series_row(edition: Edition, key: str) -> SeriesCatalogueRow | None:
     """The catalogue row of a series; None where there is no such series, or it was not known yet."""
-    spans = await macro_spans(edition)
-    for hit in await search_code(edition, key):
-        if hit.type == "series" and (stored := await entry_on(edition, spans[2 * hit.number])) is not None:
-            return _row(stored)
-    return None
+    number = await entry_behind(edition, (key, 1, "", ""))
+    if number >= entry_count(edition):
+        return None
+    stored = await entry_on(edition, number)
+    row = None if stored is None else _row(stored)
+    return row if row is not None and row.series == key and row.vintages else None
 
 
 async def history(edition: Edition, key: str, day: date) -> History:

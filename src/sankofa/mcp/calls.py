@@ -6,6 +6,7 @@ Where the rows of the call itself fit, the answer is the endpoint's, byte for by
 
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
@@ -32,12 +33,16 @@ class _Placed(msgspec.Struct):
 
     country: str = ""
     release_date: str = ""
+    ocid: str = ""
 
 
 async def bounded_body(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> bytes:
     """The body of a tool's answer. Raises what the operation raises."""
     if "limit" not in operation.parameters:  # one record, or a few: never cut
-        return envelope(await perform(operation, call, arguments), call.edition, operation)
+        answer = await perform(operation, call, arguments)
+        body = envelope(answer, call.edition, operation)
+        too_large = operation.agent.compact is not None and len(body) > budget
+        return _one_row(operation, call, answer, budget) if too_large else body
     asked: int | None = arguments["limit"]
     limit = asked if call.grant.sample else _at_most(operation, asked, budget // _SMALLEST_ROW)
     answer = await perform(operation, call, {**arguments, "limit": limit})
@@ -129,6 +134,8 @@ def _one_row(operation: Operation, call: Call, answer: Answer, budget: int) -> b
     placed = msgspec.json.decode(row, type=_Placed)
     selection = replace(answer.selection, runs=(shrink(row),), between=b",", runs_in_a_row=1)
     rest = f"{call.base_url}{operation.path}?country={placed.country}&from={placed.release_date[:10]}"
+    if "{ocid}" in operation.path:
+        rest = f"{call.base_url}{operation.path.format(ocid=quote(placed.ocid, safe=''))}"
     hint = f"The whole of this row is larger than {budget:,} bytes: GET {rest} over REST has it."
     return _body(operation, call, replace(answer, selection=selection), hint)
 

@@ -229,6 +229,16 @@ StatusParameter = Annotated[
 MinValueParameter = Annotated[
     Decimal | None, Number(1000000), "Smallest `value_amount`, in whatever currency the row has."
 ]
+ContractParameter = Annotated[
+    str,
+    Text(r"^[^\x00-\x1f\x7f]{1,400}$", "ocds-999sza-00134", longest=400),
+    "Open Contracting process identifier, as published.",
+]
+ContractDayParameter = Annotated[
+    date | None,
+    Day(past=True, example="2026-03-01"),
+    "Compiles the releases up to that day; today (UTC) where omitted. A day in the future is a 400.",
+]
 DetailParameter = Annotated[
     Literal["compact", "full"],
     Choice(("compact", "full"), "full"),

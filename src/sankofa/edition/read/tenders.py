@@ -15,7 +15,7 @@ from sankofa.edition.format.row_blocks import LONGEST_TEXT, Run, SortKey
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
-from sankofa.edition.read.tender_filters import TenderFilter, hits
+from sankofa.edition.read.tender_filters import TenderFilter, hits, releases_of
 from sankofa.edition.read.tender_rows import Brief, briefs, compact_rows, place_of, single_rows
 
 Start = tuple[int | str, ...]
@@ -155,6 +155,25 @@ async def _countries(
         listed = await hits(edition, country, wanted, first, end, most) if wanted.by_index else None
         codes.append(_Country(edition, country, days, first, end, listed))
     return codes
+
+
+async def process_releases(edition: Edition, ocid: str) -> list[tuple[date, str, int]]:
+    """The releases of a process that the view may show: day, country and number, the oldest first.
+
+    Those of one instant are in the order of their ids.
+    """
+    releases = []
+    for country in await edition.keys(_DAYS):
+        days = DayRows(await edition.numbers(_DAYS, country, keep=True))
+        first = await _first(edition, country, TenderFilter())
+        for number in await releases_of(edition, country, ocid):
+            if number >= first:
+                block, row = divmod(number, TENDERS_PER_BLOCK)
+                released, _, release_id = (await briefs(edition, country, block))[row].place
+                releases.append((released, release_id, days.day_of(number), country, number))
+    releases.sort(key=lambda one: one[1])
+    releases.sort(key=lambda one: one[0], reverse=True)  # which was made to sort the newest first
+    return [(date.fromordinal(day), country, number) for _, _, day, country, number in releases]
 
 
 async def find_of_country(edition: Edition, country: str, key: SortKey) -> Start:

@@ -22,7 +22,8 @@ _ANY_DAY = "9999-12-31"  # the dates of a stored release were checked when it ca
 _LONGEST_ID = limit(  # what every engine can hold in an index
     "ocid or id of a release", 400, "characters", "the release is rejected"
 )
-_decode = msgspec.json.Decoder(float_hook=Decimal).decode
+decode = msgspec.json.Decoder(float_hook=Decimal).decode
+"""JSON with every digit of its numbers."""
 encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -126,7 +127,7 @@ def clean_again(
     body: bytes, earlier: ReleaseSummary, country: str, gate: Gate, token: Callable[[str], str]
 ) -> CleanRelease:
     """Clean a stored release again with a gate that knows more now; `earlier` is its summary then."""
-    cleaned = clean(_decode(body), country, gate, token)
+    cleaned = clean(decode(body), country, gate, token)
     category = cleaned.secrets.cut(earlier.category) if earlier.category else None
     withheld = earlier.withheld_parties + len(cleaned.withheld)
     summary = msgspec.structs.replace(cleaned.summary, category=category, withheld_parties=withheld)

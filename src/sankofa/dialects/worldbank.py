@@ -1,0 +1,363 @@
+"""The World Bank's API, version 2: countries, indicators and their values, as wbgapi and wbdata ask for them.
+
+Values are those of the tables captured last; inside of `/at/DAY/`, and for a key with a lock, the `WDI:`
+series as known on the day. There is one source, 2 (World Development Indicators), and no classification.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
+from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, SERIES_ENTRIES, SERIES_KNOWN
+from sankofa.edition.read.day_view import DayView
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.search import macro_spans
+from sankofa.edition.read.series_catalogue import entry_behind
+from sankofa.edition.read.yield_points import YieldPoints
+from sankofa.model.catalogue_rows import SeriesCatalogueRow
+from sankofa.model.countries import alpha3_of, country, country_name
+from sankofa.model.errors import InvalidParameter, NotFound, Problem
+from sankofa.model.observations import TABLED
+
+_SOURCE: Final = "2"
+_SOURCE_NAME: Final = "World Development Indicators"
+_FIRST_YEAR: Final = 1960
+_FEW: Final = 8
+"""Countries that are asked about one by one; more are chosen from all."""
+_ALL: Final = "all"
+_TABLED_INDICATOR: Final = re.compile(rb'"series":"WDI:([A-Z0-9._-]+):')
+"""The indicator in a catalogue row, such as `"series":"WDI:NY.GDP.MKTP.CD:GHA"`."""
+_BEHIND_TABLED: Final = "WDI;"
+"""Sorts behind every key that begins with `WDI:`."""
+_row = msgspec.json.Decoder(SeriesCatalogueRow).decode
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+_PLURALS: Final = {
+    "countries": "country",
+    "indicators": "indicator",
+    "sources": "source",
+    "regions": "region",
+    "incomelevels": "incomelevel",
+    "lendingtypes": "lendingtype",
+    "topics": "topic",
+}
+_UNCLASSIFIED: Final = ("region", "incomelevel", "lendingtype", "topic")
+
+
+async def answer(question: DialectQuestion) -> DialectReply:
+    request = question.request
+    if request.given("format", "json") != "json":
+        raise InvalidParameter("format", "expected json")
+    parts = [part for part in request.path.split("/") if part]
+    if parts and len(parts[0]) == 2:  # the language
+        parts = parts[1:]
+    match [_PLURALS.get(part.lower(), part.lower()) if n % 2 == 0 else part for n, part in enumerate(parts)]:
+        case ["country", countries, "indicator", indicators]:
+            return await _values(question, countries, indicators, request.given("date"))
+        case ["country"]:
+            return _list(question, _countries(request, _ALL))
+        case ["country", chosen]:
+            return _list(question, _countries(request, chosen))
+        case ["indicator"]:
+            return _list(question, await _indicators(question, _ALL))
+        case ["indicator", chosen]:
+            return _list(question, await _indicators(question, chosen))
+        case ["source"]:
+            return _list(question, [_source()])
+        case ["source", chosen]:
+            _check_source(chosen)
+            return _list(question, [_source()])
+        case ["source", chosen, *concepts]:
+            _check_source(chosen)
+            return await _concepts(question, parts[2:] if concepts else [])
+        case [kind] | [kind, _] if kind in _UNCLASSIFIED:
+            return _list(question, [])
+    raise NotFound("No such path; there are country, indicator, source, region, incomelevel and lendingtype.")
+
+
+def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
+    """An error as the World Bank writes it."""
+    key = "Invalid value" if problem.status == 400 else problem.title
+    message = {"id": "120" if problem.status == 400 else str(problem.status), "key": key}
+    return DialectReply(_encode([{"message": [{**message, "value": problem.detail}]}]), JSON, problem.status)
+
+
+def _check_source(text: str) -> None:
+    if text.lower() not in (_SOURCE, _ALL):
+        raise InvalidParameter("source", f"expected {_SOURCE}, the only one")
+
+
+def _source() -> Row:
+    return {
+        "id": _SOURCE,
+        "lastupdated": "",
+        "name": _SOURCE_NAME,
+        "code": "WDI",
+        "description": "",
+        "url": "",
+        "dataavailability": "Y",
+        "metadataavailability": "N",
+        "concepts": "3",
+    }
+
+
+@cache
+def _every_country() -> dict[str, Row]:
+    none = {"id": "", "iso2code": "", "value": ""}
+    about = dict.fromkeys(("region", "adminregion", "incomeLevel", "lendingType"), none)
+    blank = dict.fromkeys(("capitalCity", "longitude", "latitude"), "")
+    return {
+        code: {"id": alpha3, "iso2Code": code, "name": country_name(code) or code, **about, **blank}
+        for code, alpha3 in sorted(alpha3_of().items(), key=lambda pair: pair[1])
+    }
+
+
+def _countries(request: DialectRequest, text: str) -> list[Row]:
+    for name, value in request.query:
+        if name.lower() in (*_UNCLASSIFIED, "income", "lending") and value.lower() != _ALL:
+            raise InvalidParameter(name, "countries are not classified here")
+    codes = _codes(text)
+    return list(_every_country().values()) if codes is None else [_every_country()[code] for code in codes]
+
+
+def _codes(text: str) -> list[str] | None:
+    """The countries asked for, as alpha-2; None for all. Raises InvalidParameter."""
+    if text.lower() == _ALL:
+        return None
+    codes = {one: country(one) for one in text.split(";") if one}
+    if not codes or None in codes.values():
+        unknown = next((one for one, code in codes.items() if code is None), text)
+        raise InvalidParameter("country", f"no country {unknown[:40]!r}: expected ISO 3166 codes or all")
+    return list(dict.fromkeys(code for code in codes.values() if code))
+
+
+async def _indicators(question: DialectQuestion, text: str) -> list[Row]:
+    """The indicators asked for, as the World Bank describes them. Raises InvalidParameter."""
+    listed = await _catalogue(question.call.edition)
+    wanted = list(listed) if text.lower() == _ALL else [one.upper() for one in text.split(";") if one]
+    for one in wanted:
+        if one not in listed:
+            raise InvalidParameter("indicator", f"no indicator {one[:64]!r}")
+    return [
+        {
+            "id": one,
+            "name": listed[one].name or one,
+            "unit": listed[one].unit or "",
+            "source": {"id": _SOURCE, "value": _SOURCE_NAME},
+            "sourceNote": listed[one].note or "",
+            "sourceOrganization": "",
+            "topics": [],
+        }
+        for one in wanted
+    ]
+
+
+async def _catalogue(edition: Edition) -> dict[str, SeriesCatalogueRow]:
+    """Every indicator by its code, read once for an edition; on a day those whose `WDI:` series are known."""
+    kept = edition.cache("indicators", 1)
+    listed: dict[str, SeriesCatalogueRow] | None = kept.get("")
+    if listed is None:
+        listed = {}
+        spans = await macro_spans(edition)
+        numbers = [int(spans[2 * n]) for n in range(len(spans) // 2)]
+        if isinstance(edition, DayView):
+            numbers = [known[0] for known in (await _tabled(edition)).values()]
+        yield_points = YieldPoints(64)
+        for number in numbers:
+            (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
+            row = _row(stored)
+            if row.series.startswith(TABLED) or not row.vintages:
+                listed[row.series.removeprefix(TABLED).partition(":")[0]] = row
+            await yield_points.step()
+        kept.put("", listed)
+    return listed
+
+
+async def _tabled(edition: DayView) -> dict[str, list[int]]:
+    """By indicator the numbers of its `WDI:` series in the catalogue that are known on the day."""
+    kept = edition.whole.cache("tabled indicators", 1)
+    numbers: dict[str, list[int]] | None = kept.get("")
+    if numbers is None:
+        numbers = {}
+        begin, end = [await entry_behind(edition, (key, 1, "", "")) for key in (TABLED, _BEHIND_TABLED)]
+        number = begin
+        yield_points = YieldPoints(1)
+        for first in range(begin, end, 1024):
+            rows = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, first, min(first + 1024, end))
+            for indicator in _TABLED_INDICATOR.findall(b",".join(rows)):
+                numbers.setdefault(indicator.decode(), []).append(number)
+                number += 1
+            await yield_points.step()
+        kept.put("", numbers)
+    days = await edition.numbers(SERIES_KNOWN, "", keep=True)
+    known = {one: [n for n in own if days[n] <= edition.day] for one, own in numbers.items()}
+    return {one: own for one, own in known.items() if own}
+
+
+async def _values(question: DialectQuestion, countries: str, indicators: str, dates: str) -> DialectReply:
+    """GET country/X/indicator/Y."""
+    if source := question.request.given("source"):
+        _check_source(source)
+    rows = await _rows(question, countries, indicators, _years(dates))
+    shown = [
+        {
+            "indicator": {"id": row["indicator"], "value": row["name"]},
+            "country": {"id": row["country"], "value": country_name(row["country"])},
+            "countryiso3code": alpha3_of()[row["country"]],
+            "date": str(row["year"]),
+            "value": row["value"],
+            "unit": "",
+            "obs_status": "",
+            "decimal": 0,
+        }
+        for row in rows
+    ]
+    return _list(question, shown, _updated(rows))
+
+
+async def _rows(
+    question: DialectQuestion, countries: str, indicators: str, years: Callable[[int], bool]
+) -> list[Row]:
+    """The values asked for, by country, then newest first."""
+    described = {row["id"]: row for row in await _indicators(question, indicators)}
+    if indicators.lower() == _ALL:
+        raise InvalidParameter("indicator", "name one indicator, or a few")
+    codes = _codes(countries)
+    rows: list[Row] = []
+    for indicator, about in described.items():
+        of_day = question.call.lock is not None
+        asked = await (_as_known if of_day else _as_captured)(question, indicator, codes)
+        rows += [
+            {**row, "indicator": indicator, "name": about["name"]} for row in asked if years(row["year"])
+        ]
+    return _most_recent(question.request, rows)
+
+
+async def _as_captured(question: DialectQuestion, indicator: str, codes: list[str] | None) -> list[Row]:
+    if codes is None or len(codes) > _FEW:
+        rows = await question.rows("get_macro", indicator=indicator)
+        return rows if codes is None else [row for row in rows if row["country"] in codes]
+    rows = []
+    for code in codes:
+        rows += await question.rows("get_macro", indicator=indicator, country=code)
+    return rows
+
+
+async def _as_known(question: DialectQuestion, indicator: str, codes: list[str] | None) -> list[Row]:
+    """The `WDI:` series of the indicator in the countries that have it."""
+    edition, rows = question.call.edition, []
+    own = (await _tabled(edition)).get(indicator, []) if isinstance(edition, DayView) else []
+    for number in own:
+        (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
+        entry = _row(stored)
+        if codes is None or entry.country in codes:
+            rows += await question.rows("get_macro", series=entry.series)
+    return [{**row, "year": int(row["date"][:4])} for row in rows]
+
+
+def _years(text: str) -> Callable[[int], bool]:
+    """A test for years: `2010:2019`, `2010;2012`, `YR2010`; any where the text is empty or `all`."""
+    if not text or text.lower() == _ALL:
+        return lambda year: True
+    try:
+        ranges = []
+        for part in text.upper().split(";"):
+            begin, _, end = part.replace("YR", "").partition(":")
+            ranges.append((int(begin), int(end or begin)))
+    except ValueError:
+        raise InvalidParameter("date", "expected years, such as 2010, 2010:2019 or YR2010;YR2011") from None
+    return lambda year: any(begin <= year <= end for begin, end in ranges)
+
+
+def _most_recent(request: DialectRequest, rows: list[Row]) -> list[Row]:
+    """With `mrv` the values of the newest years, with `mrnev` the newest ones that are not empty."""
+    if request.given("mrv"):
+        years = sorted({row["year"] for row in rows}, reverse=True)[: request.number("mrv", 1, 1, 10_000)]
+        return [row for row in rows if row["year"] in years]
+    if not request.given("mrnev"):
+        return rows
+    most = request.number("mrnev", 1, 1, 10_000)
+    counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+    newest = []
+    for row in sorted(rows, key=lambda row: -row["year"]):
+        counts[row["indicator"], row["country"]] += row["value"] is not None
+        if row["value"] is not None and counts[row["indicator"], row["country"]] <= most:
+            newest.append(row)
+    return sorted(newest, key=lambda row: row["country"])
+
+
+def _updated(rows: Iterable[Row]) -> str | None:
+    """The newest day on which one of the rows became public, or was captured."""
+    return max((row["available_at"] or row["observed_at"][:10] for row in rows), default=None)
+
+
+async def _concepts(question: DialectQuestion, parts: list[str]) -> DialectReply:
+    """GET sources/2/...: the concepts of the source, the members of one, or values."""
+    if parts == ["concepts"]:
+        concepts = [{"id": one, "value": one} for one in ("Country", "Series", "Time")]
+        return _source_reply(question, [{"id": _SOURCE, "name": _SOURCE_NAME, "concept": concepts}], 3)
+    asked = {parts[n].lower(): parts[n + 1] for n in range(0, len(parts) - 1, 2)}
+    if len(parts) % 2 or not asked.keys() <= {"country", "series", "time"}:
+        raise NotFound("No such path; a source has concepts, country, series and time.")
+    if len(asked) == 1:
+        ((concept, text),) = asked.items()
+        members, head = _slice(question, await _members(question, concept, text))
+        variables = {"id": concept.title(), "name": concept.title(), "variable": members}
+        source = [{"id": _SOURCE, "name": _SOURCE_NAME, "concept": [variables]}]
+        return DialectReply(_encode({**head, "source": source}), JSON)
+    rows = await _rows(
+        question, asked.get("country", _ALL), asked.get("series", _ALL), _years(asked.get("time", _ALL))
+    )
+    shown, head = _slice(question, [_point(row) for row in rows], _updated(rows))
+    source_of = {"id": _SOURCE, "name": _SOURCE_NAME, "data": shown}
+    return DialectReply(_encode({**head, "source": source_of}), JSON)
+
+
+async def _members(question: DialectQuestion, concept: str, text: str) -> list[Row]:
+    if concept == "country":
+        return [{"id": row["id"], "value": row["name"]} for row in _countries(question.request, text)]
+    if concept == "series":
+        return [{"id": row["id"], "value": row["name"]} for row in await _indicators(question, text)]
+    admits = _years(text)
+    years = range(_FIRST_YEAR, question.call.today.year + 1)
+    return [{"id": f"YR{year}", "value": str(year)} for year in years if admits(year)]
+
+
+def _point(row: Row) -> Row:
+    code = row["country"]
+    variables = (
+        ("Country", alpha3_of()[code], country_name(code)),
+        ("Series", row["indicator"], row["name"]),
+        ("Time", f"YR{row['year']}", str(row["year"])),
+    )
+    named = [{"concept": concept, "id": one, "value": value} for concept, one, value in variables]
+    return {"variable": named, "value": row["value"]}
+
+
+def _list(question: DialectQuestion, rows: Sequence[Row], updated: str | None = None) -> DialectReply:
+    shown, head = _slice(question, rows, updated)
+    return DialectReply(_encode([head, shown]), JSON)
+
+
+def _source_reply(question: DialectQuestion, source: list[Row], total: int) -> DialectReply:
+    _, head = _slice(question, [{}] * total)
+    return DialectReply(_encode({**head, "source": source}), JSON)
+
+
+def _slice(question: DialectQuestion, rows: Sequence[Row], updated: str | None = None) -> tuple[Any, Row]:
+    """A page of the rows, and what is said before them."""
+    request = question.request
+    size, page = request.number("per_page", 50, 1, 32_500), request.number("page", 1, 1, 10**6)
+    total = len(rows)
+    head: Row = {"page": page, "pages": max(1, -(-total // size)), "per_page": size, "total": total}
+    if updated is not None:
+        head |= {"sourceid": _SOURCE, "lastupdated": updated}
+        question.refuse_cut(total)
+    return rows[(page - 1) * size : page * size], head
+
+
+DIALECT: Final = Dialect("worldbank", ("/worldbank/v2",), answer, refuse)
