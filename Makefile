@@ -18,6 +18,7 @@ DRIVERS := .venv/.drivers
 REPORTS := .venv/.xbrl
 DEV     := .venv/.dev
 PEERS   := .venv-bench/.peers
+FOREIGN := .venv-foreign/.clients
 LINT    := tools/openapi-lint
 LINTERS := $(LINT)/node_modules/.installed
 OPENAPI := build/openapi.json
@@ -40,7 +41,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PR
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test test-all test-fast torture check check-code check-types check-generated docs snapshots sbom openapi-lint bench lock clean
+.PHONY: help setup serve test test-all test-fast torture check check-code check-types check-generated docs snapshots sbom openapi-lint bench foreign lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +104,8 @@ openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and r
 	$(BIN)/python $(LINT)/node.py spectral $(OPENAPI)
 	$(BIN)/python $(LINT)/node.py redocly $(OPENAPI)
 
+foreign: $(FOREIGN) ## create .venv-foreign with other people's clients, which the dialects are tested with
+
 bench: $(DEV) $(PEERS) ## run the benchmarks; the peers live in .venv-bench
 	$(BIN)/python -m bench $(ARGS)
 
@@ -112,11 +115,13 @@ lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrad
 	$(COMPILE) pyproject.toml --extra objects --extra postgres --extra redis --extra tracing -c requirements/dev.txt -o requirements/extras.txt
 	$(COMPILE) pyproject.toml --extra xbrl -c requirements/dev.txt -o requirements/xbrl.txt
 	$(COMPILE) --group bench -o requirements/bench.txt
+	$(COMPILE) --no-binary jsonpath-rw --emit-build-options --group foreign -o requirements/foreign.txt
+	sed -i '/^--only-binary/d' requirements/foreign.txt # which would take back what the line before allows
 	$(COMPILE) --group installer -c requirements/dev.txt -o requirements/installer.txt
 	$(BIN)/python $(LINT)/node.py lock
 
 clean: ## remove everything the targets made, data in var/ excepted
-	rm -rf .venv .venv-bench $(LINT)/node_modules build clients/python/build dist src/*.egg-info
+	rm -rf .venv .venv-bench .venv-foreign $(LINT)/node_modules build clients/python/build dist src/*.egg-info
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
@@ -155,6 +160,12 @@ $(DEV): requirements/dev.txt $(RUNTIME)
 $(PEERS): requirements/bench.txt
 	$(call create-venv,.venv-bench)
 	@.venv-bench/bin/python $(INSTALL) requirements/bench.txt
+	@touch $@
+
+$(FOREIGN): requirements/foreign.txt
+	$(call create-venv,.venv-foreign)
+	@echo "installing other people's clients into .venv-foreign"
+	@.venv-foreign/bin/python $(INSTALL) requirements/foreign.txt
 	@touch $@
 
 $(LINTERS): $(LINT)/package-lock.json $(DEV)

@@ -3,6 +3,7 @@
 Order of checks (contract: KEY-7): path, method, then 401, 429, and what the dialect refuses.
 """
 
+import asyncio
 import hashlib
 import itertools
 import logging
@@ -28,6 +29,7 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
+from sankofa.model.limits import limit
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
@@ -45,7 +47,8 @@ from sankofa.operations.locked import AT, locked, narrower
 from sankofa.operations.service import ObservedRequest, Service, check_request
 
 _log = logging.getLogger("sankofa.dialects")
-_LARGEST_BODY: Final = 64 << 10
+_LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "400")
+_BODY_SECONDS: Final = limit("time for the body of a request to a dialect", 10.0, "seconds", "400")
 _VARY: Final = (b"vary", b"X-API-Key, Authorization, Accept, Accept-Encoding")
 
 
@@ -132,7 +135,11 @@ class _Exchange:
         self._site = await service.domains.site(self._request.headers[b"host"])
         granted = nobody if dialect.open else await self._authenticate(in_query)
         if scope["method"] == "POST":
-            self._request = replace(self._request, body=await _body(receive))
+            try:
+                body = await asyncio.wait_for(_body(receive), _BODY_SECONDS)
+            except TimeoutError:
+                raise BadRequest(f"The body did not come within {_BODY_SECONDS:.0f} seconds.") from None
+            self._request = replace(self._request, body=body)
         self._request = replace(self._request, root_url=self._site.base_url + self._prefix() + self._root)
         at = scope.get(AT)
         now = service.clock()

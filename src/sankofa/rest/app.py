@@ -46,7 +46,7 @@ from sankofa.operations.answers import (
 )
 from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
 from sankofa.operations.linked import LINK
-from sankofa.operations.locked import AT, explained, locked, narrower, refuse_edition, refuse_file
+from sankofa.operations.locked import AT, explained, locked, narrower, refuse_edition
 from sankofa.operations.nearest import explained_id
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.service import (
@@ -57,13 +57,12 @@ from sankofa.operations.service import (
     check_target,
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
-from sankofa.rest.files import FileRoute, Receive, Send, answer_file, file_route, preflight, stream
+from sankofa.rest.files import FileRoute, Receive, Send, file_response, file_route, preflight, stream
 from sankofa.rest.request import (
     EndpointRoute,
     Head,
     Questions,
     read_head,
-    read_query,
     requested_edition,
 )
 from sankofa.rest.response import (
@@ -180,7 +179,7 @@ class RestApp:
             if isinstance(route, OpenPage):
                 return await self._open_page(route, scope, head)
             if isinstance(route, FileRoute):
-                return await self._file(route, scope, head, usage)
+                return await file_response(self._service, route, scope, head, usage, self._authenticate)
             return await self._perform(route, scope["query_string"], head, usage, scope.get(AT))
         except Unauthorized as problem:
             answer = await self._service.unauthorized(scope, problem)
@@ -237,27 +236,6 @@ class RestApp:
         if refusal is not None:
             raise refusal
         return grant
-
-    async def _file(
-        self, route: FileRoute, scope: Scope, head: Head, usage: list[Usage]
-    ) -> Response | Streamed:
-        grant = None
-        if route.needs_key:
-            grant = await self._authenticate(await self._service.domains.site(head.host), head, usage)
-        refuse_file(narrower(scope.get(AT), grant, self._service.clock()))
-        query = read_query(scope["query_string"])
-        by_url = "edition" in query
-        edition_id = requested_edition(query.pop("edition", None), head, self._service.today())
-        for name in query:
-            raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
-        only_head = scope["method"] == "HEAD"
-        answer = await answer_file(
-            self._service, route, edition_id, scope["headers"], grant, by_url=by_url, head_only=only_head
-        )
-        extra = [*([VARY_BY_EDITION] if head.edition else []), *(usage[0].headers if usage else [])]
-        if grant is not None and head.authorizations:
-            extra.append(VARY_BY_AUTHORIZATION)
-        return replace(answer, headers=[*answer.headers, *extra])
 
     async def _perform(
         self, route: EndpointRoute, query: bytes, head: Head, usage: list[Usage], at: date | None

@@ -4,16 +4,30 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from datetime import date
+from functools import partial
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
+from sankofa.access.domains import Site
+from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
-from sankofa.edition.read.edition import Edition
-from sankofa.model.errors import NotFound, PreconditionFailed, RangeNotSatisfiable, StoreUnavailable
+from sankofa.model.errors import (
+    InvalidParameter,
+    NotFound,
+    PreconditionFailed,
+    RangeNotSatisfiable,
+    StoreUnavailable,
+)
 from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
+from sankofa.operations.locked import AT, locked, narrower, refuse_file
 from sankofa.operations.service import Service
-from sankofa.rest.response import VARY, Response, Streamed
+from sankofa.operations.shared_files import day_file, signed_grant
+from sankofa.rest.request import Head, read_query, requested_edition
+from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION, Response, Streamed
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -25,6 +39,8 @@ _CLOSE: Final = 256
 """Ranges closer than this are sent as one: the header of a part is of that size."""
 _SPEC: Final = re.compile(r"[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z")
 
+Chunks = Callable[[int, int], AsyncIterator[bytes]]
+"""Gives the bytes of a file from one position to another."""
 Range = tuple[int, int]
 """First byte, and the one after the last."""
 
@@ -99,6 +115,50 @@ def preflight(route: FileRoute) -> Headers:
     ]
 
 
+Authenticate = Callable[[Site, Head, list[Usage]], Awaitable[Grant]]
+
+
+async def file_response(
+    service: Service,
+    route: FileRoute,
+    scope: MutableMapping[str, Any],
+    head: Head,
+    usage: list[Usage],
+    authenticate: Authenticate,
+) -> Response | Streamed:
+    """The answer to a request for a file, by key or by a signed address. Raises Problem."""
+    grant, now = None, service.clock()
+    is_signed = route.needs_key and b"signature=" in scope["query_string"]
+    if route.needs_key and not is_signed:
+        grant = await authenticate(await service.domains.site(head.host), head, usage)
+    query = read_query(scope["query_string"])
+    if is_signed:
+        site = await service.domains.site(head.host)
+        signature, edition = query.pop("signature", ""), query.get("edition")
+        grant = signed_grant(service.cursors, service.settings, signature, route.name, edition, now)
+        if site.keys is not None:
+            site.admit(grant)
+        counted, refusal = await service.quotas.count(grant)
+        usage.append(counted)
+        if refusal is not None:
+            raise refusal
+    lock = narrower(scope.get(AT), grant, now)
+    if not is_signed:
+        refuse_file(lock)
+    by_url = "edition" in query
+    edition_id = requested_edition(query.pop("edition", None), head, service.today())
+    for name in query:
+        raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
+    only_head = scope["method"] == "HEAD"
+    answer = await answer_file(
+        service, route, edition_id, scope["headers"], grant, by_url=by_url, head_only=only_head, lock=lock
+    )
+    extra = [*([VARY_BY_EDITION] if head.edition else []), *(usage[0].headers if usage else [])]
+    if grant is not None and head.authorizations:
+        extra.append(VARY_BY_AUTHORIZATION)
+    return replace(answer, headers=[*answer.headers, *extra])
+
+
 async def answer_file(
     service: Service,
     route: FileRoute,
@@ -108,10 +168,12 @@ async def answer_file(
     *,
     by_url: bool,
     head_only: bool,
+    lock: date | None = None,
 ) -> Response | Streamed:
     """The file, or the requested ranges of it, or 304 where the client has it already.
 
-    It is taken from the edition `edition_id`, or from the current one where that is None.
+    It is taken from the edition `edition_id`, or from the current one where that is None; with `lock` it has
+    the rows known on that day.
 
     Raises Gone, NotFound, UpgradeRequired, PreconditionFailed or RangeNotSatisfiable.
     """
@@ -121,8 +183,12 @@ async def answer_file(
         raise NotFound("No such file; /v1/export lists those there are.")
     if grant is not None and file["min_tier"] is not None:
         grant.requires_paid(f"The file {route.name}")
-    size: int = file["size_bytes"]
-    tag = f'"{file["sha256"]}"'
+    size, sha256 = file["size_bytes"], file["sha256"]
+    chunks_of: Chunks = partial(edition.file_chunks, route.name)
+    if lock is not None:
+        of_day = await day_file(locked(edition, lock), route.name)
+        size, sha256, chunks_of = len(of_day.content), of_day.sha256, partial(_chunks, of_day.content)
+    tag = f'"{sha256}"'
     conditions = _conditions(headers)
     if (match := conditions.get(b"if-match")) is not None and not _has_tag(match, tag, weakly=False):
         raise PreconditionFailed()
@@ -140,22 +206,26 @@ async def answer_file(
     if b"range" in conditions and not head_only and conditions.get(b"if-range", tag).strip() == tag:
         ranges = requested_ranges(conditions[b"range"], size)
     if head_only:
-        return Streamed(200, [_TYPE, *response_headers], size, edition.file_chunks(route.name, 0, size))
+        return Streamed(200, [_TYPE, *response_headers], size, chunks_of(0, size))
     if ranges is None:
-        chunks = await _begun(edition.file_chunks(route.name, 0, size))
+        chunks = await _begun(chunks_of(0, size))
         return Streamed(200, [_TYPE, *response_headers], size, chunks)
     if not ranges:
         raise RangeNotSatisfiable(size)
     if len(ranges) == 1:
         (start, end) = ranges[0]
         response_headers.append((b"content-range", f"bytes {start}-{end - 1}/{size}".encode()))
-        chunks = await _begun(edition.file_chunks(route.name, start, end))
+        chunks = await _begun(chunks_of(start, end))
         return Streamed(206, [_TYPE, *response_headers], end - start, chunks)
-    parts = _Parts(edition, route.name, size, ranges, boundary=f"sankofa-{file['sha256'][:24]}")
+    parts = _Parts(chunks_of, size, ranges, boundary=f"sankofa-{sha256[:24]}")
     if parts.size >= size:
-        chunks = await _begun(edition.file_chunks(route.name, 0, size))
+        chunks = await _begun(chunks_of(0, size))
         return Streamed(200, [_TYPE, *response_headers], size, chunks)
     return Streamed(206, [parts.media_type, *response_headers], parts.size, parts.chunks())
+
+
+async def _chunks(content: bytes, start: int, end: int) -> AsyncIterator[bytes]:
+    yield content[start:end]
 
 
 async def _begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -173,9 +243,8 @@ async def _begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 class _Parts:
     """Several ranges in one body (multipart/byteranges)."""
 
-    def __init__(self, edition: Edition, name: str, size: int, ranges: list[Range], boundary: str) -> None:
-        self._edition = edition
-        self._name = name
+    def __init__(self, chunks_of: Chunks, size: int, ranges: list[Range], boundary: str) -> None:
+        self._chunks_of = chunks_of
         self._parts = [
             (
                 f"--{boundary}\r\nContent-Type: {MEDIA_TYPE}\r\n"
@@ -192,7 +261,7 @@ class _Parts:
     async def chunks(self) -> AsyncIterator[bytes]:
         for head, start, end in self._parts:
             yield head
-            async for chunk in self._edition.file_chunks(self._name, start, end):
+            async for chunk in self._chunks_of(start, end):
                 yield chunk
             yield b"\r\n"
         yield self._end

@@ -1,0 +1,311 @@
+"""Delta Sharing at `/delta-sharing/`: every table in bulk, with the published editions as its versions.
+
+A version is the number of an edition in the order of the editions ever published, so it stays the same when
+older ones are removed; its instant is the one that its id begins with. A locked view has one version, 0, with
+the rows known on its day (contract: DIA-5).
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime, time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import msgspec
+
+from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest
+from sankofa.edition.read.edition import Edition
+from sankofa.model.errors import BadRequest, InvalidParameter, MethodNotAllowed, NotFound, Problem
+from sankofa.operations.catalogue import LICENSED_FILES, OPEN_FILES
+from sankofa.operations.shared_files import SIGNED_FOR, day_file, is_dated, sign_file, table_name
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_SHARE: Final = "sankofa"
+_NDJSON: Final = "application/x-ndjson; charset=utf-8"
+_FORMAT: Final = (b"delta-sharing-capabilities", b"responseformat=parquet")
+_NAMESPACE: Final = uuid.UUID("6f6a3c0e-3d0a-5e0b-9a53-2f1f8f6d5a11")
+_INSTANT: Final = "%Y%m%dT%H%M%SZ"
+_FOOTER_END: Final = 8
+"""Bytes behind the footer of a Parquet file: its length, and four letters."""
+
+
+class _Version(NamedTuple):
+    number: int
+    at: datetime
+    edition_id: str
+    """Empty in a locked view."""
+
+
+async def _answer(question: DialectQuestion) -> DialectReply:
+    parts = question.request.path.strip("/").split("/")
+    if question.request.method == "POST" and parts[-1] != "query":
+        raise MethodNotAllowed("GET, HEAD")
+    match parts:
+        case ["shares"]:
+            return _json({"items": [_share()]})
+        case ["shares", share]:
+            _check(share)
+            return _json({"share": _share()})
+        case ["shares", share, "schemas"]:
+            _check(share)
+            names = sorted({schema for schema, _ in _tables(question.call.edition)})
+            return _json({"items": [{"name": name, "share": _SHARE} for name in names]})
+        case ["shares", share, "all-tables"]:
+            _check(share)
+            return _json({"items": _listed(question.call.edition)})
+        case ["shares", share, "schemas", schema, "tables"]:
+            _check(share)
+            own = [one for one in _listed(question.call.edition) if one["schema"] == schema]
+            if not own:
+                raise NotFound(f"No schema {schema}.")
+            return _json({"items": own})
+        case ["shares", share, "schemas", schema, "tables", table, what]:
+            _check(share)
+            return await _of_table(question, (schema, table), what)
+    raise NotFound("No such path of Delta Sharing; begin with /delta-sharing/shares.")
+
+
+async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str) -> DialectReply:
+    request = question.request
+    versions = await _versions(question)
+    version = versions[-1]
+    asked: dict[str, Any] = {}
+    if what == "version":
+        if text := request.given("startingTimestamp"):
+            at = _instant(text, "startingTimestamp")
+            later = [one for one in versions if one.at >= at]
+            if not later:
+                raise InvalidParameter("startingTimestamp", "after the newest version")
+            version = later[0]
+        _files(question.call.edition, table)
+        return _reply(b"", version)
+    if what == "changes":
+        _files(question.call.edition, table)
+        raise BadRequest("The tables have no change data feed: /v1/changes lists what an edition changed.")
+    if what == "query":
+        if request.method != "POST":
+            raise MethodNotAllowed("POST")
+        asked = _asked(request.body)
+        version = _chosen(versions, asked)
+    elif what != "metadata":
+        raise NotFound(f"A table has no {what}.")
+    call = question.call
+    edition = call.edition
+    if version.edition_id and version.edition_id != edition.id:
+        edition = await question.service.edition.by_id(version.edition_id)
+    files = _files(edition, table)
+    lines = [
+        {"protocol": {"minReaderVersion": 1}},
+        {
+            "metaData": {
+                "id": str(uuid.uuid5(_NAMESPACE, "/".join(table))),
+                "name": table[1],
+                "format": {"provider": "parquet"},
+                "schemaString": json.dumps(await _schema(edition, next(iter(files)))),
+                "partitionColumns": [],
+                "configuration": {},
+            }
+        },
+    ]
+    if what == "query":
+        for file in files.values():
+            if file["min_tier"] is not None:
+                call.grant.requires_paid(f"The table {table[1]}")
+        lines += [{"file": await _file(question, edition, version, name)} for name in files]
+    return _reply(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), version)
+
+
+async def _versions(question: DialectQuestion) -> list[_Version]:
+    """Every version, oldest first. Those of removed editions keep their numbers."""
+    lock, service = question.call.lock, question.service
+    if lock is not None:
+        return [_Version(0, datetime.combine(lock, time(), UTC), "")]
+    published = await asyncio.to_thread(service.datastore.published)
+    ids = sorted({*published, question.call.edition.id})
+    current = ids.index(question.call.edition.id)  # a later one may be published and not yet served
+    return [_Version(n, _published(one), one) for n, one in enumerate(ids[: current + 1])]
+
+
+def _published(edition_id: str) -> datetime:
+    return datetime.strptime(edition_id.partition("-")[0], _INSTANT).replace(tzinfo=UTC)
+
+
+def _asked(body: bytes) -> dict[str, Any]:
+    """Raises BadRequest or InvalidParameter."""
+    try:
+        asked = json.loads(body or b"{}")
+    except ValueError:
+        asked = None
+    if not isinstance(asked, dict):
+        raise BadRequest("The body of a query is a JSON object.")
+    for name in ("version", "limitHint"):
+        number = asked.get(name)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+            raise InvalidParameter(name, "expected a whole number")
+    if asked.get("startingVersion") is not None:
+        raise InvalidParameter("startingVersion", "the tables have no change data feed; see /v1/changes")
+    return asked
+
+
+def _chosen(versions: list[_Version], asked: Mapping[str, Any]) -> _Version:
+    """The version that a query names, or the newest. Raises InvalidParameter."""
+    number, timestamp = asked.get("version"), asked.get("timestamp")
+    if number is not None and timestamp is not None:
+        raise InvalidParameter("timestamp", "beside `version`: send one of them")
+    if number is not None:
+        if number >= len(versions):
+            raise InvalidParameter("version", f"the newest is {versions[-1].number}")
+        return versions[int(number)]
+    if timestamp is None:
+        return versions[-1]
+    at = _instant(timestamp, "timestamp")
+    earlier = [one for one in versions if one.at <= at]
+    if not earlier:
+        raise InvalidParameter("timestamp", f"before the first version, of {versions[0].at.isoformat()}")
+    return earlier[-1]
+
+
+def _instant(text: object, name: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(str(text))
+    except ValueError:
+        raise InvalidParameter(name, "expected an instant such as 2024-06-30T12:00:00Z") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _share() -> dict[str, str]:
+    return {"name": _SHARE, "id": str(uuid.uuid5(_NAMESPACE, _SHARE))}
+
+
+def _check(share: str) -> None:
+    if share != _SHARE:
+        raise NotFound(f"No share {share}; there is {_SHARE}.")
+
+
+def _tables(edition: Edition) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:
+    """By schema and name the files of each table; in a locked view those whose rows are dated."""
+    tables: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for name, file in sorted(edition.files.items()):
+        if edition.lock is None or is_dated(name):
+            schema = (file["sku"] or "shared").lower()
+            tables.setdefault((schema, table_name(name)), {})[name] = file
+    return tables
+
+
+def _listed(edition: Edition) -> list[dict[str, str]]:
+    return [
+        {
+            "name": name,
+            "schema": schema,
+            "share": _SHARE,
+            "id": str(uuid.uuid5(_NAMESPACE, f"{schema}/{name}")),
+        }
+        for schema, name in sorted(_tables(edition))
+    ]
+
+
+def _files(edition: Edition, table: tuple[str, str]) -> dict[str, Mapping[str, Any]]:
+    files = _tables(edition).get(table)
+    if files is None:
+        raise NotFound(f"No table {'.'.join((_SHARE, *table))}.")
+    return files
+
+
+async def _file(question: DialectQuestion, edition: Edition, version: _Version, name: str) -> dict[str, Any]:
+    """One file of a table, with an address that is good for some minutes."""
+    call, file = question.call, edition.files[name]
+    size, rows, digest = file["size_bytes"], file["row_count"], file["sha256"]
+    if call.lock is not None:
+        of_day = await day_file(edition, name)
+        size, rows, digest = len(of_day.content), of_day.row_count, of_day.sha256
+    until = question.service.clock() + SIGNED_FOR
+    pinned = f"edition={version.edition_id}" if version.edition_id else ""
+    if file["access"] == "open" and call.lock is None:
+        url = f"{call.base_url}{OPEN_FILES}{name}?{pinned}"
+    else:
+        signature = sign_file(
+            question.service.cursors, call.grant, name, version.edition_id, call.lock, until
+        )
+        query = "&".join(filter(None, (pinned, f"signature={signature}")))
+        url = f"{call.base_url}{LICENSED_FILES}{name}?{query}"
+    return {
+        "url": url,
+        "id": digest[:32],
+        "partitionValues": {},
+        "size": size,
+        "stats": json.dumps({"numRecords": rows}),
+        "expirationTimestamp": int(until.timestamp() * 1000),
+    }
+
+
+async def _schema(edition: Edition, name: str) -> dict[str, Any]:
+    """The schema of a file in Delta's words, from its footer."""
+    schemas = edition.cache("delta schemas", 64)
+    if (schema := schemas.get(name)) is None:
+        size = edition.files[name]["size_bytes"]
+        end = await _read(edition, name, size - _FOOTER_END, size)
+        length = int.from_bytes(end[:4], "little")
+        footer = await _read(edition, name, size - _FOOTER_END - length, size)
+        schema = await asyncio.to_thread(_delta_schema, footer)
+        schemas.put(name, schema)
+    return cast("dict[str, Any]", schema)
+
+
+async def _read(edition: Edition, name: str, start: int, end: int) -> bytes:
+    return b"".join([chunk async for chunk in edition.file_chunks(name, start, end)])
+
+
+def _delta_schema(footer: bytes) -> dict[str, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(pa.BufferReader(b"PAR1" + footer))
+    return _struct(list(schema))
+
+
+def _struct(fields: "list[pyarrow.Field]") -> dict[str, Any]:
+    return {
+        "type": "struct",
+        "fields": [
+            {"name": field.name, "type": _type(field.type), "nullable": True, "metadata": {}}
+            for field in fields
+        ],
+    }
+
+
+def _type(kind: "pyarrow.DataType") -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return _struct(list(kind))
+    if pa.types.is_list(kind):
+        return {"type": "array", "elementType": _type(kind.value_type), "containsNull": True}
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    words = {"int64": "long", "int32": "integer", "bool": "boolean", "date32[day]": "date"}
+    return words.get(str(kind), str(kind))
+
+
+def _json(body: object) -> DialectReply:
+    return DialectReply(msgspec.json.encode(body))
+
+
+def _reply(body: bytes, version: _Version) -> DialectReply:
+    headers = ((b"delta-table-version", b"%d" % version.number), _FORMAT)
+    return DialectReply(body, _NDJSON, headers=headers, cached=False)
+
+
+def _refuse(problem: Problem, _: DialectRequest) -> DialectReply:
+    code = HTTPStatus(problem.status).name
+    return DialectReply(
+        msgspec.json.encode({"errorCode": code, "message": problem.detail}), status=problem.status
+    )
+
+
+DIALECT: Final = Dialect(
+    "delta-sharing", ("/delta-sharing",), _answer, _refuse, methods=("GET", "HEAD", "POST")
+)

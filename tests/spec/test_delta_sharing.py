@@ -1,0 +1,186 @@
+"""/delta-sharing/: every table in bulk to `delta-sharing`, unmodified, with editions as versions."""
+
+import io
+import json
+import shutil
+import socket
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pyarrow.parquet as pq
+import pytest
+
+from tests.foreign import foreign
+from tests.live import LiveServer, run
+from tests.patience import until
+
+pytestmark = pytest.mark.slow
+TABLE = "shares/sankofa/schemas/af-macro/tables/af-macro-series"
+CLIENT = """
+import delta_sharing
+profile = asked["profile"]
+client = delta_sharing.SharingClient(profile)
+tables = [(t.share, t.schema, t.name) for t in client.list_all_tables()]
+told["tables"] = tables
+def rows(table, **question):
+    frame = delta_sharing.load_as_pandas(f"{profile}#{'.'.join(table)}", **question)
+    return [len(frame), sorted(frame.columns)]
+told["whole"] = {t[2]: rows(t) for t in tables if t[2] in asked["loaded"]}
+told["asked"] = [rows(("sankofa", "af-macro", "af-macro-series"), **one) for one in asked["questions"]]
+told["version"] = delta_sharing.get_table_version(f"{profile}#sankofa.af-macro.af-macro-series")
+"""
+
+
+def profile(folder: Path, url: str, key: str) -> str:
+    path = folder / "profile.share"
+    content = {"shareCredentialsVersion": 1, "endpoint": f"{url}/delta-sharing", "bearerToken": key}
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+def query(server: LiveServer, key: str, at: str = "", **body: Any) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {key}"}
+    return server.http.post(f"{at}/delta-sharing/{TABLE}/query", json=body, headers=headers)
+
+
+def file_of(answer: httpx.Response) -> dict[str, Any]:
+    assert answer.status_code == 200, answer.text
+    *_, last = answer.text.splitlines()
+    file: dict[str, Any] = json.loads(last)["file"]
+    return file
+
+
+@pytest.fixture(scope="module")
+def grown(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A server with two editions, its paid key, their ids and row counts, and an instant between them."""
+    home = Path(shutil.copytree(small_home, tmp_path_factory.mktemp("delta") / "home"))
+    with LiveServer(home) as server:
+        key = server.key("professional")
+        first = server.get("/v1/export", key).json()
+        between = datetime.now(UTC)
+        until(lambda: datetime.now(UTC) > between + timedelta(seconds=1.1))
+        more = tmp_path_factory.mktemp("more") / "more.csv"
+        more.write_text(
+            "series,series_type,frequency,country,date,value,unit,release_date\n"
+            "NEW.ZA,cpi,monthly,ZA,2024-01-31,1.5,index,2024-02-20\n"
+        )
+        done = run(home, "ingest", "sample-series", more)
+        assert done.returncode == 0, done.stderr + done.stdout
+        assert run(home, "publish").returncode == 0
+        until(lambda: server.get("/v1/export", key).json()["edition"] != first["edition"])
+        second = server.get("/v1/export", key).json()
+        counts = [
+            next(row["row_count"] for row in one["data"] if row["name"] == "af-macro-series.parquet")
+            for one in (first, second)
+        ]
+        yield server, key, counts, between
+
+
+@pytest.mark.rule("DIA-5")
+def test_delta_sharing_loads_every_version(grown: Any, tmp_path: Path) -> None:
+    server, key, counts, between = grown
+    told = foreign(
+        CLIENT,
+        profile=profile(tmp_path, server.url, key),
+        loaded=["af-fund-entities", "af-fund-fundamentals", "af-tender-releases", "procurement-demand"],
+        questions=[{}, {"version": 0}, {"version": 1}, {"timestamp": between.isoformat()}, {"limit": 5}],
+    )
+    files = {row["name"]: row for row in server.get("/v1/export", key).json()["data"]}
+    assert {f"{name}.parquet" for _, _, name in told["tables"]} == set(files)
+    for name, (count, columns) in told["whole"].items():
+        assert count == files[f"{name}.parquet"]["row_count"]
+        assert columns == sorted(files[f"{name}.parquet"]["columns"])
+    assert counts[1] == counts[0] + 1
+    assert [count for count, _ in told["asked"]] == [counts[1], counts[0], counts[1], counts[0], 5]
+    assert told["version"] == 1
+
+
+@pytest.mark.rule("DIA-5", "LOCK-2")
+def test_a_locked_view_has_one_version_with_the_rows_of_its_day(grown: Any, tmp_path: Path) -> None:
+    server, key, _, _ = grown
+    day = "2023-06-30"
+    told = foreign(
+        CLIENT,
+        profile=profile(tmp_path, f"{server.url}/at/{day}", key),
+        loaded=["af-fund-fundamentals"],
+        questions=[{}, {"version": 0}],
+    )
+    assert told["version"] == 0
+    assert len(told["tables"]) == 3
+    file = file_of(query(server, key, f"/at/{day}"))
+    rows = pq.read_table(io.BytesIO(server.http.get(file["url"]).content)).to_pylist()
+    assert [count for count, _ in told["asked"]] == [len(rows)] * 2
+    assert rows
+    assert all(str(row["available_at"]) <= day and row["observed_at"] is None for row in rows)
+    assert all(row["superseded_at"] is None or str(row["superseded_at"]) <= day for row in rows)
+    latest = {(r["series"], str(r["date"])): r["value"] for r in rows if r["superseded_at"] is None}
+    served = server.get(f"/at/{day}/v1/macro?series=CPI.ZA&as_of={day}&limit=10000", key).json()["data"]
+    assert served
+    for row in served:
+        assert float(latest[row["series"], row["date"]]) == row["value"]
+        assert "@" not in row["source_ref"]
+    figures = told["whole"]["af-fund-fundamentals"][0]
+    issuers = server.get(f"/at/{day}/v1/issuers?limit=10000", key).json()["data"]
+    paths = [f"/at/{day}/v1/fundamentals/{one['service_id']}?vintages=all" for one in issuers]
+    assert figures == sum(server.get(path, key).json()["count"] for path in paths)
+    refused = query(server, key, f"/at/{day}", version=1)
+    assert refused.status_code == 400
+    locked = server.key("professional", "--as-of-max", day)
+    own = file_of(query(server, locked))
+    assert server.http.get(own["url"]).content == server.http.get(file["url"]).content
+
+
+@pytest.mark.rule("DIA-5")
+def test_addresses_of_files_are_signed_for_one_file_and_take_ranges(grown: Any) -> None:
+    server, key, _, _ = grown
+    url = file_of(query(server, key))["url"]
+    head = server.http.head(url)
+    assert (head.status_code, head.headers["accept-ranges"]) == (200, "bytes")
+    part = server.http.get(url, headers={"Range": "bytes=0-3"})
+    assert (part.status_code, part.content) == (206, b"PAR1")
+    other = url.replace("af-macro-series", "af-fund-entities")
+    assert server.http.get(other).status_code == 401
+    assert server.http.get(url[:-2] + ("A" if url[-2] != "A" else "B") + url[-1]).status_code == 401
+    assert server.http.get(url.partition("?")[0]).status_code == 401
+    edition = url.partition("edition=")[2].partition("&")[0]
+    assert server.http.get(url.replace(f"edition={edition}&", "")).status_code == 401
+
+
+@pytest.mark.rule("DIA-5", "KEY-6")
+def test_what_a_key_may_not_have_is_refused_in_the_form_of_the_dialect(grown: Any) -> None:
+    server, key, _, _ = grown
+    sample = server.key("sample")
+    for answer, status in (
+        (query(server, sample), 402),
+        (query(server, "sk_nobody"), 401),
+        (query(server, key, version="first"), 400),
+        (query(server, key, version=True), 400),
+        (query(server, key, version=99), 400),
+        (query(server, key, timestamp="1999-01-01T00:00:00Z"), 400),
+        (query(server, key, timestamp="x"), 400),
+        (server.get(f"/delta-sharing/{TABLE}/version?startingTimestamp=2999-01-01T00:00:00Z", key), 400),
+        (server.get(f"/delta-sharing/{TABLE}/changes?startingVersion=0", key), 400),
+        (server.get("/delta-sharing/shares/other/schemas", key), 404),
+        (server.get(f"/delta-sharing/{TABLE}/query", key), 405),
+    ):
+        assert answer.status_code == status, answer.text
+        assert {"errorCode", "message"} == set(answer.json())
+    version = server.get(f"/delta-sharing/{TABLE}/version?startingTimestamp=2020-01-01T00:00:00Z", key)
+    assert (version.status_code, version.headers["delta-table-version"]) == (200, "0")
+
+
+@pytest.mark.limit("time for the body of a request to a dialect", "body of a request to a dialect")
+def test_a_body_that_does_not_come_is_not_awaited_for_ever(grown: Any) -> None:
+    server, key, _, _ = grown
+    large = server.http.post(
+        f"/delta-sharing/{TABLE}/query", content=b" " * (1 << 17), headers={"X-API-Key": key}
+    )
+    assert large.status_code == 400
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port), timeout=60) as one:
+        head = f"POST /delta-sharing/{TABLE}/query HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\n"
+        one.sendall(f"{head}Content-Length: 20\r\n\r\n{{".encode())
+        assert b" 400 " in one.recv(4096)
