@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime, time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -19,7 +19,7 @@ from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, Di
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import BadRequest, InvalidParameter, MethodNotAllowed, NotFound, Problem
 from sankofa.operations.catalogue import LICENSED_FILES, OPEN_FILES
-from sankofa.operations.shared_files import SIGNED_FOR, day_file, is_dated, sign_file, table_name
+from sankofa.operations.shared_files import SIGNED_FOR, day_file, file_schema, is_dated, sign_file, table_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,8 +29,6 @@ _NDJSON: Final = "application/x-ndjson; charset=utf-8"
 _FORMAT: Final = (b"delta-sharing-capabilities", b"responseformat=parquet")
 _NAMESPACE: Final = uuid.UUID("6f6a3c0e-3d0a-5e0b-9a53-2f1f8f6d5a11")
 _INSTANT: Final = "%Y%m%dT%H%M%SZ"
-_FOOTER_END: Final = 8
-"""Bytes behind the footer of a Parquet file: its length, and four letters."""
 
 
 class _Version(NamedTuple):
@@ -105,7 +103,7 @@ async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str
                 "id": str(uuid.uuid5(_NAMESPACE, "/".join(table))),
                 "name": table[1],
                 "format": {"provider": "parquet"},
-                "schemaString": json.dumps(await _schema(edition, next(iter(files)))),
+                "schemaString": _delta_schema(await file_schema(edition, next(iter(files)))),
                 "partitionColumns": [],
                 "configuration": {},
             }
@@ -242,29 +240,9 @@ async def _file(question: DialectQuestion, edition: Edition, version: _Version, 
     }
 
 
-async def _schema(edition: Edition, name: str) -> dict[str, Any]:
-    """The schema of a file in Delta's words, from its footer."""
-    schemas = edition.cache("delta schemas", 64)
-    if (schema := schemas.get(name)) is None:
-        size = edition.files[name]["size_bytes"]
-        end = await _read(edition, name, size - _FOOTER_END, size)
-        length = int.from_bytes(end[:4], "little")
-        footer = await _read(edition, name, size - _FOOTER_END - length, size)
-        schema = await asyncio.to_thread(_delta_schema, footer)
-        schemas.put(name, schema)
-    return cast("dict[str, Any]", schema)
-
-
-async def _read(edition: Edition, name: str, start: int, end: int) -> bytes:
-    return b"".join([chunk async for chunk in edition.file_chunks(name, start, end)])
-
-
-def _delta_schema(footer: bytes) -> dict[str, Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pq.read_schema(pa.BufferReader(b"PAR1" + footer))
-    return _struct(list(schema))
+def _delta_schema(schema: "pyarrow.Schema") -> str:
+    """The schema of a file in Delta's words."""
+    return json.dumps(_struct(list(schema)))
 
 
 def _struct(fields: "list[pyarrow.Field]") -> dict[str, Any]:

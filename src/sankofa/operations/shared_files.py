@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SIGNED_FOR: Final = timedelta(minutes=15)
 _PART: Final = re.compile(r"(.+?)(?:-[0-9]{3,})?\.parquet")
 _CAPTURE: Final = "@[0-9a-f]{8}#"
+_FOOTER_END: Final = 8
+"""Bytes behind the footer of a Parquet file: its length, and four letters."""
 _ROWS_IN_A_GROUP: Final = 131_072
 _DATED: Final = {
     "af-fund-fundamentals": ("available_at", "period_end"),
@@ -84,6 +86,29 @@ def _subject(name: str) -> str:
     return f"signed file {name}"
 
 
+async def file_schema(edition: Edition, name: str) -> "pyarrow.Schema":
+    """The columns of a file and its metadata, from its footer."""
+    schemas = edition.cache("schemas of files", 64)
+    if (schema := schemas.get(name)) is None:
+        size = edition.files[name]["size_bytes"]
+        end = await _read(edition, name, size - _FOOTER_END, size)
+        footer = await _read(edition, name, size - _FOOTER_END - int.from_bytes(end[:4], "little"), size)
+        schema = await asyncio.to_thread(_schema, footer)
+        schemas.put(name, schema)
+    return schema
+
+
+def _schema(footer: bytes) -> "pyarrow.Schema":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(pa.BufferReader(b"PAR1" + footer))
+
+
+async def _read(edition: Edition, name: str, start: int, end: int) -> bytes:
+    return b"".join([chunk async for chunk in edition.file_chunks(name, start, end)])
+
+
 class DayFile(NamedTuple):
     """A Parquet file with the rows of a day."""
 
@@ -99,7 +124,7 @@ async def day_file(edition: Edition, name: str) -> DayFile:
     files = edition.cache("files", 4)
     if (file := files.get(name)) is None:
         size = edition.files[name]["size_bytes"]
-        content = b"".join([chunk async for chunk in edition.file_chunks(name, 0, size)])
+        content = await _read(edition, name, 0, size)
         known = await edition.known_days()
         file = await asyncio.to_thread(_of_day, content, _DATED[table_name(name)], edition, known)
         files.put(name, file)
