@@ -89,11 +89,7 @@ class MatrixRow(Row, frozen=True, kw_only=True):
     Its provenance is that of the newest value.
     """
 
-    MORE_COLUMNS: ClassVar = {
-        "type": ["number", "null"],
-        "description": "The value known on the release day that the column is named after; null before the "
-        "first.",
-    }
+    MORE_COLUMNS: ClassVar = {"type": ["number", "null"], "description": "Value known on that release day."}
 
     date: Annotated[_Day, doc("Date of the value, or last day of the period.")]
 
