@@ -1,0 +1,302 @@
+"""The SEC's data API: companyfacts, companyconcept, frames, submissions and the list of tickers.
+
+A registrant is an organisation whose crosswalk has a CIK. Each vintage of a figure is an entry, `filed` on
+the day it became public; a figure that was filed again unchanged adds none.
+"""
+
+import asyncio
+import io
+import re
+from datetime import date, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.yield_points import YieldPoints, in_thread_if_large
+from sankofa.model.errors import InvalidParameter, NotFound, Problem
+from sankofa.model.identifiers import SEC_CIK, cik
+
+_FACTS: Final = "af-fund-fundamentals"
+"""The table that leads from a concept to those who reported it."""
+_DOCUMENT: Final = re.compile(r"[^:]*:([^#@]*)")
+"""The accession number in a source_ref, such as `sec-companyfacts:0001835632-24-000012#us-gaap:Revenues`."""
+_FRAME: Final = re.compile(r"CY(\d{4})(?:Q([1-4])(I?))?\Z")
+"""The period of a frame, such as `CY2019`, `CY2019Q1` or `CY2019Q1I`."""
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+_BYTES_OF_A_FACT: Final = 200
+
+
+class Registrant(NamedTuple):
+    """An issuer with a CIK."""
+
+    service_id: str
+    number: int
+    name: str
+    listings: tuple[tuple[str, str], ...]
+    """Exchange and ticker."""
+
+
+async def answer(question: DialectQuestion) -> DialectReply:
+    parts = question.request.path.split("/")
+    match [part.removesuffix(".json") for part in parts]:
+        case ["api", "xbrl", "companyfacts", registrant]:
+            service_id, number, name = await _registrant(question, registrant)
+            rows = await _facts(question, service_id)
+            return await in_thread_if_large(_BYTES_OF_A_FACT * len(rows), _company_facts, number, name, rows)
+        case ["api", "xbrl", "companyconcept", registrant, taxonomy, tag]:
+            return await _company_concept(question, registrant, taxonomy, tag)
+        case ["api", "xbrl", "frames", taxonomy, tag, unit, period]:
+            return await _frame(question, taxonomy, tag, unit, period)
+        case ["files", "company_tickers"]:
+            return await _tickers(question)
+        case ["submissions", registrant]:
+            return await _submissions(question, registrant)
+    raise NotFound("No such path; there are api/xbrl/companyfacts, companyconcept and frames, submissions.")
+
+
+def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
+    body = {"code": problem.slug, "message": problem.detail, **problem.members()}
+    return DialectReply(_encode(body), JSON, problem.status)
+
+
+async def _registrant(question: DialectQuestion, text: str) -> tuple[str, int, str]:
+    """The service_id, the CIK as a number and the name behind `CIK0001835632`. Raises NotFound."""
+    try:
+        number = cik(text.upper().removeprefix("CIK")).value
+    except ValueError:
+        raise NotFound(f"No registrant {text[:40]!r}: expected CIK and ten digits.") from None
+    matches = await question.rows("find_by_identifier", id_type="registry", id_value=number)
+    for match in matches:
+        if match["scheme"] == SEC_CIK:
+            return match["service_id"], int(number), match["legal_name"] or ""
+    raise NotFound(f"No registrant with CIK {number}.")
+
+
+async def _facts(question: DialectQuestion, service_id: str) -> list[Row]:
+    """Every vintage of every figure, oldest period first; those that withdraw one are left out."""
+    rows = await question.rows("get_fundamentals", service_id=service_id, vintages="all")
+    rows = [row for row in rows if row["value_reported"] is not None]
+    return sorted(rows, key=lambda row: (row["period_end"], row["period_start"] or "", row["available_at"]))
+
+
+def _entry(row: Row) -> Row:
+    """A figure as the SEC writes it. The form of the filing is not held."""
+    named = _DOCUMENT.match(row["source_ref"])
+    start = {"start": row["period_start"]} if row["period_start"] else {}
+    return {
+        **start,
+        "end": row["period_end"],
+        "val": row["value_reported"],
+        "accn": named[1] if named else "",
+        "fy": row["fiscal_year"] or int(row["period_end"][:4]),
+        "fp": row["period_type"] if row["period_type"] in ("FY", "Q1", "Q2", "Q3", "Q4") else "",
+        "form": "",
+        "filed": row["available_at"],
+    }
+
+
+def _concept(row: Row) -> tuple[str, str]:
+    """Taxonomy and tag; a figure without a concept has the name of its line item."""
+    taxonomy, colon, tag = (row["concept"] or f"sankofa:{row['line_item']}").partition(":")
+    return (taxonomy, tag) if colon else ("sankofa", taxonomy)
+
+
+def _company_facts(number: int, name: str, rows: list[Row]) -> DialectReply:
+    facts: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        taxonomy, tag = _concept(row)
+        concept = facts.setdefault(taxonomy, {}).setdefault(tag, _labelled(row))
+        concept["units"].setdefault(row["unit"] or "pure", []).append(_entry(row))
+    return DialectReply(_encode({"cik": number, "entityName": name, "facts": facts}), JSON)
+
+
+def _labelled(row: Row) -> Row:
+    return {"label": row["line_item"].replace("_", " ").capitalize(), "description": "", "units": {}}
+
+
+async def _company_concept(
+    question: DialectQuestion, registrant: str, taxonomy: str, tag: str
+) -> DialectReply:
+    service_id, number, name = await _registrant(question, registrant)
+    rows = [row for row in await _facts(question, service_id) if _concept(row) == (taxonomy, tag)]
+    if not rows:
+        raise NotFound(f"{name} reported no {taxonomy}:{tag}.")
+    concept = _labelled(rows[0])
+    for row in rows:
+        concept["units"].setdefault(row["unit"] or "pure", []).append(_entry(row))
+    return DialectReply(
+        _encode({"cik": number, "taxonomy": taxonomy, "tag": tag, "entityName": name, **concept}), JSON
+    )
+
+
+async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:
+    """Every issuer with a CIK by its service_id, read once for an edition, and for a day."""
+    question.call.grant.requires_paid("A list of registrants")
+    kept = question.call.edition.cache("registrants", 1)
+    known: dict[str, Registrant] | None = kept.get("")
+    if known is None:
+        known = {}
+        yield_points = YieldPoints(16)
+        for issuer in await question.rows("list_issuers"):
+            await yield_points.step()
+            own = await question.rows("get_crosswalk", service_id=issuer["service_id"])
+            numbers = [one["id_value"] for one in own if one["scheme"] == SEC_CIK]
+            if numbers:
+                listings = tuple((one["exchange"], one["ticker"]) for one in issuer["listings"])
+                service_id = issuer["service_id"]
+                known[service_id] = Registrant(
+                    service_id, int(numbers[0]), issuer["legal_name"] or "", listings
+                )
+        kept.put("", known)
+    return known
+
+
+async def _tickers(question: DialectQuestion) -> DialectReply:
+    """The tickers of registrants, numbered as the SEC numbers them."""
+    listed = [
+        {"cik_str": one.number, "ticker": ticker, "title": one.name}
+        for one in (await _registrants(question)).values()
+        for ticker in dict.fromkeys(ticker for _, ticker in one.listings)
+    ]
+    return DialectReply(_encode({str(number): row for number, row in enumerate(listed)}), JSON)
+
+
+async def _submissions(question: DialectQuestion, registrant: str) -> DialectReply:
+    """A registrant as the SEC describes it. Filings and addresses are not held."""
+    service_id, number, name = await _registrant(question, registrant)
+    (entity,) = await question.rows("get_entity", service_id=service_id) or [{}]
+    listings = entity.get("listings") or []
+    address = dict.fromkeys(
+        "street1 street2 city stateOrCountry zipCode stateOrCountryDescription isForeignLocation".split()
+    )
+    unknown = (
+        "sic sicDescription ownerOrg ein description website investorWebsite category fiscalYearEnd phone "
+        "stateOfIncorporation stateOfIncorporationDescription"
+    )
+    columns = (
+        "accessionNumber filingDate reportDate acceptanceDateTime act form fileNumber filmNumber items "
+        "core_type size isXBRL isInlineXBRL primaryDocument primaryDocDescription"
+    )
+    body: Row = {
+        "cik": f"{number:010d}",
+        "entityType": "operating",
+        **dict.fromkeys(unknown.split()),
+        "insiderTransactionForOwnerExists": 0,
+        "insiderTransactionForIssuerExists": 0,
+        "name": name,
+        "tickers": [one["ticker"] for one in listings],
+        "exchanges": [one["exchange"] for one in listings],
+        "lei": entity.get("lei"),
+        "addresses": {"mailing": address, "business": address},
+        "flags": "",
+        "formerNames": [],
+        "filings": {"recent": {column: [] for column in columns.split()}, "files": []},
+    }
+    return DialectReply(_encode(body), JSON)
+
+
+async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, period: str) -> DialectReply:
+    """One figure of each registrant for a calendar period: the latest that was public on the day."""
+    if (asked := _FRAME.match(period)) is None:
+        raise InvalidParameter("period", "expected CY2019, CY2019Q1 or CY2019Q1I")
+    registrants = await _registrants(question)
+    uom = unit.replace("-per-", "/")
+    reported = await _reported(question.call.edition, f"{taxonomy}:{tag}", uom)
+    chosen: dict[str, Row] = {}
+    today = question.call.today
+    for row in reported:
+        in_view = row["available_at"] <= today and row["period_end"] <= today
+        if row["service_id"] in registrants and in_view and _fits(row, asked):
+            other = chosen.get(row["service_id"])
+            if other is None or _rank(row) > _rank(other):
+                chosen[row["service_id"]] = row
+    data = []
+    for service_id, row in chosen.items():
+        if row["value_reported"] is not None:
+            one, named = registrants[service_id], _DOCUMENT.match(row["source_ref"])
+            start = {"start": row["period_start"]} if row["period_start"] else {}
+            figure = msgspec.Raw(row["value_reported"].encode())
+            about = {"accn": named[1] if named else "", "cik": one.number, "entityName": one.name, "loc": ""}
+            data.append({**about, **start, "end": row["period_end"], "val": figure})
+    if not data:
+        raise NotFound(f"Nobody reported {taxonomy}:{tag} in {unit} for {period}.")
+    data.sort(key=lambda one: one["cik"])
+    head = {"taxonomy": taxonomy, "tag": tag, "ccp": period, "uom": uom, "label": tag, "description": ""}
+    return DialectReply(_encode({**head, "pts": len(data), "data": data}), JSON)
+
+
+def _rank(row: Row) -> tuple[date, date, int]:
+    return row["period_end"], row["available_at"], row["vintage"]
+
+
+def _fits(row: Row, asked: "re.Match[str]") -> bool:
+    """Whether a calendar period is the one that a figure's period is closest to."""
+    year, quarter, instant = int(asked[1]), asked[2], asked[3]
+    start, end = row["period_start"], row["period_end"]
+    if instant or start is None:
+        middle = end - timedelta(days=45)
+        return bool(instant) and start is None and (middle.year, middle.month) in _months(year, quarter)
+    days = (end - start).days + 1
+    middle = start + timedelta(days=days // 2)
+    if quarter is None:
+        return bool(middle.year == year and 335 <= days <= 395)
+    return 61 <= days <= 121 and (middle.year, middle.month) in _months(year, quarter)
+
+
+def _months(year: int, quarter: str) -> list[tuple[int, int]]:
+    return [(year, 3 * int(quarter) - n) for n in range(3)]
+
+
+async def _reported(edition: Edition, concept: str, unit: str) -> list[Row]:
+    """Every vintage of a concept in a unit, of all who reported it, from the edition's table."""
+    rows: list[Row] = []
+    for name, file in edition.files.items():
+        if name.partition(".")[0] == _FACTS:
+            stream = _EditionFile(edition, name, int(file["size_bytes"]), asyncio.get_running_loop())
+            rows += await asyncio.to_thread(_matching, stream, concept, unit)
+    return rows
+
+
+def _matching(stream: "_EditionFile", concept: str, unit: str) -> list[Row]:
+    import pyarrow.parquet as pq
+
+    columns = "service_id period_start period_end value_reported available_at vintage source_ref".split()
+    filters = [("concept", "=", concept), ("unit", "=", unit)]
+    table = pq.read_table(stream, columns=columns, filters=filters)
+    rows: list[Row] = table.to_pylist()
+    return rows
+
+
+class _EditionFile(io.RawIOBase):
+    """A file of an edition, for a reader in a thread: each part is read by the edition, which checks it."""
+
+    def __init__(self, edition: Edition, name: str, size: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._edition, self._name, self._size, self._loop = edition, name, size, loop
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._size, self._at + size)
+        part = asyncio.run_coroutine_threadsafe(self._part(self._at, end), self._loop).result()
+        self._at = end
+        return part
+
+    async def _part(self, start: int, end: int) -> bytes:
+        return b"".join([chunk async for chunk in self._edition.file_chunks(self._name, start, end)])
+
+
+DIALECT: Final = Dialect("sec", ("/sec",), answer, refuse)
