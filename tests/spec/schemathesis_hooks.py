@@ -36,6 +36,7 @@ WALKS = {
         "category": "Services: Civil",
         "status": "complete",
         "min_value": "1",
+        "buyer_query": "district",
         "limit": "2",
     },
     "/v1/coverage": {"country": "ZA", "sku": "AF-MACRO", "limit": "2"},
@@ -194,6 +195,8 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
         narrowing = [(name, str(query[name])) for name in said_last if name in query]
         if re.fullmatch(r"[0-9]{1,15}([.][0-9]{1,15})?", str(query.get("min_value", ""))):
             narrowing.append(("min_value", str(Decimal(str(query["min_value"])))))
+        if "buyer_query" in query:
+            narrowing.append(("buyer_query", str(query["buyer_query"])))
         return filters_digest(("tenders", place, day, words, *process, *narrowing)).encode() in inside
 
     def said(name: str) -> str | None:

@@ -85,7 +85,7 @@ def test_what_goes_beyond_the_specification_is_marked(server: LiveServer) -> Non
     assert marked("/v1/fundamentals/{service_id}") == everywhere | {"line_items", "order", "limit", "cursor"}
     assert marked("/v1/tenders") == everywhere | {
         *("query", "detail", "ocid", "to", "closing_from", "closing_to"),
-        *("buyer", "supplier", "category", "status", "min_value"),
+        *("buyer", "supplier", "category", "status", "min_value", "buyer_query"),
     }
     assert marked("/v1/macro") == everywhere | {"cursor"}
     assert marked("/v1/crosswalk") == everywhere | {"limit", "cursor"}

@@ -98,6 +98,7 @@ FILTERS: dict[str, list[tuple[str, Callable[[Json], bool]]]] = {
             lambda row: row["value_amount"] is not None and row["value_amount"] >= Decimal("16777217.6"),
         ),
     ],
+    "buyer_query": [("thornveld CITY", lambda row: row["buyer_name"] == CITY["name"])],
     "query": [("road 1", lambda row: "Road 1" in row["title"])],
 }
 CASES = [(name, value, passes) for name, cases in FILTERS.items() for value, passes in cases]

@@ -211,6 +211,11 @@ BuyerParameter = Annotated[
     Text(r"^[^\x00-\x1f\x7f]{1,400}$", "Groot Sample District Municipality", longest=400),
     "Buyer: a service_id, or the whole name as published, in any case.",
 ]
+BuyerQueryParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "district municipality", longest=200),
+    "Words that the name of the buyer must have, all of them.",
+]
 SupplierParameter = Annotated[
     str | None,
     Text(r"^[^\x00-\x1f\x7f]{1,400}$", "Duineveld Sample Civils (Pty) Ltd", longest=400),

@@ -19,6 +19,7 @@ from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     BuyerParameter,
+    BuyerQueryParameter,
     ClosingFromParameter,
     ClosingToParameter,
     CountryParameter,
@@ -47,6 +48,7 @@ _NARROWING: Final = (
     "category",
     "status",
     "min_value",
+    "buyer_query",
 )
 _SERVICE_ID: Final = re.compile(r"DC[0-9A-F]{24}\Z", re.IGNORECASE)
 _FILTERS: Final[dict[str, JsonSchema]] = {
@@ -118,6 +120,7 @@ async def search_tenders(
     category: TenderCategoryParameter = None,
     status: StatusParameter = None,
     min_value: MinValueParameter = None,
+    buyer_query: BuyerQueryParameter = None,
 ) -> Answer:
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
@@ -130,18 +133,24 @@ async def search_tenders(
     words = tuple(sorted(searched_words(query))) if query is not None else None
     texts = {"buyer": buyer, "supplier": supplier, "category": category, "status": status}
     days = {"to": to, "closing_from": closing_from, "closing_to": closing_to}
-    narrowing: dict[str, str | date | Decimal | None] = {**days, **texts, "min_value": min_value}
+    narrowing: dict[str, str | date | Decimal | None] = {
+        **days, **texts, "min_value": min_value, "buyer_query": buyer_query,
+    }  # fmt: skip
     bound = [(name, str(value)) for name, value in narrowing.items() if value is not None]
     page = first_page(call, "tenders", country, from_, words, *_process(ocid), *bound, open_to_sample=True)
     if cursor is not None:
         page = await page.after(cursor)
     most = call.grant.rows(limit)
+    buyer_words = sorted(searched_words(buyer_query) or {""}) if buyer_query is not None else []
     wanted = TenderFilter(
         from_.toordinal() if from_ else 0,
         words,
         ocid,
         latest=_ordinal(to),
-        values=tuple(_by_value(name, value) for name, value in texts.items() if value is not None),
+        values=(
+            *(_by_value(name, value) for name, value in texts.items() if value is not None),
+            *(("buyer_word", word) for word in buyer_words),
+        ),
         closing_from=_ordinal(closing_from),
         closing_to=_ordinal(closing_to),
         min_value=min_value,

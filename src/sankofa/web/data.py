@@ -16,12 +16,14 @@ _TENDERS_SHOWN: Final = 10
 
 
 async def search_tenders(visit: Visit, words: str, country: str) -> list[Row]:
-    """The newest releases that have the words, of each country that tenders are held of."""
+    """The processes with the words in their text or their buyer's name, each by its newest release."""
     releases: list[Row] = []
     for code in [country] if country else await tender_countries(visit):
-        result = await visit.ask("search_tenders", country=code, query=words)
-        releases += result.rows[:_TENDERS_SHOWN]
-    return sorted(releases, key=lambda row: str(row["release_date"]), reverse=True)[:_TENDERS_SHOWN]
+        releases += (await visit.ask("search_tenders", country=code, query=words)).rows
+        releases += (await visit.ask("search_tenders", country=code, buyer_query=words)).rows
+    releases.sort(key=lambda row: str(row["release_date"]), reverse=True)
+    newest = {(row["country"], row["ocid"]): row for row in reversed(releases)}
+    return list(reversed(newest.values()))[:_TENDERS_SHOWN]
 
 
 async def statement(

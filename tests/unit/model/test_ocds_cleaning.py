@@ -56,6 +56,14 @@ def test_a_date_is_an_instant_in_utc_or_nothing(text: str, instant: str | None) 
     assert moment(text) == instant
 
 
+def test_an_address_of_a_document_is_one_of_the_web_or_nothing() -> None:
+    addresses = ["https://a.example/b", "HTTP://a.example", "javascript:alert(1)", "WWW.a.example", " "]
+    release = cleaned(tender={"documents": [{"id": f"{n}", "url": one} for n, one in enumerate(addresses)]})
+    kept = [document["url"] for document in body(release)["tender"]["documents"]]
+    assert kept == ["https://a.example/b", "HTTP://a.example", None, None, None]
+    assert [field for field, _ in release.faults] == ["tender.documents[2].url", "tender.documents[3].url"]
+
+
 @given(st.text(max_size=30))
 def test_any_text_at_all_is_an_instant_or_nothing(text: str) -> None:
     found = moment(text)

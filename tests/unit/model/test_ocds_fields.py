@@ -14,6 +14,7 @@ KINDS = {
     "id",
     "code",
     "url",
+    "address",
     "date",
     "number",
     "integer",

@@ -33,6 +33,7 @@ _OF_PARTIES = re.compile(
     r"|proveedor|oferente|firmante|fornecedor|fournisseur|titulaire|attributaire|signataire",
     re.IGNORECASE,
 )
+_WEB: Final = re.compile(r"\s*https?://\S", re.IGNORECASE)
 _WIDEST: Final = 60
 _BEYOND: Final = 10 ** (_WIDEST + 1)
 _WORDS_OF_A_NAME: Final = 6
@@ -240,6 +241,17 @@ def _code(value: Json, walk: Walk, name: str) -> Json:
     return _text(value, walk, name)
 
 
+def _address(value: Json, walk: Walk, name: str) -> Json:
+    """An address that a page may lead to: of any other scheme, or of none, it is dropped."""
+    if type(value) is str and _WEB.match(value):
+        if " " in value:
+            walk.texts.append(value)
+        return value
+    if type(value) is not str or value.strip():
+        walk.faults.append((name, "expected an address with http or https"))
+    return None
+
+
 def _identifier(value: Json, walk: Walk, name: str) -> Json:
     if type(value) is str or type(value) is int:
         return value
@@ -327,6 +339,7 @@ _SCALARS: Final[dict[str, Cleaner]] = {
     "text": _text,
     "code": _code,
     "url": _code,
+    "address": _address,
     "id": _identifier,
     "date": _date,
     "number": _number,

@@ -22,8 +22,7 @@ async def search(visit: Visit) -> View:
         context["found"] = [{**row, "address": _address(visit, row)} for row in result.rows]
         context["truncated"] = result.truncated
         tenders = await data.search_tenders(visit, _of_tenders(words), visit.given("country"))
-        processes = {(row["country"], row["ocid"]): row for row in reversed(tenders)}
-        context["tenders"] = [listed(visit, row) for row in reversed(processes.values())]
+        context["tenders"] = [listed(visit, row) for row in tenders]
     return View("search.html", words or visit.language.text("Search"), context)
 
 

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any, Final
 
 import msgspec
 
 from sankofa.model.errors import NotFound
+from sankofa.model.ocds.fields import moment
 from sankofa.web import data
 from sankofa.web.data import named_parties
 from sankofa.web.view import View, page
@@ -19,6 +21,11 @@ _LONGEST_HEADING: Final = 140
 _LONGEST_BELOW: Final = 220
 _WORDS: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{3,}+\s++[^\W\d_]{2}")
 """Two words in a row: a title without them is a reference number."""
+_FILTERS: Final = ("from", "to", "supplier", "category", "status", "min_value", "closing_from", "closing_to")
+_ENDED: Final = ("cancelled", "unsuccessful", "withdrawn")
+_WEEK: Final = 7
+_MOST_CLOSING: Final = 8
+_MOST_LISTED: Final = 50
 _COMPARED: Final = (
     "title",
     "status",
@@ -40,23 +47,50 @@ class FieldChange(msgspec.Struct, frozen=True):
     after: object
 
 
-@page("/tenders", "country", "from", "q", "cursor", "limit")
+@page(
+    "/tenders", "country", "from", "to", "q", "buyer", "supplier", "category", "status", "min_value",
+    "closing_from", "closing_to", "cursor", "limit",
+)  # fmt: skip
 async def tenders(visit: Visit) -> View:
-    """One page of releases, newest first; the next is reached by its cursor."""
+    """One page of releases, newest first; before the first one, what closes this week."""
     countries = await data.tender_countries(visit)
     country = visit.given("country", countries[0] if countries else "ZA")
-    asked: dict[str, Any] = {"country": country, "from": visit.given("from"), "query": visit.given("q")}
+    asked: dict[str, Any] = {
+        "country": country,
+        "query": visit.given("q"),
+        "buyer_query": visit.given("buyer"),
+    }
+    asked |= visit.passed_on(*_FILTERS)
     result = await visit.ask(
         "search_tenders", shown=True, **asked, cursor=visit.given("cursor"), limit=visit.limit()
     )
+    narrowed = any(visit.given(name) for name in ("q", "buyer", "cursor", *_FILTERS))
     context = {
         "rows": [listed(visit, row) for row in result.rows],
+        "closing": [] if narrowed else await _closing(visit, country),
         "next_cursor": result.next_cursor,
         "country": country.upper(),
         "countries": countries,
+        "narrowed": narrowed,
         "withheld": sum(row["withheld_parties"] for row in result.rows),
     }
     return View("tenders.html", visit.language.text("Tenders"), context)
+
+
+async def _closing(visit: Visit, country: str) -> list[dict[str, Any]]:
+    """The processes that close within a week by their newest release, those that close first at the top."""
+    week = visit.today + timedelta(days=_WEEK)
+    result = await visit.ask(
+        "search_tenders",
+        shown=False,
+        country=country,
+        closing_from=visit.today.isoformat(),
+        closing_to=week.isoformat(),
+        detail="compact",
+    )
+    rows = {row["ocid"]: row for row in reversed(result.rows)}
+    soon = sorted(rows.values(), key=lambda row: (row["closing_date"], row["ocid"]))
+    return [listed(visit, row) for row in soon[:_MOST_CLOSING]]
 
 
 def listed(visit: Visit, row: Row) -> dict[str, Any]:
@@ -68,6 +102,7 @@ def listed(visit: Visit, row: Row) -> dict[str, Any]:
     return {
         **row,
         "address": process_address(visit, row),
+        "state": process_state(row["status"], row["closing_date"], bool(row["award_count"]), visit.today),
         "heading": _short(heading, _LONGEST_HEADING),
         "below": _short(below, _LONGEST_BELOW) if below and below != heading else "",
     }
@@ -75,7 +110,7 @@ def listed(visit: Visit, row: Row) -> dict[str, Any]:
 
 def _description(row: Row) -> str:
     tender = (row.get("release") or {}).get("tender") or {}
-    return " ".join(str(tender.get("description") or "").split())
+    return " ".join(str(tender.get("description") or row.get("description") or "").split())
 
 
 def _short(text: str, most: int) -> str:
@@ -87,12 +122,36 @@ def process_address(visit: Visit, row: Row) -> str:
     return visit.address(f"/tender/{row['country']}/{row['ocid']}")
 
 
-@page("/tender/{country}/{ocid*}")
+class ProcessState(msgspec.Struct, frozen=True):
+    """The state of a process on a day."""
+
+    word: str
+    """`open`, `closed`, `awarded`, or the status as published."""
+    closing: str | None = None
+    days_left: int | None = None
+
+
+def process_state(status: str | None, closing: str | None, awarded: bool, day: date) -> ProcessState:
+    """A portal leaves a tender `active` long after it closed: the closing day decides."""
+    if status in _ENDED:
+        return ProcessState(status, closing)
+    if awarded:
+        return ProcessState("awarded", closing)
+    if not closing:
+        return ProcessState(status or "")
+    left = (date.fromisoformat(closing[:10]) - day).days
+    return ProcessState("closed", closing) if left < 0 else ProcessState("open", closing, left)
+
+
+@page("/tender/{country}/{ocid*}", "as_of")
 async def tender(visit: Visit) -> View:
-    """One process: its releases, and what each changed."""
+    """One process as it stood on a day: what its releases add up to, and what each changed."""
     ocid, country = visit.parameters["ocid"], visit.parameters["country"]
-    releases, more = await _releases(visit, country, ocid)
-    if not releases:
+    day = visit.day()
+    as_of = visit.given("as_of")
+    result = await visit.ask("get_contract", ocid=ocid, as_of=as_of)
+    releases, more = await _releases(visit, country, ocid, as_of)
+    if not releases and not as_of:
         raise NotFound("No release of this process was found.")
     releases.sort(key=lambda row: (row["release_date"], row["release_id"]))
     steps = []
@@ -100,21 +159,79 @@ async def tender(visit: Visit) -> View:
     for row in releases:
         steps.append({"row": row, "changes": [] if before is None else _changes(before, row)})
         before = row
-    latest = releases[-1]
-    shown = listed(visit, latest)
-    context = {
-        "ocid": ocid,
-        "steps": steps[::-1],
-        "latest": latest,
+    context: dict[str, Any] = {"ocid": ocid, "country": country.upper(), "as_of": day, "steps": steps[::-1]}
+    if before is None or not result.rows:
+        return View("tender.html", ocid, context | {"latest": None, "heading": ocid, "description": "", "of_title": ""})
+    shown = listed(visit, before)
+    contract = result.first
+    context |= {
+        "latest": before,
         "parties": await named_parties(visit, [row["release"] for row in releases]),
         "withheld": max(row["withheld_parties"] for row in releases),
         "more": more,
+        "heading": shown["heading"],
+        "description": _description(before),
+        "of_title": before["title"],
+        "changes": contract["changes"],
+        "portal": await _portal(visit, before),
+        **_details(contract["release"], day),
     }
-    context |= {"heading": shown["heading"], "description": _description(latest), "of_title": latest["title"]}
     return View("tender.html", shown["heading"], context)
 
 
-async def _releases(visit: Visit, country: str, ocid: str) -> tuple[list[Row], bool]:
+async def _portal(visit: Visit, row: Row) -> str:
+    """The address of the portal that published a release."""
+    source = row["source_ref"].partition(":")[0]
+    rows = (await visit.ask("get_sources", shown=False)).rows
+    url = next((one["url"] for one in rows if one["source_id"] == source), None) or ""
+    return url if url.startswith(("https://", "http://")) else ""
+
+
+def _details(release: Row, day: date) -> dict[str, Any]:
+    """The parts of a compiled release that the page shows."""
+    tender = release.get("tender") or {}
+    awards, contracts = release.get("awards") or [], release.get("contracts") or []
+    names = {str(party.get("id")): party.get("name") for party in release.get("parties") or []}
+    period = tender.get("tenderPeriod") or {}
+    closing = moment(str(period.get("endDate") or ""))
+    owners = (release.get("planning") or {}, tender, *awards, *contracts)
+    return {
+        "tender": tender,
+        "opening": moment(str(period.get("startDate") or "")),
+        "closing": closing,
+        "state": process_state(tender.get("status"), closing, bool(awards), day),
+        "documents": [
+            _dated(document, "datePublished")
+            for owner in owners
+            for document in owner.get("documents") or []
+            if str(document.get("url") or "").lower().startswith(("https://", "http://"))
+        ][:_MOST_LISTED],
+        "lots": (tender.get("lots") or [])[:_MOST_LISTED],
+        "items": (tender.get("items") or [])[:_MOST_LISTED],
+        "bids": [
+            {**bid, "who": _names(bid.get("tenderers"), names)}
+            for bid in ((release.get("bids") or {}).get("details") or [])[:_MOST_LISTED]
+        ],
+        "awards": [
+            {**_dated(award, "date"), "who": _names(award.get("suppliers"), names)}
+            for award in awards[:_MOST_LISTED]
+        ],
+        "contracts": [_dated(contract, "dateSigned") for contract in contracts[:_MOST_LISTED]],
+    }
+
+
+def _dated(part: Row, field: str) -> Row:
+    """A part of a release whose date can be written."""
+    return {**part, field: moment(str(part.get(field) or ""))}
+
+
+def _names(organisations: list[Row] | None, names: Mapping[str, str | None]) -> list[str]:
+    """The names that may be served of those referred to."""
+    served = (one.get("name") or names.get(str(one.get("id"))) for one in organisations or [])
+    return list(dict.fromkeys(name for name in served if name))
+
+
+async def _releases(visit: Visit, country: str, ocid: str, to: str) -> tuple[list[Row], bool]:
     """The releases of a process, the newest first; and whether there are more than a page has room for."""
     releases: list[Row] = []
     cursor: str | None = None
@@ -124,6 +241,7 @@ async def _releases(visit: Visit, country: str, ocid: str) -> tuple[list[Row], b
             shown=number == 0,
             country=country,
             ocid=ocid,
+            to=to,
             cursor=cursor,
             limit=visit.most_rows(_WALKED_AT_ONCE),
         )

@@ -119,6 +119,7 @@ def _filtered(tender: Tender) -> Iterator[tuple[str, str]]:
         ("status", summary.status),
         ("buyer", summary.buyer_name),
         ("buyer_id", _buyer(tender)),
+        *(("buyer_word", word) for word in searched_words(summary.buyer_name or "")),
         *(("supplier", supplier.name) for supplier in suppliers),
         *(("supplier_id", supplier.match.service_id) for supplier in suppliers),
     ):
