@@ -176,3 +176,43 @@ def test_a_buyer_and_a_supplier_page_sum_the_awards_of_the_latest_releases(
 
 def _names(award: dict[str, Any]) -> set[str]:
     return {party["name"] for party in award.get("suppliers", []) if party.get("name")}
+
+
+@pytest.mark.rule("WEB-9")
+def test_a_process_has_the_state_of_the_day_looked_at(server: LiveServer) -> None:
+    address = "/tender/ZA/ocds-999sza-00134"
+    for day, state in {
+        "2025-12-26": "closes Jan 22, 2026 (days left: 27)",
+        "2026-02-05": "closes Feb 5, 2026 (today)",  # extended since
+        "2026-02-10": "closed Feb 5, 2026",
+        "2026-02-16": "awarded",
+    }.items():
+        for page in (f"{address}?as_of={day}", f"/at/{day}{address}"):
+            answer = server.http.get(page, headers=BROWSER)
+            assert answer.status_code == 200, page
+            (shown,) = [e for e in Html.of(answer.text).elements if "data-state" in e.attributes]
+            assert shown.text == state, page
+    whole = Html.of(server.http.get(address, headers=BROWSER).text).all("main")[0].text
+    for text in ("Duineveld Sample Civils (Pty) Ltd", "ZA00134-A1", "ZAR 29,350,000", "What changed"):
+        assert text in whole
+    before = server.http.get(f"{address}?as_of=2020-01-01", headers=BROWSER)
+    assert before.status_code == 200
+    assert "Nothing of this process was public" in before.text
+
+
+@pytest.mark.rule("WEB-9", "SEARCH-5")
+def test_tenders_are_listed_by_buyer_and_those_that_close_this_week_come_first(
+    server: LiveServer, paid_key: str
+) -> None:
+    rows = server.get("/v1/tenders?country=ZA&buyer_query=treasury&limit=400", paid_key).json()["data"]
+    assert rows
+    assert all("Treasury" in row["buyer_name"] for row in rows)
+    page = Html.of(server.get("/tenders?country=ZA&buyer=treasury&limit=400", paid_key).text)
+    shown = [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
+    assert shown == [row["release_id"] for row in rows]
+    links = [a.attributes["href"] for a in Html.of(server.get("/search?q=treasury", paid_key).text).all("a")]
+    processes = [href for href in links if href.startswith("/tender/")]
+    assert len(processes) == len(set(processes)) > 3
+    locked = server.http.get("/at/2025-12-20/tenders?country=ZA", headers=BROWSER).text
+    assert locked.index("Closing this week") < locked.index("data-release")
+    assert "closes Dec 27, 2025" in locked.partition("data-release")[0]

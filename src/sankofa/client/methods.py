@@ -1256,6 +1256,7 @@ class Methods(Session):
         category: str | None = None,
         status: str | None = None,
         min_value: Decimal | float | None = None,
+        buyer_query: str | None = None,
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[rows.TendersRow]:
@@ -1286,6 +1287,7 @@ class Methods(Session):
             category=category,
             status=status,
             min_value=min_value,
+            buyer_query=buyer_query,
             edition=edition,
             all=all,
         )
@@ -1307,6 +1309,7 @@ class Methods(Session):
         category: str | None = None,
         status: str | None = None,
         min_value: Decimal | float | None = None,
+        buyer_query: str | None = None,
         edition: str | None = None,
     ) -> Iterator[Answer[rows.TendersRow]]:
         """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
@@ -1326,6 +1329,7 @@ class Methods(Session):
             category=category,
             status=status,
             min_value=min_value,
+            buyer_query=buyer_query,
             edition=edition,
         )
 

@@ -161,7 +161,11 @@ async def tender(visit: Visit) -> View:
         before = row
     context: dict[str, Any] = {"ocid": ocid, "country": country.upper(), "as_of": day, "steps": steps[::-1]}
     if before is None or not result.rows:
-        return View("tender.html", ocid, context | {"latest": None, "heading": ocid, "description": "", "of_title": ""})
+        return View(
+            "tender.html",
+            ocid,
+            context | {"latest": None, "heading": ocid, "description": "", "of_title": ""},
+        )
     shown = listed(visit, before)
     contract = result.first
     context |= {
