@@ -1,0 +1,382 @@
+"""SDMX-REST 2.2 at `/sdmx/`: dated series as the dataflow SANKOFA:MACRO(1.0.0) (contract: DIA-7).
+
+`asOf`, `updatedAfter` and `includeHistory` go by `available_at`, the day on which a value became public: we
+have no load time. Structures are in `sdmx_structures`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest, Row
+from sankofa.dialects.sdmx_structures import (
+    AGENCY,
+    DIMENSIONS,
+    FLOW,
+    FREQUENCIES,
+    NO_AREA,
+    VERSION,
+    Codes,
+    Wanted,
+    structure_json,
+    structure_xml,
+)
+from sankofa.edition.read.revisions import columns_of_series, every_vintage
+from sankofa.model.countries import country_name
+from sankofa.model.errors import InvalidParameter, NotFound, Problem
+from sankofa.model.limits import limit
+from sankofa.model.observations import tabled_series
+
+MOST_OBSERVATIONS: Final = limit("observations of an SDMX answer", 2_000_000, "observations", "400")
+MOST_SERIES: Final = limit("series of an SDMX data query", 5_000, "series", "400")
+_MOST_LOOKED_UP: Final = 64
+_STRUCTURE_JSON: Final = "application/vnd.sdmx.structure+json; version=2.0.0; charset=utf-8"
+_STRUCTURE_XML: Final = "application/vnd.sdmx.structure+xml; version=2.1; charset=utf-8"
+_DATA_CSV: Final = "application/vnd.sdmx.data+csv; version=2.0.0; charset=utf-8"
+_DATA_JSON: Final = "application/vnd.sdmx.data+json; version=2.0.0; charset=utf-8"
+_FLOW_URN: Final = f"{AGENCY}:{FLOW}({VERSION})"
+_KINDS: Final = frozenset(("dataflow", "datastructure", "codelist", "conceptscheme", "*"))
+_IDS: Final = {"codelist": tuple(f"CL_{name}" for name in DIMENSIONS), "conceptscheme": ("CONCEPTS",)}
+_ANY: Final = frozenset(("*", "all", "~", "+", "latest", "", VERSION, "1.0", "1.0+", "1+"))
+_OTHER: Final = re.compile("[^A-Za-z0-9]")
+_TABLED: Final = re.compile("WDI_(.+)_([A-Z]{3})")
+_FILTER: Final = re.compile(r"c\[([A-Z_]+)\]")
+_NAMES: Final = {"A": "Annual", "Q": "Quarterly", "M": "Monthly", "W": "Weekly", "D": "Daily"}
+_IGNORED: Final = frozenset(
+    ("dimensionAtObservation", "attributes", "measures", "detail", "references", "format", "mode", "context")
+)
+_LINE: Final = "STRUCTURE,STRUCTURE_ID,ACTION,FREQ,REF_AREA,SERIES,TIME_PERIOD,OBS_VALUE,AVAILABLE_AT"
+
+
+class _Observation(NamedTuple):
+    key: tuple[str, str, str]
+    """The codes of frequency, area and series."""
+    day: str
+    value: Decimal | None
+    available_at: str
+
+
+class _Asked(NamedTuple):
+    """What a data query asks for."""
+
+    codes: tuple[frozenset[str] | None, ...]
+    """By dimension the codes that are wanted; None for any."""
+    since: str
+    until: str
+    as_of: str
+    updated_after: datetime | None
+    first: int | None
+    last: int | None
+    has_history: bool
+
+
+def series_code(key: str) -> str:
+    """The code of a series: its key with `_` for all but letters and digits."""
+    return _OTHER.sub("_", key)
+
+
+async def _answer(question: DialectQuestion) -> DialectReply:
+    kind, *parts = question.request.path.strip("/").split("/")
+    if kind == "structure":
+        return await _structures(question, parts)
+    if kind in ("data", "availability"):
+        if not parts or parts[0] not in ("dataflow", "*"):
+            raise NotFound("There is one dataflow: data/dataflow/SANKOFA/MACRO/1.0.0.")
+        _check_id(parts[1:4], (FLOW,))
+        asked = _asked(question.request, parts[4] if len(parts) > 4 else "*")
+        return await (_data if kind == "data" else _availability)(question, asked)
+    raise NotFound("No such path; there are structure/, data/ and availability/.")
+
+
+def _check_id(parts: list[str], ids: tuple[str, ...]) -> None:
+    """Raises NotFound where an agency, an id or a version is none of ours."""
+    agency, name, version = [*parts, "*", "*", "*"][:3]
+    known = agency in _ANY or AGENCY in agency.split(",")
+    known = known and (name in _ANY or bool(set(name.split(",")) & set(ids)))
+    if not known or version not in _ANY:
+        raise NotFound(f"No such structure; there is {_FLOW_URN}.")
+
+
+async def _structures(question: DialectQuestion, parts: list[str]) -> DialectReply:
+    kind = parts[0] if parts else "*"
+    if kind not in _KINDS:
+        raise NotFound(f"No structures of this kind; there are {', '.join(sorted(_KINDS))}.")
+    _check_id(parts[1:4], (*_IDS.get(kind, (FLOW,)), FLOW) if kind == "*" else _IDS.get(kind, (FLOW,)))
+    refers = question.request.given("references", "none") != "none"
+    wanted = Wanted(
+        flows=kind in ("dataflow", "*") or refers,
+        others=kind != "dataflow" or refers,
+        partial=question.call.grant.sample,
+    )
+    codes = _codes(await _catalogue(question)) if wanted.others else {}
+    return _structure_reply(question, codes, wanted)
+
+
+def _structure_reply(question: DialectQuestion, codes: Codes, wanted: Wanted) -> DialectReply:
+    prepared = f"{question.call.today}T00:00:00Z"
+    if "json" in question.request.accept or wanted.constraint is not None:
+        return DialectReply(structure_json(codes, prepared, wanted), _STRUCTURE_JSON)
+    return DialectReply(structure_xml(codes, prepared, wanted), _STRUCTURE_XML)
+
+
+async def _catalogue(question: DialectQuestion, asked: _Asked | None = None) -> list[Row]:
+    """The dated series that a query may be about, those of annual tables among them. A few that are named
+    are looked up one by one."""
+    wanted = None if asked is None else asked.codes[2]
+    if wanted is not None and len(wanted) <= _MOST_LOOKED_UP:
+        rows = []
+        for code in sorted(wanted):
+            q, country = code.replace("_", " "), ""
+            if table := _TABLED.fullmatch(code):
+                q, country = table[1].replace("_", " "), table[2]
+            rows += await question.rows("list_series", q=q, country=country)
+    else:
+        rows = await question.rows("list_series")
+    dated = [
+        row if row["vintages"] else {**row, "series": tabled_series(row["series"], row["country"])}
+        for row in rows
+        if row["vintages"] or row["country"]
+    ]
+    return [row for row in dated if asked is None or _admits(asked, _key(row))]
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return FREQUENCIES[row["frequency"]], row["country"] or NO_AREA, series_code(row["series"])
+
+
+def _admits(asked: _Asked, key: tuple[str, str, str]) -> bool:
+    return all(codes is None or code in codes for codes, code in zip(asked.codes, key, strict=True))
+
+
+def _codes(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
+    """The codes of some series, with their names."""
+    codes: dict[str, dict[str, str]] = {name: {} for name in DIMENSIONS}
+    for row in rows:
+        frequency, area, series = _key(row)
+        codes["FREQ"][frequency] = _NAMES[frequency]
+        codes["REF_AREA"][area] = "No one country" if area == NO_AREA else country_name(area) or area
+        codes["SERIES"].setdefault(series, row["series"])
+    return {name: dict(sorted(own.items())) for name, own in codes.items()}
+
+
+async def _availability(question: DialectQuestion, asked: _Asked) -> DialectReply:
+    codes = _codes(await _catalogue(question, asked))
+    refers = question.request.given("references", "none") != "none"
+    return _structure_reply(question, codes, Wanted(refers, refers, question.call.grant.sample, codes))
+
+
+def _asked(request: DialectRequest, key: str) -> _Asked:
+    """Raises InvalidParameter."""
+    codes: list[frozenset[str] | None] = [None] * len(DIMENSIONS)
+    if key not in _ANY:
+        places = key.split(".")
+        if len(places) != len(DIMENSIONS):
+            raise InvalidParameter("key", f"expected the places {'.'.join(DIMENSIONS)}, empty for any")
+        codes = [None if place in ("", "*") else frozenset(re.split("[+,]", place)) for place in places]
+    since, until = request.given("startPeriod"), request.given("endPeriod")
+    for name, value in request.query:
+        if (match := _FILTER.fullmatch(name)) is None:
+            if name not in _IGNORED and name not in _KNOWN:
+                raise InvalidParameter(name[:64], "no such parameter")
+        elif match[1] in DIMENSIONS:
+            own = frozenset(one.removeprefix("eq:") for one in re.split("[ +,]", value))
+            at = DIMENSIONS.index(match[1])
+            before = codes[at]
+            codes[at] = own if before is None else own & before
+        elif match[1] == "TIME_PERIOD":
+            for part in re.split("[ +]", value):
+                operator, _, day = part.rpartition(":")
+                since = day if operator in ("ge", "eq", "") else since
+                until = day if operator in ("le", "eq", "") else until
+                if operator in ("gt", "lt"):
+                    moved = _shifted(day, 1 if operator == "gt" else -1)
+                    since, until = (moved, until) if operator == "gt" else (since, moved)
+        else:
+            raise InvalidParameter(name[:64], f"filters are on {', '.join(DIMENSIONS)} and TIME_PERIOD")
+    as_of = request.given("asOf")
+    return _Asked(
+        tuple(codes),
+        _checked_day(since),
+        _checked_day(until) or "9999",
+        _instant(as_of, "asOf").date().isoformat() if as_of else "",
+        _instant(text, "updatedAfter") if (text := request.given("updatedAfter")) else None,
+        _count(request, "firstNObservations"),
+        _count(request, "lastNObservations"),
+        request.given("includeHistory", "false").lower() == "true",
+    )
+
+
+_KNOWN: Final = frozenset(
+    "startPeriod endPeriod asOf updatedAfter firstNObservations lastNObservations includeHistory".split()
+)
+_PERIOD: Final = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
+
+
+def _checked_day(text: str) -> str:
+    """The start of a date as given: a year, a month or a day."""
+    if text and not _PERIOD.fullmatch(text):
+        raise InvalidParameter("TIME_PERIOD", "expected a date such as 2024, 2024-06 or 2024-06-30")
+    return text
+
+
+def _shifted(day: str, days: int) -> str:
+    try:
+        return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
+    except (ValueError, OverflowError):
+        raise InvalidParameter(
+            "TIME_PERIOD", "after gt: and lt: expected a date such as 2024-06-30"
+        ) from None
+
+
+def _instant(text: str, name: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text.replace(" ", "+"))
+    except ValueError:
+        raise InvalidParameter(name, "expected an instant such as 2024-06-30T23:59:59Z") from None
+    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _count(request: DialectRequest, name: str) -> int | None:
+    text = request.given(name)
+    if text and not (text.isascii() and text.isdigit() and 0 < len(text) < 10):
+        raise InvalidParameter(name, "expected a whole number")
+    return int(text) if text else None
+
+
+async def _data(question: DialectQuestion, asked: _Asked) -> DialectReply:
+    rows = await _catalogue(question, asked)
+    observations: list[_Observation] = []
+    if len(rows) > MOST_SERIES:
+        raise InvalidParameter("key", f"{len(rows)} series match, and at most {MOST_SERIES} are answered")
+    for row in rows:
+        own = await (_history if asked.has_history else _latest)(question, asked, row)
+        if asked.updated_after is not None:
+            own = [one for one in own if _became(one) > asked.updated_after]
+        days = sorted({one.day for one in own})
+        kept = set(days if asked.last is None else days[-asked.last :] if asked.last else ())
+        kept &= set(days if asked.first is None else days[: asked.first])
+        observations += [one for one in own if one.day in kept]
+        if len(observations) > MOST_OBSERVATIONS:
+            raise InvalidParameter("key", f"more than {MOST_OBSERVATIONS} observations; narrow the key")
+    if not observations:
+        raise NotFound("No data matches the query.")
+    question.refuse_cut(len(observations))
+    if "json" in question.request.accept and "csv" not in question.request.accept:
+        return DialectReply(_json(question, observations), _DATA_JSON)
+    start = f"dataflow,{_FLOW_URN},I"
+    lines = [
+        ",".join((start, *one.key, one.day, "NaN" if one.value is None else str(one.value), one.available_at))
+        for one in observations
+    ]
+    return DialectReply("\n".join((_LINE, *lines, "")).encode(), _DATA_CSV)
+
+
+def _became(one: _Observation) -> datetime:
+    """The end of the day on which a value became public."""
+    return datetime.combine(date.fromisoformat(one.available_at), time(23, 59, 59), UTC)
+
+
+async def _latest(question: DialectQuestion, asked: _Asked, row: Row) -> list[_Observation]:
+    """The values of a series as known on a day, oldest first."""
+    key = _key(row)
+    values = await question.rows(
+        "get_macro",
+        series=row["series"],
+        country=row["country"] or "",
+        frequency=row["frequency"],
+        as_of=asked.as_of or question.call.today.isoformat(),
+        from_=asked.since and f"{asked.since}-01-01"[: len("2024-01-01")],
+    )
+    return [
+        _Observation(key, one["date"], one["value"], one["available_at"])
+        for one in reversed(values)
+        if asked.since <= one["date"] and one["date"][: len(asked.until)] <= asked.until
+    ]
+
+
+async def _history(question: DialectQuestion, asked: _Asked, row: Row) -> list[_Observation]:
+    """Every vintage of a series known on a day, by date and the day it became public."""
+    day = question.call.today
+    if asked.as_of:
+        day = date.fromisoformat(asked.as_of)
+        if day > question.call.today:
+            raise InvalidParameter("asOf", f"later than {question.call.today}")
+    key = _key(row)
+    observations = []
+    for column in await columns_of_series(question.call.edition, row["series"]):
+        _, _, frequency, country = column.split("|")
+        if (frequency, country) == (row["frequency"], row["country"] or ""):
+            async for one in every_vintage(question.call.edition, column, day):
+                at = one.date.isoformat()
+                if asked.since <= at and at[: len(asked.until)] <= asked.until:
+                    observations.append((at, one.vintage, one.value, one.available_at.isoformat()))
+    return [_Observation(key, at, value, public) for at, _, value, public in sorted(observations, key=_order)]
+
+
+def _order(one: tuple[Any, ...]) -> tuple[Any, ...]:
+    return one[:2]
+
+
+def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:
+    """SDMX-JSON 2.0: one data set for the values, and further ones for those they replaced."""
+    flat = question.request.given("dimensionAtObservation") == "AllDimensions"
+    places = [sorted({one.key[at] for one in observations}) for at in range(len(DIMENSIONS))]
+    days = sorted({one.day for one in observations})
+    public = sorted({one.available_at for one in observations})
+    at_place = [{code: at for at, code in enumerate(own)} for own in (*places, days, public)]
+    sets: list[dict[str, Any]] = []
+    seen: defaultdict[tuple[Any, ...], int] = defaultdict(int)
+    for one in observations:
+        number = seen[one.key, one.day]
+        seen[one.key, one.day] += 1
+        if number == len(sets):
+            sets.append({"structure": 0, "action": "Information", "observations" if flat else "series": {}})
+        series = ":".join(str(at_place[at][code]) for at, code in enumerate(one.key))
+        day, value = str(at_place[3][one.day]), None if one.value is None else float(one.value)
+        cell = [value, at_place[4][one.available_at]]
+        if flat:
+            sets[number]["observations"][f"{series}:{day}"] = cell
+        else:
+            own = sets[number]["series"].setdefault(series, {"observations": {}})
+            own["observations"][day] = cell
+    own_dimensions = [
+        {"id": name, "keyPosition": at, "values": [{"id": code} for code in places[at]]}
+        for at, name in enumerate(DIMENSIONS)
+    ]
+    period = {"id": "TIME_PERIOD", "keyPosition": 3, "values": [{"value": day} for day in days]}
+    dimensions = {
+        "series": [] if flat else own_dimensions,
+        "observation": [*own_dimensions, period] if flat else [period],
+    }
+    attribute = {"id": "AVAILABLE_AT", "values": [{"value": day} for day in public]}
+    structure = {
+        "links": [
+            {"urn": f"urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow={_FLOW_URN}", "rel": "dataflow"}
+        ],
+        "dataSets": list(range(len(sets))),
+        "dimensions": dimensions,
+        "measures": {"observation": [{"id": "OBS_VALUE"}]},
+        "attributes": {"observation": [attribute]},
+    }
+    meta = {
+        "schema": "https://raw.githubusercontent.com/sdmx-twg/sdmx-json/master/data-message/tools/schemas/2.0.0/"
+        "sdmx-json-data-schema.json",
+        "id": f"{AGENCY}-{FLOW}",
+        "test": False,
+        "prepared": f"{question.call.today}T00:00:00Z",
+        "sender": {"id": AGENCY},
+    }
+    return msgspec.json.encode({"meta": meta, "data": {"dataSets": sets, "structures": [structure]}})
+
+
+def _refuse(problem: Problem, _: DialectRequest) -> DialectReply:
+    error = {"code": problem.status, "title": problem.title, "detail": problem.detail}
+    return DialectReply(msgspec.json.encode({"errors": [error]}), status=problem.status)
+
+
+DIALECT: Final = Dialect("sdmx", ("/sdmx",), _answer, _refuse)

@@ -1,0 +1,141 @@
+"""/sdmx/: dated series to pysdmx and sdmx1, unmodified, as known on any day."""
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.foreign import foreign
+from tests.live import LiveServer, run
+
+pytestmark = pytest.mark.slow
+exact = msgspec.json.Decoder(float_hook=Decimal).decode
+FLOW = "/sdmx/data/dataflow/SANKOFA/MACRO/1.0.0"
+CLIENTS = """
+import io
+from datetime import datetime
+import sdmx
+from pysdmx.api.qb import *
+from pysdmx.api.qb.service import RestService
+from pysdmx.io import read_sdmx
+from pysdmx.io.format import DataFormat, StructureFormat
+service = RestService(
+    asked["link"].rstrip("/"),
+    ApiVersion.V2_2_0,
+    structure_format=StructureFormat.SDMX_JSON_2_0_0,
+    data_format=DataFormat.SDMX_CSV_2_0_0,
+)
+flow = ("SANKOFA", "MACRO", "1.0.0")
+query = StructureQuery(StructureType.DATAFLOW, *flow, references=StructureReference.DESCENDANTS)
+structure = read_sdmx(io.BytesIO(service.structure(query)))  # held against the schema of SDMX-JSON
+(definition,) = structure.get_data_structure_definitions()
+told["components"] = [one.id for one in definition.components]
+told["codes"] = {one.id: one.name for one in definition.components["SERIES"].local_codes.items}
+every = read_sdmx(io.BytesIO(service.structure(StructureQuery(StructureType.DATAFLOW))))
+told["flows"] = [one.id for one in every.get_dataflows()]
+service.availability(AvailabilityQuery(DataContext.DATAFLOW, *flow))
+
+def rows(**question):
+    query = DataQuery(DataContext.DATAFLOW, *flow, "..CPI_ZA", **question)
+    return read_sdmx(io.BytesIO(service.data(query))).data[0].data.to_dict("records")
+
+told["as_of"] = {day: rows(as_of=datetime.fromisoformat(day + "T23:59:59+00:00")) for day in asked["days"]}
+told["history"] = rows(include_history=True)
+told["last"] = rows(last_n_obs=2)
+told["updated"] = rows(updated_after=datetime.fromisoformat(asked["days"][0] + "T23:59:59+00:00"))
+sdmx.add_source({"id": "SANKOFA", "name": "Sankofa", "url": asked["base"] + "/sdmx", "versions": ["3.0.0"]})
+client = sdmx.Client("SANKOFA")
+client.session.headers["X-API-Key"] = asked["key"]
+told["listed"] = list(client.dataflow().dataflow)
+message = client.data("MACRO", key={"SERIES": "CPI_ZA"})
+frame = sdmx.to_pandas(message.data[0])
+told["frame"] = {index[-1]: float(value) for index, value in frame.items()}
+"""
+
+
+@pytest.mark.rule("DIA-7")
+def test_pysdmx_and_sdmx1_read_what_the_api_serves(server: LiveServer, paid_key: str) -> None:
+    listed = run(server.home, "keys", "list", "--json")
+    key_id = next(
+        one["id"] for one in msgspec.json.decode(listed.stdout) if one["tier"] in ("starter", "professional")
+    )
+    link = run(server.home, "keys", "link", key_id, "--dialect", "sdmx").stdout.strip()
+    link = server.url + link[link.index("/link/") :]
+    days = ["2023-05-31", "2024-02-29"]
+    told = foreign(CLIENTS, link=link, base=server.url, key=paid_key, days=days)
+    assert told["components"] == ["FREQ", "REF_AREA", "SERIES", "TIME_PERIOD", "OBS_VALUE", "AVAILABLE_AT"]
+    assert told["flows"] == told["listed"] == ["MACRO"]
+    assert told["codes"]["CPI_ZA"] == "CPI.ZA"
+
+    def served(day: str = "") -> dict[str, Any]:
+        query = (
+            f"/v1/macro?series=CPI.ZA&limit=10000&as_of={day}"
+            if day
+            else "/v1/macro?series=CPI.ZA&limit=10000"
+        )
+        return {row["date"]: row for row in exact(server.get(query, paid_key).content)["data"]}
+
+    for day in days:
+        values = {row["TIME_PERIOD"]: Decimal(row["OBS_VALUE"]) for row in told["as_of"][day]}
+        assert values == {date: row["value"] for date, row in served(day).items()}
+    today = served()
+    assert told["frame"] == {date: float(row["value"]) for date, row in today.items()}
+    assert [row["TIME_PERIOD"] for row in told["last"]] == sorted(today)[-2:]
+    assert {row["TIME_PERIOD"] for row in told["updated"]} == {
+        date for date, row in today.items() if row["available_at"] > days[0]
+    }
+    releases = [
+        exact(server.get(f"/v1/series/CPI.ZA/matrix?release={n}", paid_key).content)["data"]
+        for n in range(1, 9)
+    ]
+    vintages = {(one["date"], one["available_at"], one["value"]) for some in releases for one in some}
+    history = {(r["TIME_PERIOD"], r["AVAILABLE_AT"], Decimal(r["OBS_VALUE"])) for r in told["history"]}
+    assert history == vintages
+    assert len(history) > len(today)
+
+
+@pytest.mark.rule("DIA-7", "LOCK-2")
+def test_a_locked_view_has_the_values_of_its_day(server: LiveServer, paid_key: str) -> None:
+    day = "2024-02-29"
+    locked = server.get(f"/at/{day}{FLOW}/..CPI_ZA", paid_key)
+    assert locked.text == server.get(f"{FLOW}/..CPI_ZA?asOf={day}T23:59:59%2B00:00", paid_key).text
+    assert server.get(f"/at/{day}{FLOW}/..CPI_ZA?asOf=2024-03-01", paid_key).status_code == 400
+    assert (
+        server.get(f"/at/{day}{FLOW}/..CPI_ZA?asOf=2024-03-01&includeHistory=true", paid_key).status_code
+        == 400
+    )
+    history = server.get(f"/at/{day}{FLOW}/..CPI_ZA?includeHistory=true", paid_key).text.splitlines()[1:]
+    assert max(line.rpartition(",")[2] for line in history) <= day
+
+
+@pytest.mark.rule("DIA-7")
+def test_filters_forms_and_refusals_of_sdmx(server: LiveServer, paid_key: str, sample_key: str) -> None:
+    whole = server.get(f"{FLOW}/M.ZA.CPI_ZA", paid_key).text.splitlines()
+    part = server.get(f"{FLOW}?c[SERIES]=CPI_ZA&c[TIME_PERIOD]=ge:2023-01-01%2Ble:2023-12-31", paid_key)
+    assert part.text.splitlines()[1:] == [line for line in whole if ",2023-" in line.rpartition(",")[0][:-8]]
+    annual = next(
+        row for row in server.get("/v1/series?limit=10000", paid_key).json()["data"] if not row["vintages"]
+    )
+    code = f"WDI_{annual['series'].replace('.', '_')}_"
+    assert code in server.get("/sdmx/structure/codelist/SANKOFA/CL_SERIES/+", paid_key).text
+    accept = "application/vnd.sdmx.data+json;version=2.0.0"
+    for query, name in (("", "series"), ("&dimensionAtObservation=AllDimensions", "observations")):
+        body = server.get(f"{FLOW}/..CPI_ZA?lastNObservations=2{query}", paid_key, accept=accept).json()
+        (data,) = body["data"]["dataSets"]
+        assert data[name]
+    answers = {
+        f"{FLOW}/..NO_SUCH": (paid_key, 404),
+        f"{FLOW}/CPI_ZA": (paid_key, 400),
+        f"{FLOW}/..CPI_ZA?asOf=x": (paid_key, 400),
+        f"{FLOW}/..CPI_ZA?lastNObservations=x": (paid_key, 400),
+        f"{FLOW}/..CPI_ZA?lastN=1": (paid_key, 400),
+        f"{FLOW}/..CPI_ZA": (sample_key, 402),
+        "/sdmx/data/dataflow/ECB/EXR/1.0": (paid_key, 404),
+        "/sdmx/structure/metadataset": (paid_key, 404),
+    }
+    for path, (key, status) in answers.items():
+        answer = server.get(path, key)
+        assert (answer.status_code, "errors" in answer.json()) == (status, True), path
+    few = server.get(f"{FLOW}/..CPI_ZA?startPeriod=2025", sample_key)
+    assert few.status_code == 200, few.text
