@@ -252,8 +252,8 @@ def line_chart(
         if len(points) == 1:
             parts.append(dot(*points[0], "dot", one.label, 3))
         elif one.kind != "old" and len(points) <= _MOST_DOTS:
-            told = (f"{day.year if annual else day}: {value}" for day, value in one.points)
-            parts += [dot(*point, "point", words, 3) for point, words in zip(points, told, strict=True)]
+            titles = (f"{day.year if annual else day}: {value}" for day, value in one.points)
+            parts += [dot(*point, "point", words, 3) for point, words in zip(points, titles, strict=True)]
     return Chart(name, title, WIDTH, HEIGHT, "".join(parts), *table)
 
 
