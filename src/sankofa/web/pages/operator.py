@@ -1,0 +1,158 @@
+"""The page of the installation's owner: sources, rejected rows, keys, editions, disk and status."""
+
+import asyncio
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from sankofa.access.quotas import LastUsed
+from sankofa.collect.state import StateFile
+from sankofa.engines.datastore import Datastore
+from sankofa.model.errors import NotFound, StoreUnavailable
+from sankofa.operations.service import Service, probe
+from sankofa.settings import Settings
+from sankofa.sources.registry import load_sources
+from sankofa.web.view import View, page
+from sankofa.web.visit import Row, Visit
+
+_MOST_REJECTS: Final = 20
+_MOST_KEYS: Final = 200
+_PARTS: Final = ("editions", "ledger.sqlite", "vault", "derived", "collect", "rejects", "shared")
+"""What takes room in HOME."""
+COMMANDS: Final = {"collect": ("collect",), "publish": ("publish",)}
+"""The commands that a button of the page stands for."""
+
+
+@page("/operator", cached=False)
+async def operator(visit: Visit) -> View:
+    """What the owner looks after. Nobody else has this page."""
+    if not visit.call.grant.owner:
+        raise NotFound("This page is the owner's: `sankofa open` signs you in.")
+    visit.refuse_lock()
+    service, settings = visit.service, visit.service.settings
+    sources = (await visit.ask("get_sources", shown=False)).rows
+    disk = await asyncio.to_thread(_disk, settings.home)
+    context: dict[str, Any] = {
+        "sources": await asyncio.to_thread(_sources, settings, sources),
+        "rejects": await asyncio.to_thread(_rejects, settings.home / "rejects"),
+        "keys": await _keys(service),
+        "editions": await asyncio.to_thread(_editions, service.datastore),
+        "disk": disk,
+        "checks": await probe(service),
+        "home": str(settings.home.absolute()),
+        "commands": {name: " ".join(("sankofa", *words)) for name, words in COMMANDS.items()},
+    }
+    return View("operator.html", visit.language.text("Operator"), context)
+
+
+def _sources(settings: Settings, rows: list[Row]) -> list[dict[str, Any]]:
+    """Every registered source: how fresh its rows are, and when it was collected last."""
+    served = {row["source_id"]: row for row in rows}
+    sources = []
+    for source in load_sources(settings.home).values():
+        row = served.get(source.id, {})
+        state = StateFile(settings.home / "collect", source.id).state
+        if not row and not state.succeeded_at and source.collect is None:
+            continue
+        sources.append(
+            {
+                "id": source.id,
+                "title": source.title or source.id,
+                "every": source.collect.every if source.collect else None,
+                "collected_at": state.succeeded_at,
+                "captured_at": row.get("captured_at"),
+                "freshness_days": row.get("freshness_days"),
+                "row_count": row.get("row_count", 0),
+                "rejected": row.get("rejected", 0),
+            }
+        )
+    return sorted(sources, key=lambda one: (not one["row_count"], one["id"]))
+
+
+class _Reject(msgspec.Struct):
+    """A line of a rejects file."""
+
+    file: str
+    reason: str
+    position: str = ""
+    count: int = 1
+
+
+def _rejects(folder: Path) -> list[dict[str, Any]]:
+    """The newest files of rejected rows: how many rows for each reason, and where the first one is."""
+    files = sorted(folder.glob("*.jsonl"), key=lambda file: file.stat().st_mtime, reverse=True)
+    listed = []
+    for file in files[:_MOST_REJECTS]:
+        reasons: Counter[str] = Counter()
+        first: dict[str, str] = {}
+        for reject in _lines(file):
+            reasons[reject.reason] += reject.count
+            first.setdefault(reject.reason, f"{reject.file} {reject.position}".strip())
+        listed += [
+            {"file": file.name, "reason": reason, "count": count, "first": first[reason]}
+            for reason, count in reasons.most_common(3)
+        ]
+    return listed
+
+
+def _lines(file: Path) -> Iterator[_Reject]:
+    decode = msgspec.json.Decoder(_Reject).decode
+    with file.open("rb") as stream:
+        for line in stream:
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                yield decode(line)
+
+
+async def _keys(service: Service) -> list[dict[str, Any]]:
+    """Keys that can be used, with what they used of their limits."""
+    used = LastUsed(service.usagestore)
+    keys = []
+    for record in (await service.keys.list())[-_MOST_KEYS:]:
+        if record.revoked_at is not None or service.keys.is_expired(record):
+            continue
+        grant = service.keys.grant_of(record)
+        row: dict[str, Any] = {"id": record.id, "tier": record.tier, "label": record.label}
+        row["limit"] = grant.per_month
+        try:
+            _, row["month"] = await service.quotas.read(grant)
+            row["last"] = await used.day_of(record.id)
+        except StoreUnavailable:
+            row["month"] = row["last"] = None
+        keys.append(row)
+    return keys
+
+
+def _editions(store: Datastore) -> list[dict[str, Any]]:
+    listed = store.list_editions()
+    before = [*listed.editions[1:], None]
+    return [
+        {
+            "id": name,
+            "size": _size(store.edition_folder(name)),
+            "current": name == listed.current,
+            "since": since,
+        }
+        for name, since in zip(listed.editions, before, strict=True)
+    ]
+
+
+def _disk(home: Path) -> dict[str, Any]:
+    usage = shutil.disk_usage(home)
+    parts = {name: _size(home / name) for name in _PARTS if (home / name).exists()}
+    return {"free": usage.free, "total": usage.total, "parts": parts}
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder; one that goes meanwhile is not counted."""
+    if path.is_file():
+        return path.stat().st_size
+    total = 0
+    for file in path.rglob("*"):
+        with suppress(OSError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
