@@ -108,3 +108,31 @@ def test_a_code_expires_and_a_new_one_ends_the_oldest_of_eight(own: LiveServer) 
     first, *_, last = [address(own) for _ in range(9)]
     assert own.get(first).status_code == 401
     key_of(own.get(last))
+
+
+@pytest.mark.rule("WEB-19")
+def test_the_operators_page_is_the_owners_alone_and_begins_commands(own: LiveServer) -> None:
+    key = key_of(own.get(address(own)))
+    cookie = {"cookie": f"sankofa_key={key}"}
+    page = own.get("/operator", **cookie)
+    assert page.status_code == 200
+    for shown in ("Rejected rows", "<code>sankofa publish</code>", "owner", "ledger.sqlite", "worldbank"):
+        assert shown in page.text, shown
+    assert key not in page.text
+    other = own.key("professional")
+    assert own.get("/operator", **BROWSER).status_code == 404
+    assert own.get("/operator", other, **BROWSER).status_code == 404
+    assert own.get("/operator/events", other).status_code == 404
+    assert own.get("/operator/events").status_code == 401
+    form, foreign = {"command": "publish"}, {"sec-fetch-site": "cross-site"}
+    assert own.http.post("/operator", data=form, headers={"x-api-key": other}).status_code == 404
+    assert own.http.post("/operator", data=form, headers={**cookie, **foreign}).status_code == 403
+    assert own.http.post("/operator", data={"command": "backup"}, headers=cookie).status_code == 400
+    assert not (own.home / "operator").exists(), "nothing was begun"
+    begun = own.http.post("/operator", data=form, headers=cookie)
+    assert (begun.status_code, begun.headers["location"]) == (303, "/operator#log")
+    events = own.get("/operator/events", **cookie)
+    assert events.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert "data: exit 0\n" in events.text, events.text
+    assert events.text.endswith("event: end\ndata:\n\n")
+    assert "exit 0" in own.get("/operator", **cookie).text

@@ -6,6 +6,7 @@ import itertools
 import logging
 import secrets
 import time
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
 
@@ -16,6 +17,7 @@ from sankofa.access.domains import Site
 from sankofa.access.owner import SIGN_IN
 from sankofa.access.tiers import Grant
 from sankofa.model.errors import (
+    BadRequest,
     InternalError,
     InvalidParameter,
     MethodNotAllowed,
@@ -30,8 +32,10 @@ from sankofa.operations.answers import Headers, common_headers, problem_headers
 from sankofa.operations.contract import EDITION, Call
 from sankofa.operations.locked import locked, narrower, refuse_edition
 from sankofa.operations.service import ObservedRequest, Service
+from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
 from sankofa.web.languages import language
 from sankofa.web.responses import (
+    EVENT_STREAM,
     HTML,
     PAGE_HEADERS,
     PICTURES,
@@ -43,6 +47,7 @@ from sankofa.web.responses import (
     chart_reply,
     encoded,
     forget_or_keep_key,
+    read_own_form,
     sign_in,
 )
 from sankofa.web.view import ASSETS, Page, Routes, write_page, write_problem
@@ -80,7 +85,7 @@ class WebApp:
             return _accepts_html(scope)
         if path.startswith(_NOT_OURS):
             return False
-        if path.startswith((ASSETS, PICTURES, SIGN_IN)) or self._routes.find(path) is not None:
+        if path.startswith((ASSETS, PICTURES, SIGN_IN, OPERATOR)) or self._routes.find(path) is not None:
             return True
         return _accepts_html(scope)
 
@@ -93,6 +98,10 @@ class WebApp:
             observe(_observed(scope, reply, began, request_id))
         body = reply.body
         headers = [*common_headers(request_id), *reply.headers]
+        if reply.stream is not None:
+            await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+            await _send_as_it_comes(reply.stream, receive, send)
+            return
         if reply.status != 304:
             headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
@@ -105,6 +114,9 @@ class WebApp:
             if scope["path"].startswith((ASSETS, PICTURES)):
                 return asset_reply(scope["path"])
             request = read_request(scope)
+            is_owners = request.path.startswith(OPERATOR) and request.at is None
+            if is_owners and (reply := await self._operate(request, receive)) is not None:
+                return reply
             if request.path == SIGN_IN and request.at is None:
                 return await self._sign_in(request, scope)
             route = self._routes.find(request.path)
@@ -139,6 +151,26 @@ class WebApp:
         site = await self._service.domains.site(request.host)
         request = replace(request, key_cookie=key_cookie(site.base_url))
         return await sign_in(self._service, site, request, scope)
+
+    async def _operate(self, request: PageRequest, receive: Receive) -> Reply | None:
+        """Begin a command that the owner asks for, or tell its lines; None for the page itself."""
+        is_stream = request.path == f"{OPERATOR}/events" and request.method == "GET"
+        if not is_stream and request.method != "POST":
+            return None
+        site = await self._service.domains.site(request.host)
+        request = replace(request, key_cookie=key_cookie(site.base_url))
+        grant = await self._service.keys.authenticate(request.api_key or "")
+        site.admit(grant)
+        if not grant.owner:
+            raise NotFound("This page is the owner's.")
+        jobs = Jobs(self._service.settings.home)
+        if is_stream:
+            return Reply(200, [*EVENT_STREAM], b"", stream=jobs.events())
+        command = (await read_own_form(request, receive)).get("command", "")
+        if request.path != OPERATOR or command not in COMMANDS:
+            raise BadRequest(f"Expected command, one of {', '.join(COMMANDS)}.")
+        await asyncio.to_thread(jobs.start, command)
+        return Reply(303, [*PAGE_HEADERS, (b"location", f"{OPERATOR}#log".encode())], b"")
 
     async def _refused(self, scope: Scope, request: PageRequest | None, problem: Unauthorized) -> Problem:
         """A wrong key in a cookie is a guess like one in a header."""
@@ -269,6 +301,19 @@ class WebApp:
         if visit is not None and visit.usage is not None:
             headers += visit.usage.headers
         return Reply(problem.status, headers, body, problem.slug)
+
+
+async def _send_as_it_comes(stream: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
+    """Until the stream ends or the client is gone."""
+    gone = asyncio.ensure_future(receive())
+    try:
+        async for part in stream:
+            if gone.done() and gone.result()["type"] == "http.disconnect":
+                return
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
 
 
 def _accepts_html(scope: Scope) -> bool:

@@ -9,6 +9,7 @@ import csv
 import io
 import re
 from collections import OrderedDict
+from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -91,6 +92,11 @@ PUBLIC_HEADERS: Final[Headers] = [
     for name, value in PAGE_HEADERS
 ]
 """Header fields of a page that is the same for every visitor without a cookie."""
+EVENT_STREAM: Final[Headers] = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
 PICTURES: Final = "/docs/pictures/"
 _PICTURE_TYPES: Final = {"svg": b"image/svg+xml", "png": b"image/png"}
 _ALONE: Final = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox")
@@ -98,13 +104,15 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A reply whose body is in memory."""
+    """A reply; its body is in memory unless it is a stream."""
 
     status: int
     headers: Headers
     body: bytes
     problem: str = ""
     """The slug of the problem it tells of."""
+    stream: AsyncIterator[bytes] | None = None
+    """What follows, for a reply that is sent as it comes."""
 
 
 def asset_reply(path: str) -> Reply:
@@ -191,12 +199,7 @@ async def forget_or_keep_key(
     service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
 ) -> Reply:
     """Keep the key that the form of the key page sends, or forget it. Raises Unauthorized for a wrong one."""
-    _check_origin(request)
-    try:
-        async with asyncio.timeout(_FORM_SECONDS):
-            fields = read_form(await _body(receive))
-    except TimeoutError:
-        raise BadRequest(f"The form did not arrive within {_FORM_SECONDS:.0f} seconds.") from None
+    fields = await read_own_form(request, receive)
     attributes = _attributes(site)
     if fields.get("action") == "forget":
         cookie = f"{request.key_cookie}=; {attributes}; Max-Age=0"
@@ -215,6 +218,16 @@ async def forget_or_keep_key(
         cookie = f"{request.key_cookie}={key}; {attributes}"
     headers = [*PAGE_HEADERS, (b"location", b"/key"), (b"set-cookie", cookie.encode())]
     return Reply(303, headers, b"")
+
+
+async def read_own_form(request: PageRequest, receive: Receive) -> dict[str, str]:
+    """The fields of a form that one of our pages sent. Raises ForeignForm or BadRequest."""
+    _check_origin(request)
+    try:
+        async with asyncio.timeout(_FORM_SECONDS):
+            return read_form(await _body(receive))
+    except TimeoutError:
+        raise BadRequest(f"The form did not arrive within {_FORM_SECONDS:.0f} seconds.") from None
 
 
 async def sign_in(service: Service, site: Site, request: PageRequest, scope: Scope) -> Reply:

@@ -17,6 +17,7 @@ from sankofa.model.errors import NotFound, StoreUnavailable
 from sankofa.operations.service import Service, probe
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
+from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -24,11 +25,9 @@ _MOST_REJECTS: Final = 20
 _MOST_KEYS: Final = 200
 _PARTS: Final = ("editions", "ledger.sqlite", "vault", "derived", "collect", "rejects", "shared")
 """What takes room in HOME."""
-COMMANDS: Final = {"collect": ("collect",), "publish": ("publish",)}
-"""The commands that a button of the page stands for."""
 
 
-@page("/operator", cached=False)
+@page(OPERATOR, cached=False)
 async def operator(visit: Visit) -> View:
     """What the owner looks after. Nobody else has this page."""
     if not visit.call.grant.owner:
@@ -37,6 +36,7 @@ async def operator(visit: Visit) -> View:
     service, settings = visit.service, visit.service.settings
     sources = (await visit.ask("get_sources", shown=False)).rows
     disk = await asyncio.to_thread(_disk, settings.home)
+    jobs = Jobs(settings.home)
     context: dict[str, Any] = {
         "sources": await asyncio.to_thread(_sources, settings, sources),
         "rejects": await asyncio.to_thread(_rejects, settings.home / "rejects"),
@@ -45,6 +45,8 @@ async def operator(visit: Visit) -> View:
         "disk": disk,
         "checks": await probe(service),
         "home": str(settings.home.absolute()),
+        "log": await asyncio.to_thread(jobs.lines),
+        "running": await asyncio.to_thread(jobs.is_running),
         "commands": {name: " ".join(("sankofa", *words)) for name, words in COMMANDS.items()},
     }
     return View("operator.html", visit.language.text("Operator"), context)

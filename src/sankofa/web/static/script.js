@@ -167,4 +167,11 @@
     const form = event.target;
     if (form.matches("form.try")) { event.preventDefault(); tryCall(form); }
   });
+  // The lines of a command that is running; the page without a script has a link to look again.
+  const log = document.querySelector("pre[data-events]");
+  if (log) {
+    const events = new EventSource(log.dataset.events);
+    events.onmessage = (event) => { log.textContent += event.data + "\n"; };
+    events.addEventListener("end", () => { events.close(); location.reload(); });
+  }
 })();
