@@ -10,7 +10,6 @@ from typing import Final
 
 from sankofa.engines.private_files import make_private_folder, open_private
 from sankofa.model.errors import BadRequest
-from sankofa.model.limits import limit
 
 OPERATOR: Final = "/operator"
 """The path of the owner's page."""
@@ -18,7 +17,8 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {"collect": ("collect",), "publ
 """What a button stands for. Neither loses anything: both add, and refuse what fails a check."""
 _LINES_SHOWN: Final = 200
 _EVERY_SECONDS: Final = 0.5
-_LONGEST: Final = limit("stream of a command's lines", 3600.0, "seconds", "the stream ends")
+_LONGEST_SECONDS: Final = 3600.0
+"""A stream ends then; the command goes on."""
 _ENDED: Final = "exit "
 _RUN: Final = """
 import sys
@@ -47,6 +47,8 @@ class Jobs:
         make_private_folder(self._path.parent)
         words = COMMANDS[name]
         with open(self._path, "wb", opener=open_private) as log:
+            log.write(f"$ sankofa {' '.join(words)}\n".encode())
+            log.flush()
             process = subprocess.Popen(  # nosec B603  # noqa: S603 - of this program, with constant arguments
                 [sys.executable, "-u", "-c", _RUN, *words],
                 stdin=subprocess.DEVNULL,
@@ -77,7 +79,7 @@ class Jobs:
     async def events(self) -> AsyncIterator[bytes]:
         """The lines as server-sent events, until the command has ended."""
         sent = 0
-        for _ in range(int(_LONGEST / _EVERY_SECONDS)):
+        for _ in range(int(_LONGEST_SECONDS / _EVERY_SECONDS)):
             running = await asyncio.to_thread(self.is_running)
             lines = await asyncio.to_thread(self.lines)
             new, sent = lines[sent:], len(lines)
