@@ -264,6 +264,12 @@ class Settings:
         ledger = (self.datastore_folder() or self.home) / "ledger.sqlite"
         return self.datastore_folder() is not None and ledger.exists() and ledger.stat().st_size > 0
 
+    def row_secret(self, *, create: bool = False) -> bytes | None:
+        """The secret behind the salts of rows in the log of editions; None where nothing was logged here."""
+        if not create and not (self.home / "row-secret").exists():
+            return None
+        return self._stored_secret("row-secret").encode()[:64]
+
     def lacks_keys_secret(self) -> bool:
         """Whether there are key records in HOME, and nothing to open them with."""
         if self.keys_secret or (self.home / "keys-secret").exists():

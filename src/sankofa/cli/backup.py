@@ -44,7 +44,7 @@ _SECRETS: Final = {
 _VAULT: Final = "vault/"
 _STAGING: Final = ".restoring-"
 _MEMBER: Final = re.compile(
-    r"sources\.toml|keys\.jsonl|published\.json|secrets/[a-z0-9-]+-(?:secret|key)|ledger/[a-z_]+/[0-9]+\.jsonl"
+    r"sources\.toml|keys\.jsonl|published\.json|log|secrets/[a-z0-9-]+-(?:secret|key)|ledger/[a-z_]+/[0-9]+\.jsonl"
     r"|vault/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)+[0-9]+"
 )
 """The names of what a backup holds: none leads out of the folder it is restored into."""
@@ -77,6 +77,7 @@ def back_up(
         archive.add("keys.jsonl", b"\n".join(msgspec.json.encode((n, b.decode())) for n, b in records))
         published = {"published": sorted(store.published()), "withdrawn": sorted(store.withdrawn())}
         archive.add("published.json", msgspec.json.encode(published))
+        archive.add("log", store.log.tree().bundle())
         _add_ledger(archive, settings, store, progress)
         if with_vault:
             _add_vault(archive, settings, progress)
@@ -243,6 +244,8 @@ def _restore_stores(
     lists = msgspec.json.decode(small.get("published.json", b"{}"), type=dict[str, list[str]])
     store.list_as_published(lists.get("published", ()))
     store.withdraw(lists.get("withdrawn", ()))
+    if log := small.get("log"):
+        store.log.take(log)
     return checked.captures, len(records)
 
 

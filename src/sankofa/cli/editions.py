@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from sankofa import settings as environment
+from sankofa.cli.edition_log import EditionLogWriter
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
@@ -41,6 +42,8 @@ def roll_back(settings: Settings, edition: str) -> None:
     """Make a kept edition current, after checking that it is intact."""
     refuse_where_editions_are_followed(settings)
     store = open_store(settings)
+    log = EditionLogWriter(settings, store)
+    log.update()
     with store.exclusive("switch"):  # no publisher removes it meanwhile
         if edition not in store.list_editions().editions:
             raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
@@ -62,6 +65,7 @@ def roll_back(settings: Settings, edition: str) -> None:
         store.set_current_and_prune(
             [name for name in store.list_editions().editions if name not in withdrawn], edition
         )
+    log.update()
 
 
 def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | None = None) -> str:
@@ -87,6 +91,7 @@ def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | N
             listed = store.list_editions()
             if listed.current is not None:
                 store.set_current_and_prune(listed.editions, listed.current)
+        EditionLogWriter(settings, store).update()
     return signers[0].verifier.text
 
 

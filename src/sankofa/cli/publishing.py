@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from sankofa import settings as environment
+from sankofa.cli.edition_log import EditionLogWriter
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import progress_bar
 from sankofa.cli.process import leave_cycles_to_the_end
@@ -122,9 +123,11 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
     """
     sources = load_sources(settings.home)
     store = open_fresh_store(settings)
+    log = EditionLogWriter(settings, store)
     with open_ledger(settings) as ledger:
         inputs = publication_inputs(ledger, sources, despite_floors=despite_floors)
         if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
+            log.update()
             return {**manifest, "unchanged": True}
         keep_pandas_out()
         with progress_bar("publish", count_parts()) as progress:
@@ -138,6 +141,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
                 issuer_cache=settings.home / "derived",
                 processes=_issuer_processes(settings, store),
                 waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
+                log=log,
             )
         after = publication_inputs(ledger, sources, despite_floors=despite_floors)
     if after == inputs:  # else something was ingested meanwhile, perhaps before the ledger was read

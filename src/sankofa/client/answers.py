@@ -80,7 +80,8 @@ def next_page(name: str, page: "Answer[Any]") -> dict[str, object]:
     Changes name their edition, so that a copy never mixes two: once it is removed, that is a `Gone`.
     """
     following: dict[str, object] = {"cursor": page.next_cursor}
-    return following | {"edition": page.edition} if name == "get_changes" else following
+    named = name == "get_changes" and "known_by" not in page.members
+    return following | {"edition": page.edition} if named else following
 
 
 _NEEDED = {"count", "truncated"}

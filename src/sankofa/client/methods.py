@@ -24,6 +24,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.ChangeRow]:
         """Rows added, changed or removed since an earlier edition.
@@ -39,7 +40,14 @@ class Methods(Session):
         `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition, all=all
+            "get_changes",
+            since=since,
+            dataset=dataset,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            known_by=known_by,
+            all=all,
         )
 
     def changes_pages(
@@ -49,9 +57,12 @@ class Methods(Session):
         dataset: rows.Dataset | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.ChangeRow]]:
         """Every page of `get_changes`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
+        return self._walk(
+            "get_changes", since=since, dataset=dataset, limit=limit, edition=edition, known_by=known_by
+        )
 
     iter_changes = row_by_row(changes_pages)
 
@@ -65,6 +76,7 @@ class Methods(Session):
         unit: str | None = None,
         as_of: date | str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Answer[rows.CheckRow]:
         """Whether a claimed figure was reported, as known on a day.
 
@@ -83,6 +95,7 @@ class Methods(Session):
             unit=unit,
             as_of=as_of,
             edition=edition,
+            known_by=known_by,
         )
 
     def get_contract(
@@ -105,6 +118,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.CoverageRow]:
         """Coverage of each dataset by country and source: count, first and last date, freshness.
@@ -116,7 +130,14 @@ class Methods(Session):
         `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "get_coverage", country=country, sku=sku, limit=limit, cursor=cursor, edition=edition, all=all
+            "get_coverage",
+            country=country,
+            sku=sku,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            known_by=known_by,
+            all=all,
         )
 
     def coverage_pages(
@@ -126,9 +147,12 @@ class Methods(Session):
         sku: rows.Sku | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.CoverageRow]]:
         """Every page of `get_coverage`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition)
+        return self._walk(
+            "get_coverage", country=country, sku=sku, limit=limit, edition=edition, known_by=known_by
+        )
 
     iter_coverage = row_by_row(coverage_pages)
 
@@ -144,6 +168,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.CrossRateRow]:
         """Exchange rates derived from two published daily rates against a third currency.
@@ -167,6 +192,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -181,6 +207,7 @@ class Methods(Session):
         to: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.CrossRateRow]]:
         """Every page of `get_cross_rates`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -193,6 +220,7 @@ class Methods(Session):
             to=to,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_cross_rates = row_by_row(cross_rates_pages)
@@ -205,6 +233,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
@@ -222,15 +251,27 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
     def by_identifier_pages(
-        self, id_type: rows.IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+        self,
+        id_type: rows.IdType,
+        id_value: str,
+        *,
+        limit: int | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.CrosswalkMatchRow]]:
         """Every page of `find_by_identifier`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
-            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+            "find_by_identifier",
+            id_type=id_type,
+            id_value=id_value,
+            limit=limit,
+            edition=edition,
+            known_by=known_by,
         )
 
     iter_by_identifier = row_by_row(by_identifier_pages)
@@ -242,6 +283,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.CrosswalkRow]:
         """Every identifier held for one organisation.
@@ -253,18 +295,33 @@ class Methods(Session):
         `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "get_crosswalk", service_id=service_id, limit=limit, cursor=cursor, edition=edition, all=all
+            "get_crosswalk",
+            service_id=service_id,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            known_by=known_by,
+            all=all,
         )
 
     def crosswalk_pages(
-        self, service_id: str, *, limit: int | None = None, edition: str | None = None
+        self,
+        service_id: str,
+        *,
+        limit: int | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.CrosswalkRow]]:
         """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
+        return self._walk(
+            "get_crosswalk", service_id=service_id, limit=limit, edition=edition, known_by=known_by
+        )
 
     iter_crosswalk = row_by_row(crosswalk_pages)
 
-    def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[rows.EntityRow]:
+    def get_entity(
+        self, service_id: str, *, edition: str | None = None, known_by: str | None = None
+    ) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
 
         `/v1/search` finds organisations by name. An id that was merged into another answers with the
@@ -272,9 +329,11 @@ class Methods(Session):
         `successor` leads on. `predecessors` leads back: figures reported by a predecessor are under its own
         id.
         """
-        return self._ask("get_entity", service_id=service_id, edition=edition)
+        return self._ask("get_entity", service_id=service_id, edition=edition, known_by=known_by)
 
-    def get_export(self, *, edition: str | None = None) -> Answer[rows.ExportRow]:
+    def get_export(
+        self, *, edition: str | None = None, known_by: str | None = None
+    ) -> Answer[rows.ExportRow]:
         """The Parquet files of the current edition, ordered by name, and where to fetch them.
 
         Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets
@@ -283,7 +342,7 @@ class Methods(Session):
         question does. Range, `If-Range` and HEAD are answered, so that a reader of Parquet fetches no more
         than it needs.
         """
-        return self._ask("get_export", edition=edition)
+        return self._ask("get_export", edition=edition, known_by=known_by)
 
     def get_fundamentals(
         self,
@@ -297,6 +356,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
@@ -319,6 +379,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -333,6 +394,7 @@ class Methods(Session):
         order: rows.Order | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.FundamentalsRow]]:
         """Every page of `get_fundamentals`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -345,6 +407,7 @@ class Methods(Session):
             order=order,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_fundamentals = row_by_row(fundamentals_pages)
@@ -360,6 +423,7 @@ class Methods(Session):
         to: date | str | None = None,
         release: str = "all",
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Answer[rows.FundamentalsMatrixRow]:
         """Every vintage of a line item side by side: a row for each period, a column for each release day.
 
@@ -378,6 +442,7 @@ class Methods(Session):
             to=to,
             release=release,
             edition=edition,
+            known_by=known_by,
         )
 
     def list_issuers(
@@ -389,6 +454,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.IssuerRow]:
         """The issuers known on a day: every issuer with a figure that was public by then.
@@ -408,6 +474,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -419,10 +486,17 @@ class Methods(Session):
         as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.IssuerRow]]:
         """Every page of `list_issuers`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
-            "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
+            "list_issuers",
+            country=country,
+            exchange=exchange,
+            as_of=as_of,
+            limit=limit,
+            edition=edition,
+            known_by=known_by,
         )
 
     iter_issuers = row_by_row(issuers_pages)
@@ -441,6 +515,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
@@ -471,6 +546,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -487,6 +563,7 @@ class Methods(Session):
         to: date | int | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.MacroRow]]:
         """Every page of `get_macro`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -501,6 +578,7 @@ class Methods(Session):
             to=to,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_macro = row_by_row(macro_pages)
@@ -516,6 +594,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.MetricsRow]:
         """Every metrics-v1 value for one issuer.
@@ -537,6 +616,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -550,6 +630,7 @@ class Methods(Session):
         max_age: int | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.MetricsRow]]:
         """Every page of `get_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -561,6 +642,7 @@ class Methods(Session):
             max_age=max_age,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_metrics = row_by_row(metrics_pages)
@@ -580,6 +662,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.IssuerDayRow]:
         """One row for each issuer and day, with every column as known on that day.
@@ -606,6 +689,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -623,6 +707,7 @@ class Methods(Session):
         issuers: Sequence[str] | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.IssuerDayRow]]:
         """Every page of `get_panel`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -638,6 +723,7 @@ class Methods(Session):
             issuers=issuers,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_panel = row_by_row(panel_pages)
@@ -649,6 +735,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
@@ -659,13 +746,21 @@ class Methods(Session):
 
         `all` walks every page, and gives them as one answer.
         """
-        return self._ask("get_quality_metrics", sku=sku, limit=limit, cursor=cursor, edition=edition, all=all)
+        return self._ask(
+            "get_quality_metrics",
+            sku=sku,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            known_by=known_by,
+            all=all,
+        )
 
     def quality_metrics_pages(
-        self, sku: str, *, limit: int | None = None, edition: str | None = None
+        self, sku: str, *, limit: int | None = None, edition: str | None = None, known_by: str | None = None
     ) -> Iterator[Answer[rows.QualityRow]]:
         """Every page of `get_quality_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition)
+        return self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition, known_by=known_by)
 
     iter_quality_metrics = row_by_row(quality_metrics_pages)
 
@@ -681,6 +776,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.RestatementRow]:
         """Reported figures that replaced earlier ones: from what, to what, when and by which document.
@@ -704,6 +800,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -718,6 +815,7 @@ class Methods(Session):
         min_change: Decimal | float | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.RestatementRow]]:
         """Every page of `get_restatements`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -730,6 +828,7 @@ class Methods(Session):
             min_change=min_change,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_restatements = row_by_row(restatements_pages)
@@ -746,6 +845,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.ScreenRow]:
         """Issuers ranked on a metric.
@@ -769,6 +869,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -783,6 +884,7 @@ class Methods(Session):
         max_age: int | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.ScreenRow]]:
         """Every page of `get_screen`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -795,6 +897,7 @@ class Methods(Session):
             max_age=max_age,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_screen = row_by_row(screen_pages)
@@ -808,6 +911,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.SearchRow]:
         """Organisations, series and indicators by name or identifier.
@@ -821,7 +925,15 @@ class Methods(Session):
         `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "search", q=q, country=country, type=type, limit=limit, cursor=cursor, edition=edition, all=all
+            "search",
+            q=q,
+            country=country,
+            type=type,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            known_by=known_by,
+            all=all,
         )
 
     def _pages(
@@ -832,9 +944,12 @@ class Methods(Session):
         type: rows.Type | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.SearchRow]]:
         """Every page of `search`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition)
+        return self._walk(
+            "search", q=q, country=country, type=type, limit=limit, edition=edition, known_by=known_by
+        )
 
     iter_ = row_by_row(_pages)
 
@@ -846,6 +961,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.SeriesCatalogueRow]:
         """The series and annual indicators that `/v1/macro` serves.
@@ -857,7 +973,14 @@ class Methods(Session):
         `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "list_series", country=country, q=q, limit=limit, cursor=cursor, edition=edition, all=all
+            "list_series",
+            country=country,
+            q=q,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            known_by=known_by,
+            all=all,
         )
 
     def series_pages(
@@ -867,9 +990,12 @@ class Methods(Session):
         q: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.SeriesCatalogueRow]]:
         """Every page of `list_series`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("list_series", country=country, q=q, limit=limit, edition=edition)
+        return self._walk(
+            "list_series", country=country, q=q, limit=limit, edition=edition, known_by=known_by
+        )
 
     iter_series = row_by_row(series_pages)
 
@@ -883,6 +1009,7 @@ class Methods(Session):
         release: str = "all",
         country: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Answer[rows.SeriesMatrixRow]:
         """Every vintage of a series side by side: a row for each date, a column for each release day.
 
@@ -902,10 +1029,16 @@ class Methods(Session):
             release=release,
             country=country,
             edition=edition,
+            known_by=known_by,
         )
 
     def get_series_revisions(
-        self, series: str, *, as_of: date | str | None = None, edition: str | None = None
+        self,
+        series: str,
+        *,
+        as_of: date | str | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
     ) -> Answer[rows.SeriesRevisionsRow]:
         """How far the values of a series were revised after their first release: size, bias, time to final.
 
@@ -913,7 +1046,9 @@ class Methods(Session):
         The latest vintage of that day counts as final. An annual indicator has no rows: its tables evidence
         no day of release; ask for the series `WDI:<indicator>:<alpha-3 country>`.
         """
-        return self._ask("get_series_revisions", series=series, as_of=as_of, edition=edition)
+        return self._ask(
+            "get_series_revisions", series=series, as_of=as_of, edition=edition, known_by=known_by
+        )
 
     def get_series_vintages(
         self,
@@ -922,6 +1057,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.SeriesReleaseRow]:
         """The days on which values of a series were released, and how many each added or changed.
@@ -932,14 +1068,27 @@ class Methods(Session):
         `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "get_series_vintages", series=series, limit=limit, cursor=cursor, edition=edition, all=all
+            "get_series_vintages",
+            series=series,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            known_by=known_by,
+            all=all,
         )
 
     def series_vintages_pages(
-        self, series: str, *, limit: int | None = None, edition: str | None = None
+        self,
+        series: str,
+        *,
+        limit: int | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.SeriesReleaseRow]]:
         """Every page of `get_series_vintages`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("get_series_vintages", series=series, limit=limit, edition=edition)
+        return self._walk(
+            "get_series_vintages", series=series, limit=limit, edition=edition, known_by=known_by
+        )
 
     iter_series_vintages = row_by_row(series_vintages_pages)
 
@@ -954,6 +1103,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
@@ -981,6 +1131,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -994,6 +1145,7 @@ class Methods(Session):
         measure: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.FactRow]]:
         """Every page of `get_shared_facts`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -1005,6 +1157,7 @@ class Methods(Session):
             measure=measure,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_shared_facts = row_by_row(shared_facts_pages)
@@ -1020,6 +1173,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
@@ -1039,6 +1193,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -1052,6 +1207,7 @@ class Methods(Session):
         to: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.ProcurementDemandRow]]:
         """Every page of `get_procurement_demand`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -1063,6 +1219,7 @@ class Methods(Session):
             to=to,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_procurement_demand = row_by_row(procurement_demand_pages)
@@ -1076,6 +1233,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.SignalRow]:
         """One published signal panel.
@@ -1094,6 +1252,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -1105,15 +1264,24 @@ class Methods(Session):
         basis: rows.Basis | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.SignalRow]]:
         """Every page of `get_signal`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
-            "get_signal", signal_key=signal_key, as_of=as_of, basis=basis, limit=limit, edition=edition
+            "get_signal",
+            signal_key=signal_key,
+            as_of=as_of,
+            basis=basis,
+            limit=limit,
+            edition=edition,
+            known_by=known_by,
         )
 
     iter_signal = row_by_row(signal_pages)
 
-    def get_sources(self, *, edition: str | None = None) -> Answer[rows.SourceRow]:
+    def get_sources(
+        self, *, edition: str | None = None, known_by: str | None = None
+    ) -> Answer[rows.SourceRow]:
         """Publishers of the data, their licences and attributions.
 
         Every source that the edition has rows of, ordered by source_id. The first and last date are those
@@ -1121,7 +1289,7 @@ class Methods(Session):
         publication that the source evidences to the edition's last capture, and is null where it evidences
         none.
         """
-        return self._ask("get_sources", edition=edition)
+        return self._ask("get_sources", edition=edition, known_by=known_by)
 
     def get_statement(
         self,
@@ -1134,6 +1302,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.StatementRow]:
         """The statements of one issuer: one figure per line item and period.
@@ -1158,6 +1327,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -1171,6 +1341,7 @@ class Methods(Session):
         shape: rows.Shape = "long",
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.StatementRow]]:
         """Every page of `get_statement`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -1182,6 +1353,7 @@ class Methods(Session):
             shape=shape,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_statement = row_by_row(statement_pages)
@@ -1195,6 +1367,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
@@ -1214,6 +1387,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -1225,6 +1399,7 @@ class Methods(Session):
         service_id: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.TenderPartyRow]]:
         """Every page of `get_resolved_parties`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -1234,6 +1409,7 @@ class Methods(Session):
             service_id=service_id,
             limit=limit,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_resolved_parties = row_by_row(resolved_parties_pages)
@@ -1258,6 +1434,7 @@ class Methods(Session):
         min_value: Decimal | float | None = None,
         buyer_query: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
         all: bool = False,
     ) -> Answer[rows.TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
@@ -1289,6 +1466,7 @@ class Methods(Session):
             min_value=min_value,
             buyer_query=buyer_query,
             edition=edition,
+            known_by=known_by,
             all=all,
         )
 
@@ -1311,6 +1489,7 @@ class Methods(Session):
         min_value: Decimal | float | None = None,
         buyer_query: str | None = None,
         edition: str | None = None,
+        known_by: str | None = None,
     ) -> Iterator[Answer[rows.TendersRow]]:
         """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -1331,15 +1510,16 @@ class Methods(Session):
             min_value=min_value,
             buyer_query=buyer_query,
             edition=edition,
+            known_by=known_by,
         )
 
     iter_tenders = row_by_row(tenders_pages)
 
-    def get_usage(self, *, edition: str | None = None) -> Answer[rows.UsageRow]:
+    def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer[rows.UsageRow]:
         """Usage and limits of the key, including this request.
 
         Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say
         when the next begins. A key that replaced another is counted together with it. The answer is never
         cached.
         """
-        return self._ask("get_usage", edition=edition)
+        return self._ask("get_usage", edition=edition, known_by=known_by)

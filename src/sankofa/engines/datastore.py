@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
+from sankofa.engines.edition_log import EditionLog
 from sankofa.engines.publication import Publication
 from sankofa.model.signed_notes import Signer
 
@@ -187,6 +188,8 @@ class Datastore(Protocol):
     @property
     def ledgers(self) -> LedgerStore: ...
 
+    log: EditionLog
+
     def build(self) -> EditionWriter: ...
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
@@ -238,6 +241,9 @@ class Datastore(Protocol):
     def publication(self) -> Publication | None:
         """The signed note of this store; None where an older version published and nothing is signed.
         Raises StoreUnavailable where no trusted key signed it."""
+
+    def share_log(self) -> None:
+        """Send the log to where the other machines of a shared store find it. Raises OperatorError."""
 
     def is_shared(self) -> bool:
         """Whether the other machines of a shared store, if any, find what is current here."""

@@ -17,6 +17,7 @@ from sankofa.engines.checked_file import Damaged, FileStates
 from sankofa.engines.datastore import EditionList, LedgerStore, Manifest, Turn
 from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import EditionFolderWriter, remove_edition
+from sankofa.engines.edition_log import EditionLog
 from sankofa.engines.edition_reader import (
     EditionFolderReader,
     edition_errors,
@@ -73,6 +74,7 @@ class FileStore:
         self._published = self._editions / LIST
         self._note = self._editions / NOTE
         self._trusted = trusted
+        self.log = EditionLog(self._editions)
         self._note_read: tuple[tuple[int, int, int], Publication] | None = None
         """The last note that was verified, and the inode, time and size of its file."""
         self._unsigned: dict[str, str | None] = {}
@@ -139,6 +141,9 @@ class FileStore:
         if keys := self._trusted or tuple(signer.verifier for signer in signers_of(self._keys)):
             return keys
         raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
+
+    def share_log(self) -> None:
+        """Nobody else has this store."""
 
     def is_shared(self) -> bool:
         return True

@@ -115,7 +115,7 @@ def sign_publication(
     """
     publication = Publication(
         max(before.sequence + 1 if before else 0, int(now.timestamp())),
-        now.astimezone(UTC).isoformat(timespec="seconds"),
+        now.astimezone(UTC).isoformat(timespec="microseconds"),
         current,
         dict(sorted(editions.items())),
         tuple(sorted(withdrawn.intersection(editions) - {current})),

@@ -51,7 +51,9 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     as_of = "" if answer.as_of is msgspec.UNSET else f'"as_of":{_encode(answer.as_of).decode()},'
     truncated = "true" if selection.truncated else "false"
     terms = f'"_license":{operation.notice(answer, edition).json}'
-    edition_id = "null" if edition.lock is not None else f'"{answer.edition_id or edition.id}"'
+    edition_id = f'"{answer.edition_id or edition.id}"'
+    if edition.lock is not None or answer.edition_id == "":
+        edition_id = "null"
     parts.append(
         f'],"count":{selection.count},{terms},{as_of}"edition":{edition_id},"truncated":{truncated}'.encode()
     )
@@ -343,9 +345,14 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
             "description": "Passed back verbatim as `cursor` for the next page; null on the last.",
         }
     properties |= operation.members
+    known_by = {
+        "type": "string",
+        "description": "The instant of the question, where it named one. `edition` is null where nothing was "
+        "published by then.",
+    }
     return {
         "type": "object",
-        "properties": properties,
+        "properties": {**properties, "known_by": known_by},
         "required": list(properties),
         "additionalProperties": True,
     }

@@ -31,6 +31,7 @@ from sankofa.operations.parameters import (
     Basis,
     EditionParameter,
     FormatParameter,
+    KnownByParameter,
 )
 
 NO_ROWS: Final = Selection((), 0, truncated=False)
@@ -104,7 +105,7 @@ class Answer(msgspec.Struct, frozen=True):
     """The day applied, which sent back gives the same rows; None where no day does; unset without as_of."""
     members: dict[str, object] = {}
     edition_id: str | None = None
-    """The edition that answered, where a cursor led to another than the current one."""
+    """The edition that answered, where a cursor led to another than the current one; empty for none."""
     shape: type[Row] | None = None
     """The type of the rows, where the operation has several."""
     dataset: str | None = None
@@ -253,7 +254,7 @@ class Operation:
     def _argument(self, name: str, text: Any, known: Mapping[str, Parameter], today: date) -> tuple[str, Any]:
         parameter = known.get(name)
         if parameter is None:
-            everywhere = (EDITION.name, FORMAT.name) if known is self.query else ()
+            everywhere = (EDITION.name, KNOWN_BY.name, FORMAT.name) if known is self.query else ()
             accepted = ", ".join((*known, *everywhere)) or "none"
             raise InvalidParameter(printable(name), f"no such parameter; taken are: {accepted}")
         try:
@@ -283,6 +284,8 @@ def _of_every_endpoint(name: str, annotation: Any) -> Parameter:
 
 EDITION: Final = _of_every_endpoint("edition", EditionParameter)
 """The query parameter that every endpoint takes: the edition that is to answer."""
+KNOWN_BY: Final = _of_every_endpoint("known_by", KnownByParameter)
+"""The query parameter that every endpoint takes: the instant whose edition is to answer."""
 FORMAT: Final = _of_every_endpoint("format", FormatParameter)
 """The query parameter that every endpoint takes: the form of the answer."""
 

@@ -8,7 +8,7 @@ calendar days, nothing trimmed, nothing guessed. A schema declares exactly what 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
@@ -105,6 +105,9 @@ _KEYWORDS: Final[dict[str, Callable[[Any], Check]]] = {
 _WHOLE = whole_match("^[1-9][0-9]{0,99}$")
 _PLAIN = whole_match("^[0-9]{1,15}([.][0-9]{1,15})?$")
 _YEAR = "^[12][0-9]{3}$"
+INSTANT_PATTERN: Final = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
+)
 IN_THE_FUTURE: Final = "a day in the future: nothing is known of it yet"
 
 
@@ -212,6 +215,22 @@ class Day:
 
     def schema(self) -> JsonSchema:
         return {"type": "string", "format": "date", "examples": [self.example]}
+
+
+@dataclass(frozen=True)
+class Instant(_Declared):
+    """An instant as RFC 3339 writes it, with its offset from UTC."""
+
+    def read(self, text: str, today: date) -> datetime:
+        if not self._admits(text):
+            raise ValueError("expected an instant such as 2026-07-01T06:00:00Z")
+        try:
+            return datetime.fromisoformat(text).astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise ValueError("expected an instant that exists, such as 2026-07-01T06:00:00Z") from None
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "pattern": INSTANT_PATTERN, "maxLength": 64}
 
 
 @dataclass(frozen=True)

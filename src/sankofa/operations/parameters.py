@@ -1,6 +1,6 @@
 """The parameters of the operations: type, kind, and what the documentation says of each."""
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -26,6 +26,7 @@ from sankofa.operations.parameter_types import (
     Currency,
     Day,
     DayOrYear,
+    Instant,
     Number,
     Text,
     Whole,
@@ -62,6 +63,12 @@ EditionParameter = Annotated[
     Text(EDITION_PATTERN),  # an example would be an edition that nobody keeps
     "Edition that answers, as `edition` of an earlier answer names it; the current one by default. A removed "
     "or withdrawn edition gives 410, an unknown one 404. The header field `X-Edition` does the same.",
+]
+KnownByParameter = Annotated[
+    datetime | None,
+    Instant(),
+    "Returns what this service had published by that instant: the newest kept edition of that time answers, "
+    "and the envelope repeats it. No rows where nothing was published yet. Not beside `edition`.",
 ]
 FormatParameter = Annotated[
     str | None,

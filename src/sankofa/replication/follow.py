@@ -14,11 +14,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from sankofa.engines.datastore import EditionList
+from sankofa.engines.edition_log import CHECKPOINT, ENTRIES, LARGEST_LOG, checked_log
 from sankofa.engines.edition_transfer import edition_contents, link_edition
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.engines.publication import (
     NOTE,
+    NOTE_BYTES,
     Publication,
     checked_list,
     read_publication,
@@ -133,6 +135,8 @@ class Follower:
         damaged = damaged_editions(self._editions)
         fingerprint = sha256(content).hexdigest()
         if fingerprint == self.state.index and here.current in here.editions and not damaged:
+            if before is not None:
+                self._pull_log(before)
             return False
         began = time.monotonic()
         self._files = self._bytes = 0
@@ -140,6 +144,7 @@ class Follower:
         for edition in damaged:
             self._repair(edition)
         self._take(content, publication, published, before)
+        self._pull_log(publication)
         self._note(
             index=fingerprint,
             written_at=publication.written_at,
@@ -195,6 +200,24 @@ class Follower:
         for edition in older:
             self._pull(edition)
         self._pool.prune()
+
+    def _pull_log(self, publication: Publication) -> None:
+        """Bring the log of the store, where the one here lacks the current edition. Raises RefusedNote."""
+        log = self._store.log
+        if any(edition == publication.current for _, edition in log.published()):
+            return
+        try:
+            checkpoint = self._source.read(CHECKPOINT, NOTE_BYTES)
+            content = self._source.read(ENTRIES, LARGEST_LOG)
+        except ObjectMissing:
+            return  # an older version published
+        try:
+            tree = checked_log(content, checkpoint, publication.verifiers(), self._store.seen_log())
+        except NotTrusted as refused:
+            raise RefusedNote(f"log: refused: {refused}") from None
+        self._count(len(content))
+        with self._store.locked_here("switch"):
+            log.take(tree.bundle(), checkpoint)
 
     @contextmanager
     def _unless_published_here(self, before: Publication | None) -> Iterator[None]:

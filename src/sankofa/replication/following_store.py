@@ -7,6 +7,7 @@ from typing import Final
 
 from sankofa.engines.datastore import LedgerStore
 from sankofa.engines.edition_folder import remove_edition
+from sankofa.engines.edition_log import LogTree
 from sankofa.engines.edition_reader import EditionFolderReader
 from sankofa.engines.file_store import FileStore
 from sankofa.engines.private_files import operator_errors, replace_file
@@ -45,6 +46,10 @@ class FollowingStore(FileStore):
                 if folder.exists():
                     (self._folder / f"{_DAMAGED}{edition}").touch()
             raise
+
+    def seen_log(self) -> LogTree:
+        """The log that the publisher's must begin with."""
+        return self.log.tree()
 
     def following(self) -> FollowState:
         return read_state(self._folder)

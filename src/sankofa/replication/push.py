@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore, EditionList
+from sankofa.engines.edition_log import CHECKPOINT, ENTRIES
 from sankofa.engines.edition_transfer import EditionContents, EditionFile, edition_contents
 from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing
 from sankofa.engines.publication import (
@@ -130,6 +131,7 @@ def _push(
         now=now(),
     )
     changed = before is None or not publication.says_the_same(before)
+    push_log(store, destination)
     if changed or digest.path not in there:
         destination.write(digest.path, published, immutable=True)
     if changed:
@@ -152,6 +154,16 @@ def _push(
         replaced=replaced,
         signed=SignedList(note if changed else present, published),
     )
+
+
+def push_log(store: Datastore, destination: ObjectDestination) -> None:
+    """Send the log of editions, the checkpoint last."""
+    if (checkpoint := store.log.checkpoint()) is not None:
+        with suppress(ObjectMissing):
+            if destination.read(CHECKPOINT, NOTE_BYTES) == checkpoint:
+                return
+        destination.write(ENTRIES, store.log.tree().bundle(), immutable=False)
+        destination.write(CHECKPOINT, checkpoint, immutable=False)
 
 
 def _later(one: Publication | None, other: Publication | None) -> Publication | None:

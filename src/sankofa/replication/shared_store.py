@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from sankofa.engines.datastore import EditionList, LedgerStore, Turn
 from sankofa.engines.edition_folder import EditionFolderWriter
+from sankofa.engines.edition_log import NO_ENTRIES, LogTree
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
 from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.model.errors import OperatorError
 from sankofa.model.signed_notes import Signer, Verifier
 from sankofa.replication.follow import Follower, RefusedNote
 from sankofa.replication.following_store import FollowingStore
-from sankofa.replication.push import push
+from sankofa.replication.push import push, push_log
 from sankofa.replication.state import utc, write_state
 
 KEEP_UNUSED: Final = timedelta(hours=1)
@@ -139,6 +140,17 @@ class SharedStore(FollowingStore):
             untrusted="",
         )
         write_state(self._folder, state)
+
+    def seen_log(self) -> LogTree:
+        """Nothing: the shared log counts, though this machine was killed before it shared its own entry."""
+        return NO_ENTRIES
+
+    def share_log(self) -> None:
+        try:
+            with closing(open_destination(self._address)) as destination:
+                push_log(self, destination)
+        except ObjectError as failure:
+            raise OperatorError(f"the log could not be shared: {failure}") from failure
 
     def trusted(self) -> tuple[Verifier, ...]:
         return self._trusted or tuple(signer.verifier for signer in signers_of(self._keys))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from datetime import date
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -19,9 +20,7 @@ from sankofa.access.domains import Site
 from sankofa.access.keys import presented_key
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
-from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import (
-    Gone,
     InternalError,
     InvalidParameter,
     MethodNotAllowed,
@@ -44,11 +43,10 @@ from sankofa.operations.answers import (
     problem_body,
     problem_headers,
 )
-from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
+from sankofa.operations.contract import Call, Operation, endpoints
 from sankofa.operations.linked import LINK
 from sankofa.operations.locked import AT, explained, locked, narrower, refuse_edition
 from sankofa.operations.nearest import explained_id
-from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.service import (
     LONGEST_PATH,
     LONGEST_QUERY,
@@ -56,14 +54,15 @@ from sankofa.operations.service import (
     Service,
     check_target,
 )
+from sankofa.rest.editions import CURRENT, asked_edition, known_then
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
 from sankofa.rest.files import FileRoute, Receive, Send, file_response, file_route, preflight, stream
+from sankofa.rest.log import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
     EndpointRoute,
     Head,
     Questions,
     read_head,
-    requested_edition,
 )
 from sankofa.rest.response import (
     DEPRECATIONS,
@@ -192,7 +191,9 @@ class RestApp:
                 _log.exception("request %s failed", request_id)
             return await self._problem(unexpected, scope, request_id, usage, route, host)
 
-    def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute:
+    def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute | OpenPage:
+        if is_of_log(path):
+            return OpenPage(partial(answer_log, self._service, path))
         if path.startswith(FOLDER):
             return feed_route(path)
         prefix, _, identifier = path.rpartition("/")
@@ -217,6 +218,8 @@ class RestApp:
             return await page.answer(head, scope["query_string"])
         if scope["path"] == "/v1/status":
             raise NotFound("A locked view has no status: see /v1/status.")
+        if is_of_log(scope["path"]):
+            refuse_log()
         answer = await page.answer(
             replace(head, accept_encoding=b"", if_none_match=b""), scope["query_string"]
         )
@@ -252,9 +255,9 @@ class RestApp:
             given = dict(parse_qsl(query.decode("latin-1")))
             refusal = await explained_id(service, grant, operation, problem, given, lock)
             raise explained(refusal, lock) from None
-        edition_id = question.edition
-        if edition_id is not None or head.edition is not None:
-            edition_id = requested_edition(edition_id, head, today)
+        asked = CURRENT
+        if question.edition is not None or question.known_by is not None or head.edition is not None:
+            asked = asked_edition(question.edition, question.known_by, head, now)
             refuse_edition(lock)
         fmt = route.feed
         if fmt is not None and question.format is not None:
@@ -266,12 +269,14 @@ class RestApp:
             raise await explained_id(service, grant, operation, failure, route.path, lock) from None
         arguments = question.arguments
         operation.admit(grant, arguments)
-        if edition_id is None:
+        if asked is CURRENT:
             edition = service.edition.get()
             if lock is not None:
                 edition = locked(edition, lock)
         else:
-            edition = await self._named_edition(edition_id, operation, grant, today, arguments)
+            named = await asked.open(service, operation, grant, today, arguments)
+            operation = known_then(operation, asked, named)
+            edition = named or service.edition.get()
         if route.feed is not None:
             await check_subject(route, edition)
         tag = entity_tag(edition.id, route.requested_path, query, grant, today)
@@ -282,11 +287,11 @@ class RestApp:
         if holds and lock is None and (client_tag := matching_tag(holds, tag)):
             return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
         base_url = site.base_url if at is None else f"{site.base_url}/at/{at}"
-        key = AnswerKey(tag, head.accept_encoding, base_url, edition_id, lock)
+        key = AnswerKey(tag, head.accept_encoding, base_url, asked.id, lock)
         is_kept = may_be_kept(operation, arguments)
         answer = service.answers.get(key) if is_kept else None
         if answer is None:
-            open_for_cursor = service.edition.for_cursor if edition_id is None else same_edition(edition)
+            open_for_cursor = service.edition.for_cursor if asked is CURRENT else same_edition(edition)
             call = Call(
                 edition,
                 grant,
@@ -295,7 +300,7 @@ class RestApp:
                 open_for_cursor,
                 base_url,
                 service.edition.to_compare,
-                edition_id is not None,
+                asked is not CURRENT,
                 usage[0],
             )
             answer = await write_answer(operation, call, arguments, fmt, key, route.requested_path, query)
@@ -318,19 +323,6 @@ class RestApp:
         if head.authorizations:
             headers.append(VARY_BY_AUTHORIZATION)
         return headers
-
-    async def _named_edition(
-        self, edition_id: str, operation: Operation, grant: Grant, today: date, arguments: dict[str, Any]
-    ) -> Edition:
-        """The edition that a request names. A bad cursor is refused before an edition that is gone."""
-        service = self._service
-        try:
-            return await service.edition.by_id(edition_id)
-        except (Gone, NotFound):
-            if arguments.get("cursor") is not None:
-                call = Call(service.edition.get(), grant, today, service.cursors, no_such_edition)
-                await refuse_bad_cursor(operation, call, arguments)
-            raise
 
     async def _problem(
         self,

@@ -12,7 +12,8 @@ from sankofa.edition.format.keys import ENTITIES
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import NotFound
 from sankofa.operations.answers import Headers
-from sankofa.operations.contract import Answer, Call, Operation, endpoints, printable
+from sankofa.operations.asking import operation_named
+from sankofa.operations.contract import Answer, Call, Operation, printable
 from sankofa.rest.formats import ResponseFormat
 from sankofa.rest.request import EndpointRoute
 
@@ -21,18 +22,22 @@ ATOM: Final = ResponseFormat("application/atom+xml", "atom")
 _OF_ALL: Final = "/feeds/restatements.atom"
 _OF_ONE: Final = "/feeds/company/"
 _END: Final = ".atom"
-_OPERATION: Final = "get_restatements"
+_OF_TENDERS: Final = "/feeds/tenders.atom"
+_RESTATEMENTS: Final = "get_restatements"
+_TENDERS: Final = "search_tenders"
 _read: Final = msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal).decode
 
 
 def feed_route(path: str) -> EndpointRoute:
     """The operation behind a feed. Raises NotFound."""
-    operation = next(one for one in endpoints() if one.name == _OPERATION)
+    operation = operation_named(_RESTATEMENTS)
     if path == _OF_ALL:
         return EndpointRoute(operation, {}, path, ATOM)
     if path.startswith(_OF_ONE) and path.endswith(_END):
         service_id = path.removeprefix(_OF_ONE).removesuffix(_END)
         return EndpointRoute(operation, {"service_id": service_id}, path, ATOM)
+    if path == _OF_TENDERS:
+        return EndpointRoute(operation_named(_TENDERS), {}, path, ATOM)
     raise NotFound("No such feed; see /openapi.json.")
 
 
@@ -47,17 +52,18 @@ def atom(operation: Operation, answer: Answer, call: Call, target: str) -> tuple
     """The rows of an answer as a feed; `target` is the path and query it was asked by."""
     rows = _read(b"[%b]" % answer.selection.rows)
     address = f"{call.base_url}{target}"
-    updated = rows[0]["available_at"] if rows else call.day_asked(None).isoformat()
+    entry = _tender if operation.name == _TENDERS else _restatement
+    updated = _instant(rows[0].get("available_at") or rows[0]["release_date"] if rows else str(call.today))
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"<id>{escape(address)}</id>",
         f"<title>{escape(_title(target, rows))}</title>",
-        f"<updated>{updated}T00:00:00Z</updated>",
+        f"<updated>{updated}</updated>",
         f'<link rel="self" type="application/atom+xml" href="{escape(address)}"/>',
         "<author><name>Sankofa</name></author>",
         f"<rights>{escape(operation.notice(answer, call.edition).text)}</rights>",
-        *(line for row in rows for line in _entry(row, call.base_url)),
+        *(line for row in rows for line in entry(row, call.base_url)),
         "</feed>",
         "",
     ]
@@ -67,10 +73,32 @@ def atom(operation: Operation, answer: Answer, call: Call, target: str) -> tuple
 def _title(target: str, rows: list[dict[str, Any]]) -> str:
     if rows and target.startswith(_OF_ONE):
         return f"Restatements of {rows[0]['legal_name'] or rows[0]['service_id']}"
-    return "Restatements"
+    return "Tenders" if target.startswith(_OF_TENDERS) else "Restatements"
 
 
-def _entry(row: dict[str, Any], base_url: str) -> Iterable[str]:
+def _instant(text: str) -> str:
+    """A day or an instant, as the instant that Atom needs."""
+    return text if "T" in text else f"{text}T00:00:00Z"
+
+
+def _tender(row: dict[str, Any], base_url: str) -> Iterable[str]:
+    page = f"{base_url}/tender/{row['country']}/{quote(row['ocid'])}"
+    amount = "" if row["value_amount"] is None else f" {row['value_amount']} {row['value_currency'] or ''}."
+    summary = (
+        f"{row['buyer_name'] or 'Buyer unknown'}.{amount} Status: {row['status'] or 'unknown'}. "
+        f"Source: {row['source_ref']} ({row['license_class']})."
+    )
+    yield "<entry>"
+    yield f"<id>urn:sankofa:release:{quote(row['ocid'])}:{quote(row['release_id'])}</id>"
+    yield f"<title>{escape(row['title'] or row['ocid'])}</title>"
+    yield f"<updated>{_instant(row['release_date'])}</updated>"
+    yield f'<link rel="alternate" type="text/html" href="{escape(page)}"/>'
+    yield from (f'<category term="{escape(tag)}"/>' for tag in row["tag"])
+    yield f"<summary>{escape(summary)}</summary>"
+    yield "</entry>"
+
+
+def _restatement(row: dict[str, Any], base_url: str) -> Iterable[str]:
     unit = f" {row['unit']}" if row["unit"] else ""
     before, after = (
         "withdrawn" if row[name] is None else f"{row[name]}{unit}" for name in ("value_before", "value_after")

@@ -23,10 +23,11 @@ from sankofa.model.errors import (
 from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
-from sankofa.operations.locked import AT, locked, narrower, refuse_file
+from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.service import Service
 from sankofa.operations.shared_files import day_file, signed_grant
-from sankofa.rest.request import Head, read_query, requested_edition
+from sankofa.rest.editions import asked_edition
+from sankofa.rest.request import Head, read_query
 from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION, Response, Streamed
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -146,9 +147,12 @@ async def file_response(
     if not is_signed:
         refuse_file(lock)
     by_url = "edition" in query
-    edition_id = requested_edition(query.pop("edition", None), head, service.today())
+    asked = asked_edition(query.pop("edition", None), query.pop("known_by", None), head, now)
+    if asked.known_by is not None:
+        refuse_edition(lock)
     for name in query:
-        raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
+        raise InvalidParameter(name[:64], "no such parameter; taken are: edition, known_by")
+    edition_id = await asked.named_id(service)
     only_head = scope["method"] == "HEAD"
     answer = await answer_file(
         service, route, edition_id, scope["headers"], grant, by_url=by_url, head_only=only_head, lock=lock

@@ -243,7 +243,9 @@ def _arrow(
 def _members(answer: Answer, edition: Edition) -> dict[str, str]:
     """The members of the envelope that are not null, as ASCII."""
     members: dict[str, object] = {
-        "edition": None if edition.lock is not None else answer.edition_id or edition.id,
+        "edition": None
+        if edition.lock is not None or answer.edition_id == ""
+        else answer.edition_id or edition.id,
         "count": answer.selection.count,
         "truncated": answer.selection.truncated,
         "as_of": answer.as_of.isoformat() if isinstance(answer.as_of, date) else None,

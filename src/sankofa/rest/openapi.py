@@ -14,7 +14,7 @@ import msgspec
 from sankofa.model.days import real_days
 from sankofa.operations.answers import API_VERSION, envelope_of, row_schema
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
-from sankofa.operations.contract import EDITION, FORMAT, Operation, Parameter, endpoints
+from sankofa.operations.contract import EDITION, FORMAT, KNOWN_BY, Operation, Parameter, endpoints
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.rest.openapi_components import (
     CACHED,
@@ -148,7 +148,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         "tags": [_tag(operation)],
         "summary": operation.summary.rstrip("."),
         "description": operation.description or operation.summary,
-        "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION, FORMAT)],
+        "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION, KNOWN_BY, FORMAT)],
         "responses": {
             "200": success,
             **_refused(settings, *unchanged, *map(str, operation.statuses)),
@@ -312,6 +312,13 @@ def _file_paths(settings: Settings) -> JsonSchema:
                 "required": False,
                 "description": "Id of a kept edition; the current one where omitted.",
                 "schema": {"type": "string", "pattern": "^[A-Za-z0-9-]+$"},
+            },
+            {
+                "name": "known_by",
+                "in": "query",
+                "required": False,
+                "description": "Instant by which the edition was published; not beside `edition`.",
+                "schema": KNOWN_BY.kind.schema(),
             },
         ]
         responses = {

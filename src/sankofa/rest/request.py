@@ -8,11 +8,11 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.operations.contract import EDITION, FORMAT, Operation
+from sankofa.operations.contract import EDITION, FORMAT, KNOWN_BY, Operation
 from sankofa.operations.service import LARGEST_HEADERS, check_head
 from sankofa.rest.formats import ResponseFormat
 
-_EVERYWHERE = (EDITION.name, FORMAT.name)
+_EVERYWHERE = (EDITION.name, KNOWN_BY.name, FORMAT.name)
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -60,21 +60,8 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     return Head(keys, accept_encoding, if_none_match, accept, edition, authorizations, host)
 
 
-def requested_edition(in_query: str | None, head: Head, today: date) -> str | None:
-    """The edition that a request names, in its query or in its head. Raises InvalidParameter."""
-    for name, text in (("edition", in_query), ("X-Edition", head.edition)):
-        if text is not None:
-            try:
-                EDITION.kind.read(text, today)
-            except ValueError as failure:
-                raise InvalidParameter(name, str(failure)) from None
-    if in_query is not None and head.edition is not None and in_query != head.edition:
-        raise InvalidParameter("edition", "X-Edition names another")
-    return in_query if in_query is not None else head.edition
-
-
 def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str, Any]:
-    """The arguments that a query gives an operation, and the edition and the format it names.
+    """The arguments that a query gives an operation, and the edition, the instant and the format it names.
 
     Raises InvalidParameter.
     """
@@ -136,14 +123,15 @@ class EndpointRoute(NamedTuple):
 
 
 class Question(NamedTuple):
-    """The arguments of an operation, and the edition and the format that the query names."""
+    """The arguments of an operation, and the edition, the instant and the format that the query names."""
 
     day: date
     """The day on which it was read: some values are good until then only."""
     arguments: dict[str, Any]
     edition: str | None
+    known_by: str | None
     format: str | None
-    failure: InvalidParameter | NotFound | None
+    failure: InvalidParameter | NotFound | None = None
     """Why there are no arguments. It comes after what is wrong with edition and format (contract: KEY-7)."""
 
 
@@ -160,12 +148,13 @@ class Questions:
         if known is not None and known.day == today:
             return known
         given = read_arguments(route.operation, query, today)
-        edition, fmt = given.pop("edition", None), given.pop("format", None)
+        edition, known_by = given.pop("edition", None), given.pop("known_by", None)
+        fmt = given.pop("format", None)
         try:
             arguments = route.operation.complete(given, today, route.path)
         except (InvalidParameter, NotFound) as failure:
-            return Question(today, {}, edition, fmt, failure)
-        question = Question(today, arguments, edition, fmt, None)
+            return Question(today, {}, edition, known_by, fmt, failure)
+        question = Question(today, arguments, edition, known_by, fmt)
         if len(route.requested_path) + len(query) <= _LONGEST:
             if len(self._read) >= _MOST:
                 self._read.clear()

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
+from contextlib import suppress
+from datetime import datetime
 
 from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.format.keys import LAYOUT
@@ -120,6 +122,18 @@ class EditionManager:
         ):
             raise Gone(f"edition: {edition_id} is withdrawn.")
         return edition
+
+    async def known_by(self, moment: datetime) -> Edition | None:
+        """The newest edition that was published by an instant and may still be served; None where none was
+        published by then. Raises Gone where none of those is kept."""
+        published = await asyncio.to_thread(self._store.log.published)
+        then = [edition_id for at, edition_id in published if at <= moment]
+        for edition_id in reversed(then):
+            with suppress(Gone, NotFound):
+                return await self.by_id(edition_id)
+        if then:
+            raise Gone(f"known_by: no edition of that time is kept; the last was {then[-1]}.")
+        return None
 
     async def to_compare(self, edition_id: str) -> Edition:
         """A stored edition by its id, only to compare with."""

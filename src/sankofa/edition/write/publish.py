@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -31,6 +31,16 @@ from sankofa.model.errors import CheckFailed, EditionError, OperatorError, Sanko
 from sankofa.sources.registry import Source
 
 
+class LogWriter(Protocol):
+    """Writes the log of editions."""
+
+    def hash_rows(self, edition: str) -> None:
+        """Hash the rows of an edition that is about to be published. Raises EditionError."""
+
+    def update(self) -> None:
+        """Append what the log lacks about the editions of the store."""
+
+
 def publish(
     store: Datastore,
     ledger: Ledger,
@@ -42,14 +52,18 @@ def publish(
     issuer_cache: Path | None = None,
     processes: IssuerProcesses | None = None,
     waiting: Callable[[], None] = lambda: None,
+    log: LogWriter | None = None,
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
     `issuer_cache` is a folder for results that the next build may reuse; `processes` derive issuers.
     One publication runs at a time: `waiting` is called while another does, and the ledger is read after it.
-    Raises EditionError if the pointer would move back, or a rollback moved it meanwhile.
+    `log` is told of the edition. Raises EditionError if the pointer would move back, or a rollback moved it
+    meanwhile.
     """
     with store.exclusive("publish", waiting), without_cycle_collection():
+        if log is not None:
+            log.update()  # the last publication may have been killed before it did
         before = store.list_editions().current
         with ledger.verified_snapshot():
             context = BuildContext(
@@ -64,6 +78,8 @@ def publish(
         store.open(
             manifest["edition"], check_all=True
         ).close()  # refuses an edition that did not reach the disk whole
+        if log is not None:
+            log.hash_rows(manifest["edition"])
         with store.exclusive("switch"):
             current = store.list_editions().current
             try:
@@ -75,6 +91,8 @@ def publish(
                 raise
             store.withdraw(_withdrawn_by(store, manifest))
             switch(store, manifest["edition"], keep)
+        if log is not None:
+            log.update()
     return manifest
 
 

@@ -13,6 +13,7 @@ from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read import edition_manager
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import EditionList, EditionWriter, LedgerStore, Manifest, Turn
+from sankofa.engines.edition_log import EditionLog
 from sankofa.model.errors import EditionError, Gone, NotFound, StoreUnavailable
 from sankofa.model.signed_notes import Signer
 from tests.memory import MemoryReader
@@ -82,6 +83,10 @@ class Store:
         return frozenset()
 
     def publication(self) -> None: ...
+
+    log = EditionLog(Path("/nowhere"))
+
+    def share_log(self) -> None: ...
 
     def is_shared(self) -> bool:
         raise AssertionError("serving publishes nothing")

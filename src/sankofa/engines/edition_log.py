@@ -1,0 +1,197 @@
+"""The append-only log of editions, as C2SP specifies logs in tiles (tlog-tiles).
+
+It is two files beside the editions. `entries` has every entry, each behind its length in two bytes, as the
+bundles of the specification do. `checkpoint` is a signed note about the number of entries and the root of
+their Merkle tree (RFC 9162). Tiles and bundles are cut from the entries when somebody asks for one.
+"""
+
+import os
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sankofa.engines.private_files import make_private_folder, open_private, operator_errors, replace_file
+from sankofa.model.errors import StoreUnavailable
+from sankofa.model.limits import limit
+from sankofa.model.merkle import leaf_hash, level_above, root_of
+from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, sign_note, verified_text
+
+FOLDER: Final = "log"
+ENTRIES: Final = "log/entries"
+CHECKPOINT: Final = "log/checkpoint"
+LARGEST_LOG: Final = limit("log of a followed store", 256 << 20, "bytes", "it is not followed")
+_LENGTH: Final = 2
+_TILE_WIDTH: Final = 256
+_LARGEST_LEVEL: Final = 63
+_TILE: Final = re.compile(r"tile/(entries|[0-9]{1,2})/((?:x[0-9]{3}/){0,5}[0-9]{3})(?:\.p/([0-9]{1,3}))?")
+"""Such as `tile/0/000`, `tile/1/x001/234.p/17` and `tile/entries/000.p/3`."""
+
+
+class LoggedEdition(msgspec.Struct, frozen=True, tag="edition"):
+    """The entry of an edition."""
+
+    edition: str
+    published_at: str
+    manifest_sha256: str
+    rows: dict[str, dict[str, Any]]
+    """The number of rows of each dataset and the root over them (`count`, `root`)."""
+
+
+class LoggedErasure(msgspec.Struct, frozen=True, tag="erasure"):
+    """The entry about editions that may not be served any more: what they hold was withdrawn."""
+
+    at: str
+    editions: list[str]
+
+
+_decode: Final = msgspec.json.Decoder(LoggedEdition | LoggedErasure).decode
+
+
+class LogTree(NamedTuple):
+    """The entries of a log and their hashes."""
+
+    entries: tuple[bytes, ...]
+    leaves: tuple[bytes, ...]
+
+    def decoded(self) -> list[LoggedEdition | LoggedErasure]:
+        """Raises StoreUnavailable for an entry that is none."""
+        try:
+            return [_decode(entry) for entry in self.entries]
+        except msgspec.DecodeError as failure:
+            raise StoreUnavailable("datastore", f"{ENTRIES}: {failure}") from failure
+
+    def text(self, origin: str) -> str:
+        """The text of the checkpoint."""
+        return f"{origin}\n{len(self.leaves)}\n{b64encode(root_of(self.leaves)).decode()}\n"
+
+    def bundle(self) -> bytes:
+        return b"".join(len(entry).to_bytes(_LENGTH) + entry for entry in self.entries)
+
+    def tile(self, path: str) -> bytes | None:
+        """The tile or the bundle of entries at a path below `/log/`; None where there is none."""
+        if (match := _TILE.fullmatch(path)) is None:
+            return None
+        kind, number, width = match.groups()
+        groups = [int(part.removeprefix("x")) for part in number.split("/")]
+        index = int("".join(f"{group:03}" for group in groups))
+        if (len(groups) > 1 and not groups[0]) or (width is not None and not 0 < int(width) < _TILE_WIDTH):
+            return None
+        count = _TILE_WIDTH if width is None else int(width)
+        first = index * _TILE_WIDTH
+        if kind == "entries":
+            entries = self.entries[first : first + count]
+            return LogTree(entries, ()).bundle() if len(entries) == count else None
+        hashes = self._of_level(int(kind))[first : first + count] if str(int(kind)) == kind else ()
+        return b"".join(hashes) if len(hashes) == count else None
+
+    def _of_level(self, level: int) -> Sequence[bytes]:
+        """The hashes of the whole subtrees that tiles of a level have."""
+        if level > _LARGEST_LEVEL:
+            return ()
+        hashes: Sequence[bytes] = self.leaves
+        for _ in range(8 * level):
+            hashes = level_above(hashes[: len(hashes) // 2 * 2])
+        return hashes
+
+
+NO_ENTRIES: Final = LogTree((), ())
+
+
+def read_entries(content: bytes) -> LogTree:
+    """The entries of a file; one that was cut short at the end is passed over."""
+    entries, at = [], 0
+    while at + _LENGTH <= len(content):
+        end = at + _LENGTH + int.from_bytes(content[at : at + _LENGTH])
+        if end > len(content):
+            break
+        entries.append(content[at + _LENGTH : end])
+        at = end
+    return LogTree(tuple(entries), tuple(map(leaf_hash, entries)))
+
+
+def checked_log(content: bytes, checkpoint: bytes, trusted: Sequence[Verifier], before: LogTree) -> LogTree:
+    """The log that a checkpoint of a trusted key is about, from a file that may go on behind it.
+
+    Raises NotTrusted where it is another one, or leaves out what was seen `before`.
+    """
+    lines = verified_text(checkpoint, trusted).split("\n")
+    try:
+        size, root = int(lines[1]), b64decode(lines[2], validate=True)
+    except (IndexError, ValueError):
+        raise NotTrusted(f"{CHECKPOINT} is no checkpoint") from None
+    tree = read_entries(content)
+    tree = LogTree(tree.entries[:size], tree.leaves[:size])
+    if len(tree.leaves) != size or root_of(tree.leaves) != root:
+        raise NotTrusted(f"{ENTRIES} is not the log that was signed")
+    if tree.leaves[: len(before.leaves)] != before.leaves:
+        raise NotTrusted(f"{ENTRIES} leaves out or changes entries that were there before: a fork")
+    return tree
+
+
+class EditionLog:
+    """The log of one store. Writers hold its lock to switch."""
+
+    def __init__(self, editions: Path) -> None:
+        self._folder = editions / FOLDER
+        self._entries = editions / ENTRIES
+        self._checkpoint = editions / CHECKPOINT
+        self._read: tuple[tuple[int, int, int], LogTree] | None = None
+        """The log as last read, and the inode, time and size of its file."""
+
+    def tree(self) -> LogTree:
+        """Every entry. Raises StoreUnavailable."""
+        try:
+            status = self._entries.stat()
+            seen = status.st_ino, status.st_mtime_ns, status.st_size
+            if self._read is None or self._read[0] != seen:
+                self._read = seen, read_entries(self._entries.read_bytes())
+        except FileNotFoundError:
+            return NO_ENTRIES
+        except OSError as failure:
+            raise StoreUnavailable("datastore", f"{ENTRIES}: {failure}") from failure
+        return self._read[1]
+
+    def checkpoint(self) -> bytes | None:
+        """The signed note; None where there is none yet. Raises StoreUnavailable."""
+        try:
+            return self._checkpoint.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as failure:
+            raise StoreUnavailable("datastore", f"{CHECKPOINT}: {failure}") from failure
+
+    def append(self, entries: Sequence[LoggedEdition | LoggedErasure], signers: Sequence[Signer]) -> None:
+        """Append entries, then sign the log. Without entries a missing or older checkpoint is signed."""
+        tree = self.tree()
+        added = LogTree(tuple(msgspec.json.encode(entry) for entry in entries), ())
+        with operator_errors(self._entries):
+            make_private_folder(self._folder)
+            if added.entries:
+                whole = len(tree.bundle())
+                with open(self._entries, "ab", buffering=0, opener=open_private) as stream:
+                    stream.truncate(whole)  # an entry that was cut short when a process was killed
+                    stream.write(added.bundle())
+                    os.fsync(stream.fileno())
+                self._read = None
+                tree = self.tree()
+            note = sign_note(tree.text(signers[0].verifier.name), signers)
+            if tree.entries and note != self.checkpoint():
+                replace_file(self._checkpoint, note)
+
+    def take(self, content: bytes, checkpoint: bytes | None = None) -> None:
+        """The log of another store, which was compared with its checkpoint; of a backup, to be signed again."""
+        with operator_errors(self._entries):
+            make_private_folder(self._folder)
+            for path, new in ((self._entries, content), (self._checkpoint, checkpoint)):
+                if new is not None and (not path.exists() or path.read_bytes() != new):
+                    replace_file(path, new)
+
+    def published(self) -> list[tuple[datetime, str]]:
+        """When each edition was published, and its id, in the order of the log."""
+        entries = [entry for entry in self.tree().decoded() if isinstance(entry, LoggedEdition)]
+        return [(datetime.fromisoformat(entry.published_at), entry.edition) for entry in entries]

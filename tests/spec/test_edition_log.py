@@ -1,0 +1,222 @@
+"""The log of editions under `/log/`, `known_by`, and the feeds. The verifier here is written from RFC 9162
+and from the C2SP texts (tlog-tiles, signed-note), and imports nothing of the service."""
+
+import base64
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from tests.live import LiveServer, create_key
+from tests.spec import market
+from tests.spec.market import ENTITIES, Desk, release
+
+desk = market.desk
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+class Logged(NamedTuple):
+    desk: Desk
+    server: LiveServer
+    key: str
+    first: str
+    between: datetime
+    second: str
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture(scope="module")
+def logged(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Logged]:
+    desk = Desk(tmp_path_factory.mktemp("logged"), **engine)
+    desk.records(*ENTITIES)
+    desk.ingest("portal-za", "a.json", [release(f"A{n}") for n in range(5)])
+    first = desk.publish()
+    between = now()
+    time.sleep(1.1)
+    desk.ingest("portal-za", "b.json", [release(f"B{n}") for n in range(3)])
+    second = desk.publish()
+    assert desk.publish() == second  # no second entry
+    with desk.serve() as asked:
+        yield Logged(desk, asked.server, asked.key, first, between, second)
+
+
+def tree_hash(leaves: list[bytes]) -> bytes:
+    """RFC 9162, 2.1.1."""
+    if len(leaves) < 2:
+        return leaves[0] if leaves else hashlib.sha256().digest()
+    k = 1
+    while 2 * k < len(leaves):
+        k *= 2
+    return hashlib.sha256(b"\x01" + tree_hash(leaves[:k]) + tree_hash(leaves[k:])).digest()
+
+
+def opened_checkpoint(note: bytes, vkey: str) -> tuple[str, int, bytes]:
+    """Origin, size and root of a checkpoint, after the signature of this key was verified."""
+    name, key_hash, key = vkey.split("+", 2)
+    public = base64.b64decode(key)
+    assert hashlib.sha256(f"{name}\n".encode() + public).digest()[:4].hex() == key_hash
+    text, _, signatures = note.decode().partition("\n\n")
+    signed = dict(line.removeprefix("— ").split(" ") for line in signatures.splitlines())
+    signature = base64.b64decode(signed[name])
+    assert signature[:4].hex() == key_hash
+    Ed25519PublicKey.from_public_bytes(public[1:]).verify(signature[4:], f"{text}\n".encode())
+    origin, size, root, *_ = text.split("\n")
+    return origin, int(size), base64.b64decode(root)
+
+
+def entries_of(bundle: bytes) -> list[bytes]:
+    entries = []
+    while bundle:
+        size = int.from_bytes(bundle[:2], "big")
+        entries.append(bundle[2 : 2 + size])
+        bundle = bundle[2 + size :]
+    return entries
+
+
+@pytest.mark.rule("LOG-1")
+def test_the_log_has_every_edition_in_order_and_its_checkpoint_is_signed(logged: Logged) -> None:
+    vkey = logged.desk.command("editions", "key").stdout.strip()
+    answer = logged.server.http.get("/log/checkpoint")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    origin, size, root = opened_checkpoint(answer.content, vkey)
+    assert (origin, size) == (vkey.partition("+")[0], 2)
+    bundle = logged.server.http.get(f"/log/tile/entries/000.p/{size}")
+    assert "immutable" in bundle.headers["cache-control"]
+    entries = entries_of(bundle.content)
+    leaves = [hashlib.sha256(b"\x00" + entry).digest() for entry in entries]
+    assert tree_hash(leaves) == root
+    assert logged.server.http.get(f"/log/tile/0/000.p/{size}").content == b"".join(leaves)
+    read = [json.loads(entry) for entry in entries]
+    assert [one["edition"] for one in read] == [logged.first, logged.second]
+    assert {one["type"] for one in read} == {"edition"}
+    times = [datetime.fromisoformat(one["published_at"]) for one in read]
+    assert times[0] <= logged.between < times[1] <= now()
+    assert [one["rows"]["tenders"]["count"] for one in read] == [5, 8]
+    for dataset, one in read[1]["rows"].items():
+        assert len(base64.b64decode(one["root"])) == 32
+        rows = 0
+        cursor = ""
+        while cursor is not None:
+            page = logged.server.get(f"/v1/changes?dataset={dataset}{cursor}", logged.key).json()
+            rows += page["count"]
+            cursor = page["next_cursor"] and f"&cursor={page['next_cursor']}"
+        assert one["count"] == rows, dataset
+    assert read[0]["rows"]["entities"] == read[1]["rows"]["entities"]
+    assert read[0]["rows"]["tenders"]["root"] != read[1]["rows"]["tenders"]["root"]
+
+
+@pytest.mark.rule("LOG-1")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tile/0/000",
+        "tile/0/000.p/3",
+        "tile/0/000.p/0",
+        "tile/1/000.p/1",
+        "tile/00/000.p/1",
+        "x",
+        "tile/0/x000/000.p/1",
+    ],
+)
+def test_a_tile_that_is_not_there_is_a_404(logged: Logged, path: str) -> None:
+    assert logged.server.http.get(f"/log/{path}").status_code == 404
+
+
+@pytest.mark.rule("LOG-1")
+def test_a_publication_killed_before_it_was_logged_is_logged_by_the_next(logged: Logged, desk: Desk) -> None:
+    desk.records(*ENTITIES)
+    desk.ingest("portal-za", "a.json", [release("A")])
+    first = desk.publish()
+    log = desk.home / "editions" / "log"
+    before = (log / "entries").read_bytes(), (log / "checkpoint").read_bytes()
+    time.sleep(1.1)
+    desk.ingest("portal-za", "b.json", [release("B")])
+    second = desk.publish()
+    (log / "entries").write_bytes(before[0] + b"\x7f\xff{cut short")
+    (log / "checkpoint").write_bytes(before[1])
+    assert desk.publish() == second
+    entries = entries_of((log / "entries").read_bytes())
+    assert [json.loads(entry)["edition"] for entry in entries] == [first, second]
+    vkey = desk.command("editions", "key").stdout.strip()
+    assert opened_checkpoint((log / "checkpoint").read_bytes(), vkey)[1] == 2
+
+
+@pytest.mark.rule("LOG-2")
+def test_known_by_is_answered_by_the_edition_of_that_time(logged: Logged) -> None:
+    def asked(moment: str, path: str = "/v1/tenders?limit=2") -> dict[str, Any]:
+        answer = logged.server.get(f"{path}&known_by={moment.replace('+', '%2B')}", logged.key)
+        assert answer.status_code == 200, answer.text
+        body: dict[str, Any] = answer.json()
+        assert body["known_by"] == moment
+        return body
+
+    then = logged.between.isoformat()
+    body = asked(then)
+    assert (body["edition"], body["count"]) == (logged.first, 2)
+    following = asked(then, f"/v1/tenders?limit=9&cursor={body['next_cursor']}")
+    assert (following["edition"], following["count"], following["next_cursor"]) == (logged.first, 3, None)
+    assert asked(now().isoformat())["edition"] == logged.second
+    nothing = asked("2020-01-01T00:00:00Z")
+    assert (nothing["data"], nothing["edition"]) == ([], None)
+    assert nothing["absent"]["reason"] == "nothing_known"
+    file = "/v1/export/files/af-tender-releases.parquet"
+    assert logged.server.get(f"{file}?known_by=2020-01-01T00:00:00Z", logged.key).status_code == 404
+    early, late = (
+        logged.server.get(f"{file}?known_by={at.isoformat().replace('+', '%2B')}", logged.key)
+        for at in (logged.between, now())
+    )
+    assert early.headers["etag"] != late.headers["etag"]
+
+
+@pytest.mark.rule("LOG-2")
+def test_a_known_by_that_cannot_be_is_a_400(logged: Logged) -> None:
+    later = (now() + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for wrong in (
+        later,
+        "2024-01-01",
+        "2024-02-30T00:00:00Z",
+        "x",
+        f"2024-01-01T00:00:00Z&edition={logged.first}",
+    ):
+        answer = logged.server.get(f"/v1/tenders?known_by={wrong}", logged.key)
+        assert (answer.status_code, answer.json()["parameter"]) == (400, "known_by"), wrong
+    beside = logged.server.get(
+        "/v1/tenders?known_by=2024-01-01T00:00:00Z", logged.key, x_edition=logged.first
+    )
+    assert beside.status_code == 400
+
+
+@pytest.mark.rule("LOG-3")
+def test_a_locked_view_has_neither_log_nor_known_by(logged: Logged) -> None:
+    day = now().date() - timedelta(days=1)
+    for path in ("/log/checkpoint", "/log/tile/entries/000.p/1", "/feeds/editions.atom"):
+        assert logged.server.http.get(f"/at/{day}{path}").status_code == 404
+    key = create_key(logged.desk.home, "starter", "--as-of-max", str(day), **logged.desk.settings)
+    assert logged.server.get("/log/checkpoint", key).status_code == 404
+    assert logged.server.get("/v1/tenders?known_by=2024-01-01T00:00:00Z", key).status_code == 404
+    at = f"/at/{day}/v1/tenders?known_by=2024-01-01T00:00:00Z"
+    assert logged.server.get(at, logged.key).status_code == 404
+
+
+@pytest.mark.rule("LOG-4")
+def test_editions_and_tenders_are_feeds(logged: Logged) -> None:
+    answer = logged.server.http.get("/feeds/editions.atom")
+    assert answer.headers["content-type"] == "application/atom+xml; charset=utf-8"
+    feed = ElementTree.fromstring(answer.content)  # noqa: S314 - our own
+    ids = [entry.findtext(f"{ATOM}id") for entry in feed.iter(f"{ATOM}entry")]
+    assert ids == [f"urn:sankofa:edition:{one}" for one in (logged.second, logged.first)]
+    tenders = logged.server.get("/feeds/tenders.atom?country=ZA&limit=3", logged.key)
+    rows = logged.server.get("/v1/tenders?country=ZA&limit=3", logged.key).json()["data"]
+    entries = list(ElementTree.fromstring(tenders.content).iter(f"{ATOM}entry"))  # noqa: S314
+    assert [entry.findtext(f"{ATOM}updated") for entry in entries] == [row["release_date"] for row in rows]
+    assert logged.server.http.get("/feeds/tenders.atom?country=ZA").status_code == 401
