@@ -105,7 +105,7 @@ def test_the_log_has_every_edition_in_order_and_its_checkpoint_is_signed(logged:
     for dataset, one in read[1]["rows"].items():
         assert len(base64.b64decode(one["root"])) == 32
         rows = 0
-        cursor = ""
+        cursor: str | None = ""
         while cursor is not None:
             page = logged.server.get(f"/v1/changes?dataset={dataset}{cursor}", logged.key).json()
             rows += page["count"]

@@ -184,7 +184,7 @@ class EditionLog:
                 replace_file(self._checkpoint, note)
 
     def take(self, content: bytes, checkpoint: bytes | None = None) -> None:
-        """The log of another store, which was compared with its checkpoint; of a backup, to be signed again."""
+        """The log of another store, compared with its checkpoint; or of a backup, to be signed again."""
         with operator_errors(self._entries):
             make_private_folder(self._folder)
             for path, new in ((self._entries, content), (self._checkpoint, checkpoint)):
