@@ -174,12 +174,13 @@ async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: KeyedLeave
 
 async def _pieces(feed: Feed, edition: Edition, key: str) -> AsyncIterator[list[bytes]]:
     """The rows of a key; tenders of a country in several lists, as they are many."""
+    if feed.kind != "tender":
+        yield await _of_key(feed, edition, key)
+        return
     first = 0
     while rows := await _of_key(feed, edition, key, first, first + _TENDERS_AT_ONCE):
         yield rows
         first += len(rows)
-        if feed.kind != "tender":
-            return
 
 
 class LeafFile:
