@@ -99,7 +99,12 @@ class Methods(Session):
         )
 
     def get_contract(
-        self, ocid: str, *, as_of: date | str | None = None, edition: str | None = None
+        self,
+        ocid: str,
+        *,
+        as_of: date | str | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
     ) -> Answer[rows.ContractRow]:
         """One contracting process as it stood on a day: what its releases up to then add up to.
 
@@ -108,7 +113,7 @@ class Methods(Session):
         release that set each value, and `changes` lists amounts, deadlines, statuses and suppliers that a
         release replaced. Before its first release a process has no row.
         """
-        return self._ask("get_contract", ocid=ocid, as_of=as_of, edition=edition)
+        return self._ask("get_contract", ocid=ocid, as_of=as_of, edition=edition, known_by=known_by)
 
     def get_coverage(
         self,
