@@ -20,6 +20,7 @@ from sankofa.operations.paging import filters_digest
 
 EDITIONS = ("edition", "since")
 EDITION = re.compile(r"[A-Za-z0-9-]{1,53}")
+INSTANT = re.compile(r"[0-9]{4}-[0-9-]{5}T[0-9:]{8}([.][0-9]{1,6})?(Z|[+-][0-9:]{5})")
 KEPT = os.environ["SCHEMATHESIS_EDITION"]
 WALKS = {
     "/v1/tenders": {
@@ -107,6 +108,10 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any],
         case.query["as_of"] = datetime.now(UTC).date().isoformat()
     if case.path == "/v1/check" and case.query:
         _claim(case.query)
+    if case.query and INSTANT.fullmatch(str(case.query.get("known_by", ""))):
+        case.query["known_by"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if "edition" in case.query:  # one of the two
+            del case.query["known_by"]
     for name in EDITIONS:
         if case.path == "/v1/restatements" and name == "since":
             continue  # a day there

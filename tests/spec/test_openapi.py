@@ -212,7 +212,7 @@ def test_every_field_of_an_answer_and_its_rows_is_required(
 def test_parameters_are_those_of_the_operation(document: dict[str, Any], operation: Operation) -> None:
     described = {p["name"]: p for p in document["paths"][operation.path]["get"]["parameters"]}
     taken = {name: p for name, p in operation.parameters.items() if not p.tool_only}
-    assert set(described) == {*taken, "edition", "format"}
+    assert set(described) == {*taken, "edition", "known_by", "format"}
     for name, parameter in taken.items():
         assert described[name]["in"] == ("path" if f"{{{name}}}" in operation.path else "query")
         assert described[name]["required"] is parameter.required

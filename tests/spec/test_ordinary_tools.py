@@ -81,7 +81,7 @@ def test_what_goes_beyond_the_specification_is_marked(server: LiveServer) -> Non
     def marked(path: str) -> set[str]:
         return {p["name"] for p in paths[path]["get"]["parameters"] if p.get("x-sankofa-extension")}
 
-    everywhere = {"edition", "format"}
+    everywhere = {"edition", "known_by", "format"}
     assert marked("/v1/fundamentals/{service_id}") == everywhere | {"line_items", "order", "limit", "cursor"}
     assert marked("/v1/tenders") == everywhere | {
         *("query", "detail", "ocid", "to", "closing_from", "closing_to"),
