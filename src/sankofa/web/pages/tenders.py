@@ -90,7 +90,15 @@ async def _closing(visit: Visit, country: str) -> list[dict[str, Any]]:
     )
     rows = {row["ocid"]: row for row in reversed(result.rows)}
     soon = sorted(rows.values(), key=lambda row: (row["closing_date"], row["ocid"]))
-    return [listed(visit, row) for row in soon[:_MOST_CLOSING]]
+    newest = [await _newest(visit, row) for row in soon[:_MOST_CLOSING]]
+    shown = [listed(visit, row) for row in newest if (row["closing_date"] or "")[:10] <= week.isoformat()]
+    return [row for row in shown if row["state"].word == "open"]
+
+
+async def _newest(visit: Visit, row: Row) -> Row:
+    """The newest release of a process, which may have moved the day on which it closes."""
+    asked = {"country": row["country"], "ocid": row["ocid"], "detail": "compact", "limit": "1"}
+    return (await visit.ask("search_tenders", shown=False, drawn=False, **asked)).first
 
 
 def listed(visit: Visit, row: Row) -> dict[str, Any]:
