@@ -174,5 +174,6 @@ def test_the_client_and_the_page_give_the_matrix(server: LiveServer, paid_key: s
     lines = list(
         csv.reader(io.StringIO(server.http.get("/macro/series/CPI.ZA?chart=matrix&format=csv").text))
     )
+    assert lines.pop(0) == [f"# first 25 of {len(rows)} rows"]
     assert lines[0] == ["date", *days_of(rows[0])]
     assert len(lines) > 20
