@@ -58,6 +58,7 @@ def days() -> Iterator[date]:
     yield from (date(2023, 3, 1) + timedelta(days=n * 97) for n in range(6))
 
 
+@pytest.mark.rule("DIAL-1")
 @pytest.mark.parametrize("series", KEYS)
 def test_fredapi_gets_the_values_of_today_and_of_any_day(
     live: LiveServer, key: str, token: str, series: str
@@ -202,6 +203,7 @@ def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
     )
 
 
+@pytest.mark.rule("DIAL-2")
 def test_the_sample_tier_gets_an_error_where_an_answer_would_be_cut(live: LiveServer) -> None:
     sample = live.key("sample")
     observations = "/fred/series/observations?series_id=CPI.ZA"

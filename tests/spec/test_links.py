@@ -23,6 +23,7 @@ def link(server: LiveServer, key: str, *options: str) -> tuple[str, str]:
     return parts.path + (f"?{parts.query}" if parts.query else ""), token
 
 
+@pytest.mark.rule("DIAL-3")
 def test_a_link_to_a_path_opens_that_question_and_nothing_else(live: LiveServer) -> None:
     key = live.key("starter")
     path, token = link(live, key, "--path", f"/v1/macro?series={SERIES}&limit=3")
@@ -48,6 +49,7 @@ def test_a_link_to_a_path_opens_that_question_and_nothing_else(live: LiveServer)
         assert live.http.get("/mcp", headers=headers).status_code in (401, 405)
 
 
+@pytest.mark.rule("DIAL-3")
 def test_a_link_to_a_dialect_opens_it_on_every_day(live: LiveServer) -> None:
     key = live.key("starter")
     path, token = link(live, key, "--dialect", "fred", "--per-minute", "1000")
@@ -67,6 +69,7 @@ def test_a_link_to_a_dialect_opens_it_on_every_day(live: LiveServer) -> None:
         assert live.get(address).status_code == 401, address
 
 
+@pytest.mark.rule("DIAL-4")
 def test_a_full_key_in_a_query_is_refused_and_not_logged(tmp_path: Path, small_home: Path) -> None:
     home = Path(shutil.copytree(small_home, tmp_path / "home"))
     key = create_key(home, "professional")
@@ -85,6 +88,7 @@ def test_a_full_key_in_a_query_is_refused_and_not_logged(tmp_path: Path, small_h
         assert token not in server.log
 
 
+@pytest.mark.rule("DIAL-3")
 def test_a_link_has_a_quota_of_its_own_is_listed_and_ends_with_its_key(live: LiveServer) -> None:
     key = live.key("starter")
     path, token = link(live, key, "--path", f"/v1/macro?series={SERIES}", "--per-minute", "2")

@@ -66,6 +66,7 @@ def told(row: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.rule("DIAL-1")
 @pytest.mark.parametrize("day", DAYS)
 def test_plain_requests_get_every_vintage_of_a_registrant(
     live: LiveServer, key: str, day: date | None

@@ -55,6 +55,7 @@ def root(live: LiveServer, at: date | None) -> str:
 DAYS = (None, *CAPTURES, date(2014, 1, 1))
 
 
+@pytest.mark.rule("DIAL-1")
 @pytest.mark.parametrize("at", DAYS)
 def test_wbgapi_gets_the_values(live: LiveServer, key: str, at: date | None) -> None:
     wb: Any = importlib.reload(wbgapi)  # which caches what it was told
@@ -109,6 +110,7 @@ def test_wbdata_gets_the_values(
         client.get_data(GDP, "XXX")
 
 
+@pytest.mark.rule("DIAL-2")
 def test_pages_and_the_sample_tier(live: LiveServer, key: str) -> None:
     path = f"/worldbank/v2/country/all/indicator/{GDP}?format=json&per_page=3"
     head, first = live.get(path, key).json()

@@ -4,6 +4,7 @@ A module of this package that has a `DIALECT` is one. `app.py` has authenticated
 chosen the edition, before `answer` is called; a dialect asks operations, and writes their rows in its form.
 """
 
+import asyncio
 import dataclasses
 import importlib
 import pkgutil
@@ -119,6 +120,7 @@ class DialectQuestion(NamedTuple):
         rows: list[Row] = []
         for piece in answer.selection.lists():
             rows += decode_answer(piece)
+            await asyncio.sleep(0)  # others are waiting
         return rows
 
     def refuse_cut(self, row_count: int, what: str = "This answer") -> None:

@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 
 import msgspec
 
-from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest
+from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
 from sankofa.dialects.fred_values import (
     AGGREGATIONS,
     LAST_DAY,
@@ -25,7 +25,7 @@ from sankofa.dialects.fred_values import (
     figure,
     transformed,
 )
-from sankofa.dialects.series import History, ValueStep, edition_on, history, on_day, series_row
+from sankofa.dialects.series import History, ValueStep, edition_on, history, on_days, series_row
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.series_catalogue import release_rows
 from sankofa.edition.read.yield_points import in_thread_if_large
@@ -145,41 +145,46 @@ async def _observations(question: DialectQuestion) -> DialectReply:
     form = request.number("output_type", 1, 1, 4)
     period = _period(question, since_ever=form > 2)
     key, row = await _asked_series(question, period)
-    values = await _values(question, key, row, period)
-    first = request.day("observation_start") or date(1600, 1, 1)
-    last = request.day("observation_end") or LAST_DAY
+    order = request.chosen("sort_order", ("asc", "desc"), "asc")
+    echo = {
+        **period.echo(),
+        "observation_start": request.day("observation_start") or date(1600, 1, 1),
+        "observation_end": request.day("observation_end") or LAST_DAY,
+        "units": request.chosen("units", UNITS, "lin"),
+        "output_type": form,
+        "file_type": request.given("file_type") or "xml",
+        "order_by": "observation_date",
+        "sort_order": order,
+    }
+    values = await _known(question, key, period)
+    size = _BYTES_OF_A_ROW * sum(map(len, values.values()))
+    rows = await in_thread_if_large(size, _computed, request, values, key, row, period, echo)
+    return await _page(question, "observations", "observation", echo, rows, _ROWS)
+
+
+def _computed(
+    request: DialectRequest,
+    values: History,
+    key: str,
+    row: SeriesCatalogueRow,
+    period: RealTimePeriod,
+    echo: Row,
+) -> list[Row]:
+    """The values in the units, at the frequency and in the order asked for."""
+    frequency = request.chosen("frequency", (*AGGREGATIONS, ""), "")
+    method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
+    own = SHORT[row.frequency]
+    if frequency and frequency != own:
+        values = aggregated(values, own, frequency, method)
+    values = transformed(values, echo["units"], frequency or own)
+    first, last = echo["observation_start"], echo["observation_end"]
     values = {at: steps for at, steps in values.items() if first <= at <= last}
+    form = echo["output_type"]
     if form in (2, 3):
         rows = by_vintage_date(key, values, period, only_new=form == 3)
     else:
         rows = by_period(values, period, only_first=form == 4)
-    if request.chosen("sort_order", ("asc", "desc"), "asc") == "desc":
-        rows.reverse()
-    echo = {
-        **period.echo(),
-        "observation_start": first,
-        "observation_end": last,
-        "units": request.given("units") or "lin",
-        "output_type": form,
-        "file_type": request.given("file_type") or "xml",
-        "order_by": "observation_date",
-        "sort_order": request.given("sort_order") or "asc",
-    }
-    return await _page(question, "observations", "observation", echo, rows, _ROWS)
-
-
-async def _values(
-    question: DialectQuestion, key: str, row: SeriesCatalogueRow, period: RealTimePeriod
-) -> History:
-    """The values in the units and at the frequency asked for."""
-    request = question.request
-    units = request.chosen("units", UNITS, "lin")
-    frequency = request.chosen("frequency", (*AGGREGATIONS, ""), "")
-    method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
-    values = await _known(question, key, period)
-    if frequency and frequency != SHORT[row.frequency]:
-        values = aggregated(values, SHORT[row.frequency], frequency, method)
-    return transformed(values, units, frequency or SHORT[row.frequency])
+    return rows if echo["sort_order"] == "asc" else rows[::-1]
 
 
 async def _known(question: DialectQuestion, key: str, period: RealTimePeriod) -> History:
@@ -288,7 +293,7 @@ async def _graph(question: DialectQuestion) -> DialectReply:
     question.refuse_cut(len(dates))
     lines = [",".join(("observation_date", *keys))]
     for at in dates:
-        figures = (figure(on_day(column.get(at, []), day.toordinal())) for column in columns)
+        figures = (figure(*on_days(column.get(at, []), [day.toordinal()])) for column in columns)
         lines.append(",".join((str(at), *figures)))
     return DialectReply(("\n".join(lines) + "\n").encode(), _CSV)
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from sankofa.dialects.contract import Row
-from sankofa.dialects.series import History, ValueStep, on_day
+from sankofa.dialects.series import History, ValueStep, on_days
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.limits import limit
 
@@ -79,11 +79,12 @@ def _year_before(at: date, frequency: str) -> date:
 
 def _combined(parts: Sequence[list[ValueStep]], compute: Compute) -> list[ValueStep]:
     """Values computed from others, from each day on which one of these changed."""
+    days = sorted({step.day for part in parts for step in part})
     steps: list[ValueStep] = []
-    for day in sorted({step.day for part in parts for step in part}):
+    for day, values in zip(days, zip(*(on_days(part, days) for part in parts), strict=True), strict=True):
         if parts[0] and day < parts[0][0].day and compute not in _OF_ANY:
             continue
-        value = compute([on_day(part, day) for part in parts])
+        value = compute(values)
         if not steps or steps[-1].value != value:
             steps.append(ValueStep(day, value))
     return steps
@@ -192,7 +193,8 @@ def by_vintage_date(key: str, values: History, period: RealTimePeriod, *, only_n
     rows: list[Row] = []
     for at, steps in values.items():
         own = {step.day for step in steps}
-        cells = {names[day]: figure(on_day(steps, day)) for day in days if not only_new or day in own}
+        figures = zip(days, on_days(steps, days), strict=True)
+        cells = {names[day]: figure(value) for day, value in figures if not only_new or day in own}
         if cells:
             rows.append({"date": at, **cells})
     return rows

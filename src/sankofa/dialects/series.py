@@ -75,11 +75,13 @@ def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[ValueS
     return steps
 
 
-def on_day(steps: list[ValueStep], day: int) -> Decimal | None:
-    """The value that stood on a day."""
-    value = None
-    for step in steps:
-        if step.day > day:
-            break
-        value = step.value
-    return value
+def on_days(steps: list[ValueStep], days: Iterable[int]) -> list[Decimal | None]:
+    """The values that stood on some days, given in order."""
+    values: list[Decimal | None] = []
+    value, following = None, 0
+    for day in days:
+        while following < len(steps) and steps[following].day <= day:
+            value = steps[following].value
+            following += 1
+        values.append(value)
+    return values
