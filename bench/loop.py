@@ -165,6 +165,8 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("crosswalk", "/v1/crosswalk?id_type=ticker&id_value=NYSE:GFI"),
         Question("crosswalk of one", f"/v1/crosswalk/{issuer}"),
         Question("entity", f"/v1/entities/{issuer}"),
+        Question("entity on a day", f"/v1/entities/{issuer}?as_of=2020-06-30"),
+        Question("history of an entity", f"/v1/entities/{issuer}/history"),
         Question("export", "/v1/export"),
         Question("quality", "/v1/quality-metrics/AF-FUND"),
         Question("procurement demand", "/v1/signals/procurement-demand?limit=10000"),

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from keyword import iskeyword
 from pathlib import Path
 from textwrap import fill, indent
 from typing import Any, Final
@@ -137,10 +138,21 @@ def _write_row(shape: type, written: dict[str, str]) -> None:
     types = {column.name: column.type for column in columns_of(shape)}
     for name, component in components.items():
         written.setdefault(name, "\n".join(_typed_dict(name, "TypedDict", component, {})))
+    if any(map(iskeyword, schema["properties"])):
+        written[shape.__name__] = "\n".join(_functional(shape.__name__, schema, types))
+        return
     own = {name: one for name, one in schema["properties"].items() if inherited.get(name) != one}
     extended = base.__name__ if inherited else "TypedDict"
     lines = _typed_dict(shape.__name__, extended, {**schema, "properties": own}, types)
     written[shape.__name__] = "\n".join(lines)
+
+
+def _functional(name: str, schema: dict[str, Any], types: dict[str, type]) -> Iterator[str]:
+    """A row with a field that no class can have, such as `from`."""
+    yield f"{name} = TypedDict({name!r}, {{"
+    for field, one in schema["properties"].items():
+        yield f"    {field!r}: {_type_of(one, types.get(field))},"
+    yield f'}})\n"""{schema.get("description", name)}"""'
 
 
 def _typed_dict(name: str, base: str, schema: dict[str, Any], types: dict[str, type]) -> Iterator[str]:

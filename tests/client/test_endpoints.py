@@ -104,6 +104,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("find_by_identifier", {"id_type": "ticker", "id_value": "NSE-KE:SMPRL"}),
     ("get_crosswalk", {"service_id": "DC8342E4A6CD9A7F25CAC383F4"}),
     ("get_entity", {"service_id": "DC8342E4A6CD9A7F25CAC383F4"}),
+    ("get_entity_history", {"service_id": "DC8342E4A6CD9A7F25CAC383F4"}),
     ("get_export", {}),
     ("get_fundamentals", {"service_id": "DC8342E4A6CD9A7F25CAC383F4", "vintages": "all"}),
     ("get_macro", {"country": "ZA", "from_": 2015, "limit": 500}),

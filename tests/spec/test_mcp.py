@@ -81,7 +81,7 @@ async def test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_rea
 @pytest.mark.rule("MCP-11")
 def test_the_list_of_tools_is_short_and_each_says_how_to_begin_and_what_comes_next(server):
     listed = post(server, message("tools/list", OLD)).json()["result"]["tools"]
-    assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 7_000, "tokens, of about four characters"
+    assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 7_500, "tokens, of about four characters"
     for tool in listed:
         assert "Example: {" in tool["description"] or "e.g. {" in tool["description"], tool["name"]
         given = re.search(r"(?:Example:|e\.g\.) (\{.*?\})", tool["description"])
@@ -139,6 +139,7 @@ FUNDAMENTALS = f"/v1/fundamentals/{RETAILER}"
 SAME_CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("get_entity", f"/v1/entities/{RETAILER}", {"service_id": RETAILER}, {}),
     ("get_entity", f"/v1/entities/{RETAILER.lower()}", {"service_id": RETAILER.lower()}, {}),
+    ("get_entity_history", f"/v1/entities/{RETAILER}/history", {"service_id": RETAILER}, {}),
     ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"as_of": "2020-01-31"}),
     ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"as_of": "1990-01-01"}),
     ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"vintages": "all", "period_type": "H1"}),
@@ -247,7 +248,7 @@ def test_null_for_an_optional_argument_is_the_same_as_leaving_it_out(server):
         ("get_entity", {"service_id": 10.0}, "service_id"),
         ("get_entity", {"service_id": [RETAILER]}, "service_id"),
         ("get_entity", {"service_id": {"a": 1}}, "service_id"),
-        ("get_entity", {"service_id": RETAILER, "as_of": "2024-01-01"}, "as_of"),
+        ("get_entity", {"service_id": RETAILER, "basis": "current"}, "basis"),
         ("get_fundamentals", {"service_id": RETAILER, "asof": "2024-01-01"}, "asof"),
         ("get_fundamentals", {"service_id": RETAILER, "x\u0000\u00e9": 1}, "x??"),
         ("get_fundamentals", {"service_id": RETAILER, "limit": 0}, "limit"),

@@ -137,7 +137,7 @@ def test_every_operation_its_parameters_and_its_fields_are_in_the_reference():
     sections = page("api.md").split("\n## ")
     for operation in operations():
         (section,) = [s for s in sections if s.startswith(f"{operation.name}\n")]
-        fields = [field for shape in operation.shapes for field in shape.__struct_fields__]
+        fields = [field for shape in operation.shapes for field in shape.__struct_encode_fields__]
         names = [*operation.parameters, *fields, operation.rows_under]
         for name in (*names, operation.tool or operation.rows_under):
             assert f"`{name}`" in section

@@ -29,6 +29,7 @@ class AsyncMethods(AsyncSession):
     crosswalk_pages = walked(Methods.crosswalk_pages)
     iter_crosswalk = walked(Methods.iter_crosswalk)
     get_entity = awaited(Methods.get_entity)
+    get_entity_history = awaited(Methods.get_entity_history)
     get_export = awaited(Methods.get_export)
     get_fundamentals = awaited(Methods.get_fundamentals)
     fundamentals_pages = walked(Methods.fundamentals_pages)

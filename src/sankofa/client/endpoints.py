@@ -34,6 +34,9 @@ ENDPOINTS: Final = {
     "get_entity": Endpoint(
         "/v1/entities/{service_id}", ("service_id",), "data", ("EntityRow",), ("successor", "predecessors")
     ),
+    "get_entity_history": Endpoint(
+        "/v1/entities/{service_id}/history", ("service_id",), "data", ("SpellRow",), ()
+    ),
     "get_export": Endpoint("/v1/export", (), "data", ("ExportRow",), ()),
     "get_fundamentals": Endpoint(
         "/v1/fundamentals/{service_id}", ("service_id",), "data", ("FundamentalsRow",), ()

@@ -235,6 +235,7 @@ class Methods(Session):
         id_type: rows.IdType,
         id_value: str,
         *,
+        as_of: date | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
@@ -244,8 +245,9 @@ class Methods(Session):
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
-        unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-        matches are returned, ordered by service_id.
+        unique only within its registry: where several organisations match, `ambiguous` is true. Under
+        `as_of` the match is who had the identifier on that day, by the name of that day. At most 20 matches
+        are returned, ordered by service_id.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -253,6 +255,7 @@ class Methods(Session):
             "find_by_identifier",
             id_type=id_type,
             id_value=id_value,
+            as_of=as_of,
             limit=limit,
             cursor=cursor,
             edition=edition,
@@ -265,6 +268,7 @@ class Methods(Session):
         id_type: rows.IdType,
         id_value: str,
         *,
+        as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
         known_by: str | None = None,
@@ -274,6 +278,7 @@ class Methods(Session):
             "find_by_identifier",
             id_type=id_type,
             id_value=id_value,
+            as_of=as_of,
             limit=limit,
             edition=edition,
             known_by=known_by,
@@ -285,6 +290,7 @@ class Methods(Session):
         self,
         service_id: str,
         *,
+        as_of: date | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
@@ -293,15 +299,17 @@ class Methods(Session):
     ) -> Answer[rows.CrosswalkRow]:
         """Every identifier held for one organisation.
 
-        Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
-        on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being
-        returned, and the answer is `truncated`. `crosswalk_loaded` is false until identifiers were loaded.
+        Under `as_of` those that it had on that day. Ordered by id_type, scheme and value. The LEI and the
+        listing ticker are free on every tier; on the sample tier the other kinds are named in
+        `withheld_id_types` instead of being returned, and the answer is `truncated`. `crosswalk_loaded` is
+        false until identifiers were loaded.
 
         `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_crosswalk",
             service_id=service_id,
+            as_of=as_of,
             limit=limit,
             cursor=cursor,
             edition=edition,
@@ -313,28 +321,59 @@ class Methods(Session):
         self,
         service_id: str,
         *,
+        as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.CrosswalkRow]]:
         """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
-            "get_crosswalk", service_id=service_id, limit=limit, edition=edition, known_by=known_by
+            "get_crosswalk",
+            service_id=service_id,
+            as_of=as_of,
+            limit=limit,
+            edition=edition,
+            known_by=known_by,
         )
 
     iter_crosswalk = row_by_row(crosswalk_pages)
 
     def get_entity(
-        self, service_id: str, *, edition: str | None = None, known_by: str | None = None
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
     ) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
 
         `/v1/search` finds organisations by name. An id that was merged into another answers with the
         surviving one in `service_id`; one that its register calls merged keeps its own record, and
         `successor` leads on. `predecessors` leads back: figures reported by a predecessor are under its own
-        id.
+        id. Under `as_of` the record has the names, status and listings of that day; nobody known that day
+        is no row.
         """
-        return self._ask("get_entity", service_id=service_id, edition=edition, known_by=known_by)
+        return self._ask("get_entity", service_id=service_id, as_of=as_of, edition=edition, known_by=known_by)
+
+    def get_entity_history(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
+    ) -> Answer[rows.SpellRow]:
+        """Everything that an organisation was called, with first and last days.
+
+        One row for each name, status, legal form, jurisdiction, listing and identifier, successor and
+        predecessor. `from` is the first day on which it was known, `until` the last; null while it stands.
+        Under `as_of` nothing later is told: an `until` after that day is null. The sample tier sees the LEI
+        among the identifiers. Ordered by kind, then `from`.
+        """
+        return self._ask(
+            "get_entity_history", service_id=service_id, as_of=as_of, edition=edition, known_by=known_by
+        )
 
     def get_export(
         self, *, edition: str | None = None, known_by: str | None = None
@@ -466,8 +505,8 @@ class Methods(Session):
 
         An issuer is in from the day its first figure was public and never leaves, whether it was delisted
         or stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates
-        and `fact_count` are those of that day; names, LEI and listings are today's. Ordered by country,
-        those of none last, then service_id.
+        and `fact_count` are those of that day, and so are names, LEI and listings; `exchange` selects by
+        today's listings. Ordered by country, those of none last, then service_id.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -913,6 +952,7 @@ class Methods(Session):
         *,
         country: str | None = None,
         type: rows.Type | None = None,
+        as_of: date | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
@@ -925,7 +965,8 @@ class Methods(Session):
         incomplete, from three letters on. An exact identifier comes first: LEI, ticker (`JSE:NPN` or
         `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
         tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
-        kenya`), an indicator is found where that country has it.
+        kenya`), an indicator is found where that country has it. Under `as_of` it finds who and what was
+        known on that day.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -934,6 +975,7 @@ class Methods(Session):
             q=q,
             country=country,
             type=type,
+            as_of=as_of,
             limit=limit,
             cursor=cursor,
             edition=edition,
@@ -947,13 +989,21 @@ class Methods(Session):
         *,
         country: str | None = None,
         type: rows.Type | None = None,
+        as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.SearchRow]]:
         """Every page of `search`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
-            "search", q=q, country=country, type=type, limit=limit, edition=edition, known_by=known_by
+            "search",
+            q=q,
+            country=country,
+            type=type,
+            as_of=as_of,
+            limit=limit,
+            edition=edition,
+            known_by=known_by,
         )
 
     iter_ = row_by_row(_pages)

@@ -288,6 +288,30 @@ class EntityRow(Row):
     """Exchanges and tickers of its shares."""
 
 
+SpellRow = TypedDict(
+    "SpellRow",
+    {
+        "source_ref": str,
+        "license_class": str,
+        "observed_at": Instant | None,
+        "kind": Literal[
+            "identifier",
+            "jurisdiction",
+            "legal_form",
+            "listing",
+            "name",
+            "predecessor",
+            "status",
+            "successor",
+        ],
+        "value": str,
+        "from": Day,
+        "until": Day | None,
+    },
+)
+"""Something that an organisation was called or had, and the days on which it did."""
+
+
 class ExportRow(Row):
     """One published Parquet file."""
 
@@ -412,13 +436,13 @@ class IssuerRow(Row):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Current legal name as registered."""
+    """Legal name on that day, as registered."""
     country: str | None
     """Country code, ISO 3166-1 alpha-2."""
     lei: str | None
     """Legal Entity Identifier."""
     listings: list[Listing]
-    """Exchanges and tickers known today."""
+    """Exchanges and tickers on that day."""
     first_available: Day
     """Day on which its first figure known by then became public."""
     last_available: Day

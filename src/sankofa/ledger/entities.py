@@ -9,6 +9,7 @@ oldest service_id of a merged organisation survives, the others go on answering 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
@@ -187,7 +188,8 @@ def states(
     """The profiles and identifiers of an organisation from each day on that they changed (contract: LOCK-4).
 
     The first profile of a source stands for the time before it, back to the day its register recorded the
-    organisation. A later one is known from the day the source updated it, else from the day of capture.
+    organisation. A later one is known from the day the source updated it. Where the source names no such day,
+    or the one of the profile before, it is known from the day of its file.
     The first day is the empty text, unless nothing was known before a register recorded it.
     """
     dated = list(_dated(entity, captures))
@@ -216,14 +218,20 @@ def _dated(entity: Entity, captures: dict[int, CaptureInfo]) -> Iterator[tuple[s
     for own in by_source.values():
         day = own[0].profile.registered
         yield day, own[0]
-        for one in own[1:]:
-            day = max(day, one.effective[:10] or captures[one.capture_id].observed_at[:10])
+        for before, one in pairwise(own):
+            updated = "" if one.effective == before.effective else one.effective[:10]
+            day = max(day, updated or captures[one.capture_id].day)
             yield day, one
 
 
 def strongest_first(statements: Iterable[Statement]) -> list[Statement]:
-    """A register's record before names that come with figures, then by identifier and source."""
-    return sorted(statements, key=lambda s: (s.profile.secondary, _rank(s.subject), s.source_id, s.subject))
+    """A register's record before names that come with figures; then by identifier, dated ones first."""
+
+    def rank(one: Statement) -> tuple[object, ...]:
+        profile = one.profile
+        return profile.secondary, _rank(one.subject), not profile.registered, one.source_id, one.subject
+
+    return sorted(statements, key=rank)
 
 
 def _see(first_seen: dict[str, int], subject: str, capture_id: int) -> None:

@@ -1,6 +1,7 @@
 """The ledger as its readers see it."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,6 +15,7 @@ from sankofa.ledger.capture import holds_record
 from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_info, series_rows
 from sankofa.ledger.persons import Persons
+from sankofa.model.days import parse_day
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import ReportedValue, SeriesInfo
 from sankofa.model.provenance import source_ref
@@ -21,6 +23,9 @@ from sankofa.model.records import Profile
 
 GATE_MARK: Final = ""
 """The source of the one row that is nobody: it tells which key the hashes are made with."""
+
+
+_DATED: Final = re.compile(r"(?:.*/)?([0-9]{4})([0-9]{2})([0-9]{2})-[^/]*\Z")
 
 
 class CaptureInfo(NamedTuple):
@@ -33,6 +38,16 @@ class CaptureInfo(NamedTuple):
     content_sha256: str = ""
     rounds_dates: bool = False
     """Whether its source gives the dates of periods rounded to month ends."""
+
+    @property
+    def day(self) -> str:
+        """The day that the name of the file begins with (`20190105-...`), else the day of capture."""
+        captured = self.observed_at[:10]
+        dated = _DATED.match(self.file_name)
+        try:
+            return min(parse_day("-".join(dated.groups())).isoformat(), captured) if dated else captured
+        except ValueError:  # no day of the calendar
+            return captured
 
     def ref(self, location: str, document: str = "") -> str:
         """The `source_ref` of a place in the captured file, or in a document inside it."""

@@ -99,7 +99,7 @@ def answer_schema(operation: Operation) -> JsonSchema:
 def _row_schema(operation: Operation) -> JsonSchema:
     """The fields that every row has besides its provenance; those of either shape where two differ."""
     shapes = [
-        [name for name in shape.__struct_fields__ if name not in Row.__struct_fields__]
+        [name for name in shape.__struct_encode_fields__ if name not in Row.__struct_fields__]
         for shape in operation.shapes
     ]
     common = [name for name in shapes[0] if all(name in fields for fields in shapes)]

@@ -48,10 +48,10 @@ class IssuerRow(Row, frozen=True, kw_only=True):
     """An issuer as it was knowable on a day."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Current legal name as registered.")]
+    legal_name: Annotated[str | None, doc("Legal name on that day, as registered.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     lei: Annotated[str | None, doc("Legal Entity Identifier.")]
-    listings: Annotated[list[Listing], doc("Exchanges and tickers known today.")]
+    listings: Annotated[list[Listing], doc("Exchanges and tickers on that day.")]
     first_available: Annotated[date, doc("Day on which its first figure known by then became public.")]
     last_available: Annotated[date, doc("Day on which its last figure known by then became public.")]
     fact_count: Annotated[

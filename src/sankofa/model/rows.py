@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from enum import IntEnum
 from types import GenericAlias
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
@@ -144,6 +144,25 @@ class EntityRow(Row, frozen=True, kw_only=True):
     legal_form: Annotated[str | None, doc("Legal form: ISO 20275 code, or words where it has none.")]
     lei: Annotated[str | None, doc("Legal Entity Identifier, where one exists.")]
     listings: Annotated[list[Listing], doc("Exchanges and tickers of its shares.")]
+
+
+_SPELL_KINDS: Final = (
+    *("identifier", "jurisdiction", "legal_form", "listing", "name", "predecessor", "status", "successor"),
+)
+
+
+class SpellRow(Row, frozen=True, kw_only=True):
+    """Something that an organisation was called or had, and the days on which it did."""
+
+    kind: Annotated[str, one_of(_SPELL_KINDS, "What it is.")]
+    value: Annotated[
+        str,
+        doc(
+            "The name or code; EXCHANGE:TICKER of a listing, TYPE:VALUE of an identifier, else a service_id."
+        ),
+    ]
+    from_: Annotated[date, doc("First day on which it is known.")] = msgspec.field(name="from")
+    until: Annotated[date | None, doc("Last day; null while it stands.")]
 
 
 class Match(msgspec.Struct, frozen=True):

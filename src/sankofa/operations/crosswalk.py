@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.keys import FREE, ID_TYPES, PAID
+from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, PAID
 from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, RowOrder
 from sankofa.edition.read.edition import Selection
 from sankofa.model.errors import InvalidParameter
@@ -18,6 +18,7 @@ from sankofa.operations.nearest import unknown_organisation
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     MOST_MATCHES,
+    AsOfParameter,
     CursorParameter,
     IdTypeParameter,
     IdValueParameter,
@@ -46,24 +47,25 @@ class _Withheld(msgspec.Struct):
         },
         "crosswalk_loaded": {"type": "boolean", "description": "False until identifiers were loaded."},
     },
-    extensions=("limit", "cursor"),
+    extensions=("as_of", "limit", "cursor"),
 )
 async def get_crosswalk(
     call: Call,
     *,
     service_id: ServiceIdParameter,
+    as_of: AsOfParameter = None,
     limit: LimitOrAllParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
     """Every identifier held for one organisation.
 
-    Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free on
-    every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being returned,
-    and the answer is `truncated`.
+    Under `as_of` those that it had on that day. Ordered by id_type, scheme and value. The LEI and the listing
+    ticker are free on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead
+    of being returned, and the answer is `truncated`.
     `crosswalk_loaded` is false until identifiers were loaded.
     """
     key = service_id.upper()
-    page = first_page(call, "crosswalk", key)
+    page = first_page(call, "crosswalk", key, as_of=as_of, dated=True)
     if cursor is not None:
         page = await page.after(cursor)
     day, edition = page.day.toordinal(), page.edition
@@ -72,7 +74,9 @@ async def get_crosswalk(
     most = None if limit is None else call.grant.rows(limit)
     selection = await page.select("crosswalk", key, CROSSWALK_ORDER, most, modes=modes)
     if selection is None:
-        raise await unknown_organisation(call, service_id)
+        if not await call.edition.holds(ENTITIES, key):
+            raise await unknown_organisation(call, service_id)
+        selection = NO_ROWS
     withheld: set[str] = set()
     if call.grant.sample:
         paid = await edition.select("crosswalk", key, day=day, modes=PAID)
@@ -85,7 +89,7 @@ async def get_crosswalk(
     }
     if withheld:
         selection = Selection(selection.runs, selection.count, truncated=True, following=selection.following)
-    return page.answer(selection, CROSSWALK_ORDER, members=members)
+    return page.answer(selection, CROSSWALK_ORDER, as_of=page.day, members=members)
 
 
 _FOR_AGENTS = AgentView(
@@ -113,7 +117,7 @@ def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
     row=CrosswalkMatchRow,
     errors=(400, 401, 402, 429, 503),
     tool="lookup_identifier",
-    extensions=("limit", "cursor"),
+    extensions=("as_of", "limit", "cursor"),
     agent=_FOR_AGENTS,
     members={
         "ambiguous": {"type": "boolean", "description": "True where several organisations match."},
@@ -124,20 +128,22 @@ async def find_by_identifier(
     *,
     id_type: IdTypeParameter,
     id_value: IdValueParameter,
+    as_of: AsOfParameter = None,
     limit: MatchLimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
     """The organisations behind an outside identifier.
 
     `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
-    unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-    matches are returned, ordered by service_id.
+    unique only within its registry: where several organisations match, `ambiguous` is true. Under `as_of`
+    the match is who had the identifier on that day, by the name of that day. At most 20 matches are
+    returned, ordered by service_id.
     """
     key = lookup_key_of_text(id_type, id_value)
-    page = first_page(call, "identifier", key)
+    page = first_page(call, "identifier", key, as_of=as_of, dated=True)
     if cursor is not None:
         page = await page.after(cursor)
     most = MOST_MATCHES if limit is None else call.grant.rows(limit)
     matches = await page.select("identifier", key, _MATCH_ORDER, most) or NO_ROWS
     several = matches.count > 1 or matches.truncated or bool(page.key)
-    return page.answer(matches, _MATCH_ORDER, members={"ambiguous": several})
+    return page.answer(matches, _MATCH_ORDER, as_of=page.day, members={"ambiguous": several})

@@ -1,16 +1,25 @@
-"""GET /v1/entities/{service_id} and GET /v1/issuers."""
+"""GET /v1/entities/{service_id}, its history, and GET /v1/issuers."""
 
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from typing import Final
+
+import msgspec
+
+from sankofa.edition.format.keys import ENTITIES, PAID
 from sankofa.edition.format.row_blocks import SortKey
-from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.day_view import DayView
+from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.issuers import issuer_behind, issuer_key, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.facts import FUND
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.provenance import ORGANISATIONS
-from sankofa.model.rows import EntityRow
-from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.model.rows import EntityRow, SpellRow, wire
+from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.locked import with_names
 from sankofa.operations.nearest import predecessors, unknown_organisation
-from sankofa.operations.paging import Start, first_page
+from sankofa.operations.paging import Start, first_page, view_on
 from sankofa.operations.parameters import (
     AsOfParameter,
     CountryParameter,
@@ -34,6 +43,7 @@ Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
     row=EntityRow,
     errors=(401, 404, 429, 503),
     tool="get_entity",
+    extensions=("as_of",),
     members={
         "successor": {
             "type": ["string", "null"],
@@ -55,20 +65,160 @@ Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
     },
     agent=_ENTITY_FOR_AGENTS,
 )
-async def get_entity(call: Call, *, service_id: ServiceIdParameter) -> Answer:
+async def get_entity(call: Call, *, service_id: ServiceIdParameter, as_of: AsOfParameter = None) -> Answer:
     """One organisation's resolved entity record.
 
     `/v1/search` finds organisations by name. An id that was merged into another answers with the surviving
     one in `service_id`; one that its register calls merged keeps its own record, and `successor` leads on.
     `predecessors` leads back: figures reported by a predecessor are under its own id.
+    Under `as_of` the record has the names, status and listings of that day; nobody known that day is no row.
     """
-    selection = await call.edition.select("entity", service_id.upper(), day=call.today.toordinal())
-    if selection is None:
+    key, day = service_id.upper(), call.day_asked(as_of)
+    edition = view_on(call, call.edition, day)
+    selection = await edition.select(ENTITIES, key, day=day.toordinal())
+    if selection is None and not await call.edition.holds(ENTITIES, key):
         raise await unknown_organisation(call, service_id)
-    successor = await call.edition.raw("successor", service_id.upper())
+    successor = await edition.raw(_SUCCESSOR, key) if selection else None
     members: dict[str, object] = {"successor": None if successor is None else bytes(successor).decode()}
-    members["predecessors"] = await predecessors(call.edition, service_id)
-    return Answer(selection, members=members)
+    members["predecessors"] = await predecessors(edition, service_id) if selection else []
+    return Answer(selection or NO_ROWS, as_of=day, members=members)
+
+
+_SUCCESSOR: Final = "successor"
+_HISTORY_FOR_AGENTS = AgentView(
+    description="""\
+Every name, status, legal form, jurisdiction, listing and identifier that an organisation had, with its first
+and last day; `until` is null while it stands. Next: get_entity with `as_of`.
+Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
+)
+
+
+class _State(msgspec.Struct):
+    """The fields of an entity row that have a history, and its provenance."""
+
+    legal_name: str | None
+    status: str | None
+    legal_form: str | None
+    jurisdiction: str | None
+    lei: str | None
+    listings: list[dict[str, str]]
+    source_ref: str
+    license_class: str
+    observed_at: str | None
+
+    def values(self) -> Iterator[tuple[str, str]]:
+        """Kind and value of each."""
+        single = (
+            ("name", self.legal_name),
+            ("status", self.status),
+            ("legal_form", self.legal_form),
+            ("jurisdiction", self.jurisdiction),
+            ("identifier", self.lei and f"lei:{self.lei}"),
+        )
+        yield from ((kind, value) for kind, value in single if value)
+        yield from (("listing", f"{one['exchange']}:{one['ticker']}") for one in self.listings)
+
+
+class _Identified(msgspec.Struct):
+    """An identifier in the crosswalk, and its provenance."""
+
+    id_type: str
+    id_value: str
+    scheme: str | None
+    source_ref: str
+    license_class: str
+    observed_at: str | None
+
+
+_state = msgspec.json.Decoder(_State).decode
+_identified = msgspec.json.Decoder(list[_Identified]).decode
+
+
+@operation(
+    "/v1/entities/{service_id}/history",
+    dataset=ORGANISATIONS,
+    row=SpellRow,
+    errors=(400, 401, 404, 429, 503),
+    tool="get_entity_history",
+    extension=True,
+    agent=_HISTORY_FOR_AGENTS,
+)
+async def get_entity_history(
+    call: Call, *, service_id: ServiceIdParameter, as_of: AsOfParameter = None
+) -> Answer:
+    """Everything that an organisation was called, with first and last days.
+
+    One row for each name, status, legal form, jurisdiction, listing and identifier, successor and
+    predecessor. `from` is the first day on which it was known, `until` the last; null while it stands.
+    Under `as_of` nothing later is told: an `until` after that day is null. The sample tier sees the LEI among
+    the identifiers. Ordered by kind, then `from`.
+    """
+    key, day = service_id.upper(), call.day_asked(as_of)
+    view = DayView(call.edition, day, locked=call.lock is not None)
+    states = [(date.fromordinal(first), _state(row)) for first, row in await view.entity_states(key)]
+    if not states and not await call.edition.holds(ENTITIES, key):
+        raise await unknown_organisation(call, service_id)
+    spells = list(_spells(states))
+    paid = NO_ROWS
+    if states:
+        paid = await view.select("crosswalk", key, day=day.toordinal(), modes=PAID) or NO_ROWS
+        if not call.grant.sample:
+            since = states[0][0]
+            others = _identified(b"[%b]" % paid.rows)
+            spells += [_spell("identifier", _named(one), since, None, one) for one in others]
+        spells += await _relations(view, key, states)
+    spells.sort(key=lambda one: (one.kind, one.from_, one.value))
+    withheld = call.grant.sample and paid.count > 0
+    rows = [wire.encode(one) for one in spells]
+    return Answer(Selection(rows, len(rows), truncated=withheld), as_of=day)
+
+
+def _spells(states: Sequence[tuple[date, _State]]) -> Iterator[SpellRow]:
+    """The days on which each value stood: from the state that brought it to the one that lacks it."""
+    since: dict[tuple[str, str], tuple[date, _State]] = {}
+    for day, state in states:
+        values = set(state.values())
+        for ended in [value for value in since if value not in values]:
+            first, origin = since.pop(ended)
+            yield _spell(*ended, first, day - timedelta(days=1), origin)
+        for value in values:
+            since.setdefault(value, (day, state))
+    for value, (first, origin) in since.items():
+        yield _spell(*value, first, None, origin)
+
+
+def _spell(
+    kind: str, value: str, first: date, until: date | None, origin: "_State | _Identified"
+) -> SpellRow:
+    return SpellRow(
+        kind=kind,
+        value=value,
+        from_=first,
+        until=until,
+        source_ref=origin.source_ref,
+        license_class=origin.license_class,
+        observed_at=origin.observed_at or "",
+    )
+
+
+def _named(one: _Identified) -> str:
+    value = f"{one.scheme}:{one.id_value}" if one.scheme and one.id_type != "isin" else one.id_value
+    return f"{one.id_type}:{value}"
+
+
+async def _relations(view: DayView, key: str, states: Sequence[tuple[date, _State]]) -> list[SpellRow]:
+    """Who took over from it, and from whom it took over, each from the day the record said so."""
+    day, state = states[-1]
+    rows = []
+    successor = await view.raw(_SUCCESSOR, key)
+    if successor is not None:
+        rows.append(_spell("successor", bytes(successor).decode(), day, None, state))
+    for one in await predecessors(view, key):
+        own = await view.entity_states(one.service_id)
+        if own:
+            since = max(date.fromordinal(own[-1][0]), states[0][0])
+            rows.append(_spell("predecessor", one.service_id, since, None, _state(own[-1][1])))
+    return rows
 
 
 _ISSUERS_FOR_AGENTS = AgentView(
@@ -102,8 +252,8 @@ async def list_issuers(
 
     An issuer is in from the day its first figure was public and never leaves, whether it was delisted or
     stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates and
-    `fact_count` are those of that day; names, LEI and listings are today's. Ordered by country, those of none
-    last, then service_id.
+    `fact_count` are those of that day, and so are names, LEI and listings; `exchange` selects by today's
+    listings. Ordered by country, those of none last, then service_id.
     """
     name = None if exchange is None else exchange_name(exchange)
     page = first_page(call, "issuers", country, name, as_of=as_of)
@@ -119,4 +269,8 @@ async def list_issuers(
         page.edition, page.day.toordinal(), country, name, first, call.grant.rows(limit)
     )
     last = () if selection.following is None else issuer_key(selection.last_row)
+    view = view_on(call, page.edition, page.day)
+    if call.lock is None and isinstance(view, DayView) and selection.count:
+        rows = await with_names(bytes(selection.rows), view)
+        selection = Selection((rows,), selection.count, selection.truncated, following=selection.following)
     return page.answer(selection, last, as_of=page.day)

@@ -122,7 +122,7 @@ async def _of_the_day(answer: Answer, call: Call) -> Answer:
     selection = answer.selection
     rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","), selection.count)
     if isinstance(call.edition, DayView):
-        rows = await _with_names(rows, call.edition)
+        rows = await with_names(rows, call.edition)
     shown = Selection(
         (rows,) if selection.count else (),
         selection.count,
@@ -164,7 +164,7 @@ def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:
     return cast("Notice", terms)
 
 
-async def _with_names(rows: bytes, edition: DayView) -> bytes:
+async def with_names(rows: bytes, edition: DayView) -> bytes:
     """Rows with the names and identifiers that organisations had on the day."""
     beginning = rows[:_FIRST_ROW]
     if not any(field in beginning for field in _NAME_FIELDS):  # all rows have the same fields

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from sankofa.access.cursors import IN_LOCKED_VIEWS, Position
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find
 from sankofa.model.errors import InvalidParameter, NotFound
@@ -46,6 +47,8 @@ class ListPage(msgspec.Struct, frozen=True):
     previous_edition: str = ""
     """The edition of the page before; empty on the first page."""
     open_to_sample: bool = False
+    dated: bool = False
+    """Whether organisations are those of the day, with the names and identifiers that they had."""
 
     async def after(self, cursor: str) -> "ListPage":
         """The page that a cursor leads to.
@@ -62,6 +65,8 @@ class ListPage(msgspec.Struct, frozen=True):
             raise InvalidParameter("cursor", f"of pages as of {asked_day}, and this view ends on {lock}")
         if self.as_of not in (None, asked_day):
             raise InvalidParameter("cursor", f"of pages as of {asked_day}")
+        if self.dated:
+            edition = view_on(self.call, edition, asked_day)
         return replace(
             self, edition=edition, day=asked_day, key=tuple(key), previous_edition=position.edition
         )
@@ -146,11 +151,21 @@ class ListPage(msgspec.Struct, frozen=True):
 
 
 def first_page(
-    call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False
+    call: Call,
+    *filters: Filter,
+    as_of: date | None = None,
+    open_to_sample: bool = False,
+    dated: bool = False,
 ) -> ListPage:
     """The beginning of a list. `filters` name the list and all that narrows it."""
     day = call.day_asked(as_of)
-    return ListPage(call, call.edition, day, filters, as_of, open_to_sample=open_to_sample)
+    edition = view_on(call, call.edition, day) if dated else call.edition
+    return ListPage(call, edition, day, filters, as_of, open_to_sample=open_to_sample, dated=dated)
+
+
+def view_on(call: Call, edition: Edition, day: date) -> Edition:
+    """An edition as it looks on an earlier day; itself today."""
+    return edition if day >= call.today else DayView(edition, day, locked=call.lock is not None)
 
 
 async def refuse_bad_cursor(operation: Operation, call: Call, arguments: Mapping[str, Any]) -> None:

@@ -38,6 +38,7 @@ from sankofa.model.text import code_words, words
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
+    AsOfParameter,
     CountryParameter,
     CursorParameter,
     LimitParameter,
@@ -76,6 +77,7 @@ async def search(
     q: SearchParameter,
     country: CountryParameter = None,
     type: SearchTypeParameter = None,
+    as_of: AsOfParameter = None,
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
@@ -85,12 +87,12 @@ async def search(
     from three letters on. An exact identifier comes first: LEI, ticker (`JSE:NPN` or `NPN`), series key,
     indicator code; ISIN, registry number, FIGI and aggregator id from the starter tier on. Ordered by score
     descending, then type and id. With `country`, or words that name one (`gdp kenya`), an indicator is found
-    where that country has it.
+    where that country has it. Under `as_of` it finds who and what was known on that day.
     """
-    page = first_page(call, "search", q, country, type)
+    page = first_page(call, "search", q, country, type, as_of=as_of, dated=True)
     if cursor is not None:
         page = await page.after(cursor)
-        call = replace(call, edition=page.edition, today=page.day)
+    call = replace(call, edition=page.edition, today=page.day)
     most = call.grant.rows(limit)
     asked = (page.edition.id, page.day, q, country, type, most, call.grant.sample, cursor)
     if (selection := _RECENT.get(asked)) is None:
@@ -104,7 +106,7 @@ async def search(
         selection = Selection(rows, len(rows), truncated=more, following=following)
         if sum(map(len, rows)) <= _LARGEST_KEPT:
             _RECENT.put(asked, selection)
-    return page.answer(selection, selection.following or ())
+    return page.answer(selection, selection.following or (), as_of=page.day)
 
 
 async def _everything(
@@ -211,6 +213,7 @@ async def search_entities(
     *,
     query: QueryParameter,
     country: CountryParameter = None,
+    as_of: AsOfParameter = None,
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
 ) -> Answer:
@@ -220,10 +223,10 @@ async def search_entities(
     and how well; an exact identifier comes first. On the sample tier only LEIs and tickers are looked up. Use
     the `service_id` of a hit with the other tools.
     """
-    page = first_page(call, "entities", query, country)
+    page = first_page(call, "entities", query, country, as_of=as_of, dated=True)
     if cursor is not None:
         page = await page.after(cursor)
-        call = replace(call, edition=page.edition, today=page.day)
+    call = replace(call, edition=page.edition, today=page.day)
     identified = await _identified(call, query, country)
     by_name = NameQuery(call.edition, ORGANISATION_INDEX, words(query), country)
 
@@ -233,7 +236,7 @@ async def search_entities(
     hits, following, more = await _page(ranked, page, call.grant.rows(limit))
     rows = await _entity_rows(call, hits)
     selection = Selection(rows, len(rows), truncated=more, following=following)
-    return page.answer(selection, following or ())
+    return page.answer(selection, following or (), as_of=page.day)
 
 
 async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]:
@@ -264,10 +267,7 @@ async def _entity_rows(call: Call, hits: list[Hit]) -> list[bytes]:
 async def _organisations(
     query: NameQuery, exact: list[Hit], most: int, *, forgiving: bool = True
 ) -> tuple[list[Hit], bool]:
-    """The organisations that a query means, best first, and whether there are others.
-
-    `exact` are those that it identifies.
-    """
+    """The organisations that a query means, `exact` ones first, and whether there are others."""
     by_name, more = await query.search(most + len(exact), forgiving=forgiving)
     if not exact:
         return by_name, more

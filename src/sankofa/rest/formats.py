@@ -150,7 +150,7 @@ def _shape(operation: Operation, answer: Answer) -> type[Row]:
         return answer.shape or operation.row
     rows = next(answer.selection.lists())
     names = tuple(msgspec.json.decode(rows, type=list[dict[str, msgspec.Raw]])[0])
-    return next((s for s in operation.shapes if s.__struct_fields__ == names), operation.row)
+    return next((s for s in operation.shapes if s.__struct_encode_fields__ == names), operation.row)
 
 
 def _csv(columns: tuple[Column, ...], pieces: Iterable[bytes]) -> bytes:

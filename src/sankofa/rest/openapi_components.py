@@ -300,7 +300,7 @@ _STREAM: Final = (
 
 def format_contents(operation: Operation) -> JsonSchema:
     """The content of an answer in CSV, Arrow and Excel."""
-    fields = ",".join(operation.row.__struct_fields__)
+    fields = ",".join(operation.row.__struct_encode_fields__)
     return {
         CSV: {
             "schema": {"type": "string", "description": f"A header row ({fields}) and a line for each row."}

@@ -99,11 +99,13 @@ class KnownDays(msgspec.Struct, frozen=True):
 class DayView(Edition):
     """An edition on a day."""
 
-    def __init__(self, edition: Edition, day: date) -> None:
+    def __init__(self, edition: Edition, day: date, *, locked: bool = True) -> None:
+        """`locked` is False for a question about a day that its caller may leave."""
         self.__dict__.update(edition.__dict__)
         self.whole = edition  # which is closed once nothing refers to it
-        self.id = f"{edition.id}@{day}"
-        self.lock = day
+        if locked:
+            self.id = f"{edition.id}@{day}"
+            self.lock = day
         by_day = edition.cache("days", _DAYS_KEPT)
         if (caches := by_day.get(day)) is None:
             caches = {}
@@ -167,19 +169,25 @@ class DayView(Edition):
         return cast("bytes | None", row)
 
     async def _entity(self, service_id: str) -> bytes | None:
+        states = await self.entity_states(service_id)
+        return states[-1][1] if states else None
+
+    async def entity_states(self, service_id: str) -> list[tuple[int, bytes]]:
+        """The rows that an organisation had up to this day, each with its first day; none for a stranger."""
         known = await self.known_days()
         number = known.number(service_id)
         if number is None and (survivor := await super().raw(ALIASES, service_id)) is not None:
             service_id = bytes(survivor).decode()
             number = known.number(service_id)
         if number is None or known.days[number] > self.day:
-            return None
+            return []
+        first = known.days[number]
         if number in known.dated and (stored := await super().raw(STATES, service_id)) is not None:
             states = _states(stored)
-            at = bisect_right(states, self.day, key=lambda state: state[0])
-            return states[max(at - 1, 0)][1]
+            at = max(bisect_right(states, self.day, key=lambda state: state[0]), 1)
+            return [(max(day, first), row) for day, row in states[:at]]
         blocks = await self._reader.blocks(ENTITIES, service_id, 0, 1)
-        return bytes(blocks[0][1]) if blocks else None
+        return [(first, bytes(blocks[0][1]))] if blocks else []
 
     async def is_current(self, service_id: str) -> bool:
         """Whether the organisation is known and its row has not changed since this day."""

@@ -98,7 +98,7 @@ def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity
 
 
 def _first_seen(context: BuildContext, entity: Entity) -> str:
-    return context.captures[entity.first_capture].observed_at[:10]
+    return context.captures[entity.first_capture].day
 
 
 @dataset(KNOWN, None)

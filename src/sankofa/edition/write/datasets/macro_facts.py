@@ -274,7 +274,7 @@ def _fact_columns(
         strict=True,
     )
     measures = columns.column(measure)
-    made = {
+    texts = {
         "fact_id": [
             IN_AN_ID.join((MACRO, ref, name)) for ref, name in zip(refs, measures.to_pylist(), strict=True)
         ],
@@ -290,7 +290,7 @@ def _fact_columns(
     }
     names = ("value", "unit", "available_at", "source_ref", "license_class", "observed_at")
     taken = {name: columns.column(name) for name in names}
-    written = {name: pyarrow.array(values, pyarrow.string()) for name, values in made.items()}
+    written = {name: pyarrow.array(values, pyarrow.string()) for name, values in texts.items()}
     vintage = columns.column("vintage").cast(pyarrow.string())
     return pyarrow.table({**written, **taken, "measure": measures, "vintage": vintage})
 

@@ -1,0 +1,206 @@
+"""`as_of` on organisations: names, status and identifiers of the day, and `/v1/entities/{id}/history`."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer, create_key, run
+from tests.spec.asking import call_tool
+from tests.spec.register import lei
+
+HEAD = (
+    "LEI,Entity.LegalName,Entity.LegalAddress.Country,Entity.LegalJurisdiction,Entity.EntityCategory,"
+    "Entity.SuccessorEntity.1.SuccessorLEI,Registration.RegistrationStatus,Registration.InitialRegistrationDate,"
+    "Registration.LastUpdateDate"
+)
+MILL, HEIR, LATE = lei("MILL"), lei("HEIR"), lei("LATE")
+MILL_ID, HEIR_ID, LATE_ID = (service_id(f"lei:{one}") for one in (MILL, HEIR, LATE))
+FILER = "0009999123"
+FILER_ID = service_id(f"registry:US-SEC-CIK:{FILER}")
+SOURCES = """
+[sources.names]
+title = "Names of registrants"
+adapter = "sec-submissions"
+publisher = "A regulator"
+license_class = "public-domain"
+commercial_redistribution = true
+"""
+
+
+def golden_copy(folder: Path, day: str, *rows: tuple[str, str, str, str, str, str]) -> Path:
+    """(LEI, name, successor, status, first registered, last update) of each record."""
+    path = folder / f"{day.replace('-', '')}-0000-gleif-goldencopy-lei2.csv"
+    lines = [
+        f'{number},"{name}",ZA,ZA,GENERAL,{successor},{status},{first}T00:00:00Z,{updated}T00:00:00Z'
+        for number, name, successor, status, first, updated in rows
+    ]
+    path.write_text("\n".join([HEAD, *lines]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer, str]]:
+    folder = tmp_path_factory.mktemp("spells")
+    home = folder / "home"
+    heir = (HEIR, "Heir Holdings Plc", "", "ISSUED", "2016-02-01", "2018-01-01")
+    copies = [
+        golden_copy(
+            folder,
+            "2019-01-05",
+            (MILL, "Old Mill Limited", "", "ISSUED", "2015-06-01", "2018-03-01"),
+            heir,
+        ),
+        golden_copy(
+            folder, "2021-01-05", (MILL, "New Mill Limited", "", "LAPSED", "2015-06-01", "2020-05-04"), heir
+        ),
+        golden_copy(
+            folder,
+            "2023-01-05",
+            (MILL, "New Mill Limited", HEIR, "MERGED", "2015-06-01", "2022-07-01"),
+            heir,
+            (LATE, "Latecomer Limited", "", "ISSUED", "2022-11-11", "2022-11-11"),
+        ),
+    ]
+    home.mkdir()
+    (home / "sources.toml").write_text(SOURCES)
+    submissions = folder / f"CIK{FILER}.json"
+    formers = [
+        {"name": "Second Name Corp", "from": "2012-03-01T00:00:00.000Z", "to": "2019-08-01T00:00:00.000Z"},
+        {"name": "First Name Inc", "from": "2004-05-06T00:00:00.000Z", "to": "2012-02-29T00:00:00.000Z"},
+    ]
+    submissions.write_text(json.dumps({"cik": "9999123", "name": "Third Name Inc", "formerNames": formers}))
+    for source, path in [*(("gleif-lei", copy) for copy in copies), ("names", submissions)]:
+        done = run(home, "ingest", source, path)
+        assert done.returncode == 0, done.stderr
+    published = run(home, "publish")
+    assert published.returncode == 0, published.stderr
+    with LiveServer(home) as server:
+        yield server, create_key(home, "starter")
+
+
+def get(world: tuple[LiveServer, str], path: str) -> dict[str, Any]:
+    server, key = world
+    answer = server.get(path, key)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+@pytest.mark.rule("ENTY-4", "LOCK-4")
+@pytest.mark.parametrize(
+    ("day", "name", "status"),
+    [
+        ("2019-06-30", "Old Mill Limited", "ISSUED"),
+        ("2020-05-03", "Old Mill Limited", "ISSUED"),
+        ("2020-05-04", "New Mill Limited", "LAPSED"),
+        ("2022-06-30", "New Mill Limited", "LAPSED"),
+        ("2022-07-01", "New Mill Limited", "MERGED"),
+    ],
+)
+def test_an_organisation_has_the_name_and_status_of_the_day(
+    world: tuple[LiveServer, str], day: str, name: str, status: str
+) -> None:
+    answer = get(world, f"/v1/entities/{MILL_ID}?as_of={day}")
+    (row,) = answer["data"]
+    assert (row["legal_name"], row["status"], answer["as_of"]) == (name, status, day)
+    assert answer["successor"] == (HEIR_ID if day >= "2022-07-01" else None)
+    assert answer["edition"]
+    assert row["observed_at"]
+    (match,) = get(world, f"/v1/crosswalk?id_type=lei&id_value={MILL}&as_of={day}")["data"]
+    assert match["legal_name"] == name
+    found = [row["name"] for row in get(world, f"/v1/search?q=mill&as_of={day}")["data"]]
+    assert found == [name]
+
+
+@pytest.mark.rule("ENTY-4")
+def test_who_was_not_known_that_day_has_no_row_and_a_stranger_is_not_found(
+    world: tuple[LiveServer, str],
+) -> None:
+    answer = get(world, f"/v1/entities/{LATE_ID}?as_of=2022-11-10")
+    assert (answer["data"], answer["successor"], answer["predecessors"]) == ([], None, [])
+    assert answer["absent"]["reason"]
+    assert get(world, f"/v1/crosswalk/{LATE_ID}?as_of=2022-11-10")["data"] == []
+    assert get(world, f"/v1/entities/{LATE_ID}/history?as_of=2022-11-10")["data"] == []
+    server, key = world
+    for path in ("", "/history"):
+        asked = f"/v1/entities/DC000000000000000000000000{path}?as_of=2022-11-10"
+        assert server.get(asked, key).status_code == 404
+        assert server.get(f"/at/2022-11-10/v1/entities/{LATE_ID}{path}", key).status_code == 404
+
+
+@pytest.mark.rule("ENTY-5")
+def test_the_history_has_every_spell_and_tells_nothing_later_than_the_day(
+    world: tuple[LiveServer, str],
+) -> None:
+    path = f"/v1/entities/{MILL_ID}/history"
+
+    def spells(path: str) -> list[tuple[str, str, str, str | None]]:
+        return [(r["kind"], r["value"], r["from"], r["until"]) for r in get(world, path)["data"]]
+
+    assert spells(path) == [
+        ("identifier", f"lei:{MILL}", "2015-06-01", None),
+        ("jurisdiction", "ZA", "2015-06-01", None),
+        ("name", "Old Mill Limited", "2015-06-01", "2020-05-03"),
+        ("name", "New Mill Limited", "2020-05-04", None),
+        ("status", "ISSUED", "2015-06-01", "2020-05-03"),
+        ("status", "LAPSED", "2020-05-04", "2022-06-30"),
+        ("status", "MERGED", "2022-07-01", None),
+        ("successor", HEIR_ID, "2022-07-01", None),
+    ]
+    then = [one for one in spells(f"{path}?as_of=2021-12-31") if one[0] in ("name", "status", "successor")]
+    assert then == [
+        ("name", "Old Mill Limited", "2015-06-01", "2020-05-03"),
+        ("name", "New Mill Limited", "2020-05-04", None),
+        ("status", "ISSUED", "2015-06-01", "2020-05-03"),
+        ("status", "LAPSED", "2020-05-04", None),
+    ]
+    assert ("predecessor", MILL_ID, "2022-07-01", None) in spells(f"/v1/entities/{HEIR_ID}/history")
+    server, key = world
+    locked = server.get(f"/at/2021-12-31{path}", key).json()
+    assert [r["value"] for r in locked["data"] if r["kind"] == "name"] == [
+        "Old Mill Limited",
+        "New Mill Limited",
+    ]
+    assert {row["observed_at"] for row in locked["data"]} == {None}
+    told = call_tool(server, key, "get_entity_history", {"service_id": MILL_ID, "as_of": "2021-12-31"})
+    assert [row["value"] for row in told["data"] if row["kind"] == "status"] == ["ISSUED", "LAPSED"]
+
+
+@pytest.mark.rule("ENTY-6")
+def test_a_registrant_has_the_name_it_used_on_the_day(world: tuple[LiveServer, str]) -> None:
+    names = [
+        (row["value"], row["from"], row["until"])
+        for row in get(world, f"/v1/entities/{FILER_ID}/history")["data"]
+        if row["kind"] == "name"
+    ]
+    assert names == [
+        ("First Name Inc", "2004-05-06", "2012-02-29"),
+        ("Second Name Corp", "2012-03-01", "2019-08-01"),
+        ("Third Name Inc", "2019-08-02", None),
+    ]
+
+
+@pytest.mark.rule("ENTY-6")
+@pytest.mark.parametrize(
+    ("document", "code", "message"),
+    [
+        ("[]", 1, "expected SEC submissions JSON"),
+        ('{"cik": "x", "name": "A Inc", "formerNames": []}', 1, "not a CIK"),
+        ('{"cik": "9999125", "name": "Marchbanks Quentin Z", "formerNames": []}', 0, "withheld 1"),
+    ],
+)
+def test_a_person_and_a_broken_file_are_refused(
+    tmp_path: Path, document: str, code: int, message: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "sources.toml").write_text(SOURCES)
+    file = tmp_path / "CIK0009999125.json"
+    file.write_text(document)
+    done = run(home, "ingest", "names", file)
+    assert done.returncode == code
+    assert message in done.stdout + done.stderr
+    assert "Marchbanks" not in done.stdout + done.stderr
