@@ -67,7 +67,7 @@ def test_every_endpoint_takes_a_format(server: LiveServer) -> None:
     for operation in endpoints():
         parameters = description["paths"][operation.path]["get"]["parameters"]
         (one,) = [p for p in parameters if p["name"] == "format"]
-        assert one["schema"]["enum"] == ["json", "csv", "arrow"]
+        assert one["schema"]["enum"] == ["json", "csv", "arrow", "xlsx"]
         assert one["x-sankofa-extension"] is True
 
 
