@@ -1,19 +1,21 @@
 """The log of editions under `/log/`, `known_by`, and the feeds. The verifier here is written from RFC 9162
-and from the C2SP texts (tlog-tiles, signed-note), and imports nothing of the service."""
+and from the C2SP texts (tlog-tiles, signed-note), and asks nothing of ours."""
 
 import base64
 import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tests.live import LiveServer, create_key
+from sankofa.client import verify
+from tests.live import LiveServer, create_key, run
 from tests.spec import market
 from tests.spec.market import ENTITIES, Desk, release
 
@@ -220,3 +222,126 @@ def test_editions_and_tenders_are_feeds(logged: Logged) -> None:
     entries = list(ElementTree.fromstring(tenders.content).iter(f"{ATOM}entry"))  # noqa: S314
     assert [entry.findtext(f"{ATOM}updated") for entry in entries] == [row["release_date"] for row in rows]
     assert logged.server.http.get("/feeds/tenders.atom?country=ZA").status_code == 401
+
+
+def root_by_path(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:
+    """RFC 9162, 2.1.3.2, step by step."""
+    assert index < size
+    fn, sn, r = index, size - 1, leaf
+    for p in map(base64.b64decode, path):
+        assert sn != 0
+        if fn % 2 == 1 or fn == sn:
+            r = hashlib.sha256(b"\x01" + p + r).digest()
+            if fn % 2 == 0:
+                while not (fn % 2 == 1 or fn == 0):
+                    fn, sn = fn // 2, sn // 2
+        else:
+            r = hashlib.sha256(b"\x01" + r + p).digest()
+        fn, sn = fn // 2, sn // 2
+    assert sn == 0
+    return r
+
+
+class Spelt(str):
+    """A number as it is spelt."""
+
+    __slots__ = ()
+
+
+def rfc8785(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(k)}:{rfc8785(value[k])}" for k in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(rfc8785, value)) + "]"
+    return value if isinstance(value, Spelt) else json.dumps(value, ensure_ascii=False)
+
+
+def check_proof(text: str, vkey: str) -> int:
+    """Follow the proof of every row to the signed checkpoint; how many rows there are."""
+    body = json.loads(text, parse_int=Spelt, parse_float=Spelt)
+    proof = body["proof"]
+    _, size, root = opened_checkpoint(proof["checkpoint"].encode(), vkey)
+    entry = base64.b64decode(proof["entry"])
+    leaf = hashlib.sha256(b"\x00" + entry).digest()
+    assert root_by_path(leaf, int(proof["entry_index"]), size, proof["entry_path"]) == root
+    logged = json.loads(entry)
+    assert logged["edition"] == proof["edition"] == body["edition"]
+    dataset = logged["rows"][proof["dataset"]]
+    for row, place in zip(body["data"], proof["rows"], strict=True):
+        fields = {k: v for k, v in row.items() if k not in ("superseded_at", "superseding_record_ref")}
+        salt = base64.b64decode(place["salt"])
+        assert len(salt) == 16
+        leaf = hashlib.sha256(b"\x00" + salt + rfc8785(fields).encode()).digest()
+        found = root_by_path(leaf, int(place["index"]), dataset["count"], place["path"])
+        assert base64.b64encode(found).decode() == dataset["root"]
+    return len(body["data"])
+
+
+@pytest.mark.rule("LOG-5")
+def test_each_row_is_proven_to_be_of_its_edition(
+    server: LiveServer, sample_home: Path, paid_key: str, tmp_path: Path
+) -> None:
+    vkey = run(sample_home, "editions", "key").stdout.strip()
+    company = "DC46AF1B1AAA424B58D1368176"
+    for path in (
+        f"/v1/fundamentals/{company}?vintages=all",
+        f"/v1/fundamentals/{company}?as_of=2022-06-30",
+        "/v1/tenders?country=ZA&limit=40",
+        "/v1/tenders?country=KE&limit=3",
+        "/v1/macro?country=ZA&limit=300",
+        "/v1/macro?series=FX.EUR.ZAR&limit=300",
+        f"/v1/entities/{company}?",
+        f"/v1/crosswalk/{company}?",
+    ):
+        answer = server.get(f"{path}&proof=true", paid_key)
+        assert answer.status_code == 200, answer.text
+        assert check_proof(answer.text, vkey) > 0, path
+        assert verify(answer.text, key=vkey) == answer.json()["edition"]
+        file = tmp_path / "answer.json"
+        file.write_text(answer.text)
+        assert run(sample_home, "verify", file, "--key", vkey).returncode == 0
+
+
+@pytest.mark.rule("LOG-5")
+def test_an_answer_that_was_changed_is_not_verified(
+    server: LiveServer, sample_home: Path, paid_key: str, tmp_path: Path
+) -> None:
+    vkey = run(sample_home, "editions", "key").stdout.strip()
+    path = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?limit=3&proof=true"
+    good = server.get(path, paid_key).json()
+    assert verify(json.dumps(good), key=vkey)
+
+    def changed(change: Callable[[dict[str, Any]], object]) -> str:
+        body = json.loads(server.get(path, paid_key).text)
+        change(body)
+        return json.dumps(body)
+
+    forged = good["proof"]["checkpoint"].replace("\n1\n", "\n2\n")
+    for wrong, why in (
+        (changed(lambda one: one["data"][0].update(vintage=9)), "Row 0"),
+        (changed(lambda one: one["data"].reverse()), "Row 0"),
+        (changed(lambda one: one["data"].pop()), "as many rows"),
+        (changed(lambda one: one["proof"]["rows"][1].update(index=0)), "Row 1|levels"),
+        (changed(lambda one: one.update(edition="another")), "about another"),
+        (changed(lambda one: one["proof"].update(checkpoint=forged)), "signature of"),
+        (changed(lambda one: one.pop("proof")), "proof=true"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            verify(wrong, key=vkey)
+    other = "elsewhere+" + vkey.partition("+")[2]
+    with pytest.raises(ValueError, match="key"):
+        verify(json.dumps(good), key=other)
+    file = tmp_path / "wrong.json"
+    file.write_text(changed(lambda one: one["data"][0].update(vintage=9)))
+    refused = run(sample_home, "verify", file, "--key", vkey)
+    assert refused.returncode == 1
+    assert "Row 0 is not one" in refused.stderr
+
+
+@pytest.mark.rule("LOG-5")
+def test_a_proof_is_refused_where_there_is_none(server: LiveServer, paid_key: str) -> None:
+    for path in ("tenders?detail=compact&proof=true", "tenders?proof=yes", "tenders?format=csv&proof=true"):
+        answer = server.get(f"/v1/{path}", paid_key)
+        assert (answer.status_code, answer.json()["parameter"]) == (400, "proof"), path
+    assert server.get("/v1/coverage?proof=true", paid_key).status_code == 400
+    assert server.get("/at/2024-01-01/v1/tenders?proof=true", paid_key).status_code == 404

@@ -19,6 +19,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import sankofa.rest
 from sankofa.operations.contract import Operation, Parameter, endpoints
 from sankofa.operations.parameter_types import Day, ParameterType, Text, Whole
+from sankofa.operations.proofs import PROVEN
 from sankofa.rest.formats import media_types
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
@@ -213,7 +214,8 @@ def test_every_field_of_an_answer_and_its_rows_is_required(
 def test_parameters_are_those_of_the_operation(document: dict[str, Any], operation: Operation) -> None:
     described = {p["name"]: p for p in document["paths"][operation.path]["get"]["parameters"]}
     taken = {name: p for name, p in operation.parameters.items() if not p.tool_only}
-    assert set(described) == {*taken, "edition", "known_by", "format"}
+    proof = {"proof"} if operation.name in PROVEN else set()
+    assert set(described) == {*taken, *proof, "edition", "known_by", "format"}
     for name, parameter in taken.items():
         assert described[name]["in"] == ("path" if f"{{{name}}}" in operation.path else "query")
         assert described[name]["required"] is parameter.required

@@ -82,12 +82,14 @@ def test_what_goes_beyond_the_specification_is_marked(server: LiveServer) -> Non
         return {p["name"] for p in paths[path]["get"]["parameters"] if p.get("x-sankofa-extension")}
 
     everywhere = {"edition", "known_by", "format"}
-    assert marked("/v1/fundamentals/{service_id}") == everywhere | {"line_items", "order", "limit", "cursor"}
+    assert marked("/v1/fundamentals/{service_id}") == everywhere | {
+        *("line_items", "order", "limit", "cursor", "proof")
+    }
     assert marked("/v1/tenders") == everywhere | {
         *("query", "detail", "ocid", "to", "closing_from", "closing_to"),
-        *("buyer", "supplier", "category", "status", "min_value", "buyer_query"),
+        *("buyer", "supplier", "category", "status", "min_value", "buyer_query", "proof"),
     }
-    assert marked("/v1/macro") == everywhere | {"cursor"}
+    assert marked("/v1/macro") == everywhere | {"cursor", "proof"}
     assert marked("/v1/crosswalk") == everywhere | {"limit", "cursor"}
 
 

@@ -37,6 +37,7 @@ _COMMANDS = {
     "openapi": "describing:print_description",
     "show": "showing:show",
     "audit": "audit:audit",
+    "verify": "verifying:verify_command",
     "open": "owner:open_pages",
 }
 """Each command with its module and function, in the order of the help text."""

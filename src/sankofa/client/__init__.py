@@ -34,6 +34,7 @@ from sankofa.client.errors import (
     UpgradeRequired,
 )
 from sankofa.client.exchange import VERSION, Retries
+from sankofa.client.proofs import verify
 from sankofa.client.shortcuts import look_ahead_check
 from sankofa.client.sync_client import Client
 
@@ -61,6 +62,7 @@ __all__ = [
     "UnknownSeries",
     "UpgradeRequired",
     "look_ahead_check",
+    "verify",
 ]
 
 __version__ = VERSION

@@ -295,6 +295,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
         all: bool = False,
     ) -> Answer[rows.CrosswalkRow]:
         """Every identifier held for one organisation.
@@ -314,6 +315,7 @@ class Methods(Session):
             cursor=cursor,
             edition=edition,
             known_by=known_by,
+            proof=proof,
             all=all,
         )
 
@@ -325,6 +327,7 @@ class Methods(Session):
         limit: int | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
     ) -> Iterator[Answer[rows.CrosswalkRow]]:
         """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -334,6 +337,7 @@ class Methods(Session):
             limit=limit,
             edition=edition,
             known_by=known_by,
+            proof=proof,
         )
 
     iter_crosswalk = row_by_row(crosswalk_pages)
@@ -345,6 +349,7 @@ class Methods(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
     ) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
 
@@ -354,7 +359,9 @@ class Methods(Session):
         id. Under `as_of` the record has the names, status and listings of that day; nobody known that day
         is no row.
         """
-        return self._ask("get_entity", service_id=service_id, as_of=as_of, edition=edition, known_by=known_by)
+        return self._ask(
+            "get_entity", service_id=service_id, as_of=as_of, edition=edition, known_by=known_by, proof=proof
+        )
 
     def get_entity_history(
         self,
@@ -401,6 +408,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
         all: bool = False,
     ) -> Answer[rows.FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
@@ -424,6 +432,7 @@ class Methods(Session):
             cursor=cursor,
             edition=edition,
             known_by=known_by,
+            proof=proof,
             all=all,
         )
 
@@ -439,6 +448,7 @@ class Methods(Session):
         limit: int | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
     ) -> Iterator[Answer[rows.FundamentalsRow]]:
         """Every page of `get_fundamentals`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -452,6 +462,7 @@ class Methods(Session):
             limit=limit,
             edition=edition,
             known_by=known_by,
+            proof=proof,
         )
 
     iter_fundamentals = row_by_row(fundamentals_pages)
@@ -560,6 +571,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
         all: bool = False,
     ) -> Answer[rows.MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
@@ -591,6 +603,7 @@ class Methods(Session):
             cursor=cursor,
             edition=edition,
             known_by=known_by,
+            proof=proof,
             all=all,
         )
 
@@ -608,6 +621,7 @@ class Methods(Session):
         limit: int | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
     ) -> Iterator[Answer[rows.MacroRow]]:
         """Every page of `get_macro`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -623,6 +637,7 @@ class Methods(Session):
             limit=limit,
             edition=edition,
             known_by=known_by,
+            proof=proof,
         )
 
     iter_macro = row_by_row(macro_pages)
@@ -1490,6 +1505,7 @@ class Methods(Session):
         buyer_query: str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
         all: bool = False,
     ) -> Answer[rows.TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
@@ -1522,6 +1538,7 @@ class Methods(Session):
             buyer_query=buyer_query,
             edition=edition,
             known_by=known_by,
+            proof=proof,
             all=all,
         )
 
@@ -1545,6 +1562,7 @@ class Methods(Session):
         buyer_query: str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
+        proof: rows.Proof | None = None,
     ) -> Iterator[Answer[rows.TendersRow]]:
         """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk(
@@ -1566,6 +1584,7 @@ class Methods(Session):
             buyer_query=buyer_query,
             edition=edition,
             known_by=known_by,
+            proof=proof,
         )
 
     iter_tenders = row_by_row(tenders_pages)

@@ -64,6 +64,8 @@ Order = Literal["period", "statement"]
 
 PeriodType = Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
 
+Proof = Literal["true", "false"]
+
 ScreenOrder = Literal["asc", "desc"]
 
 Shape = Literal["long", "wide"]

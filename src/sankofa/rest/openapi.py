@@ -16,6 +16,7 @@ from sankofa.operations.answers import API_VERSION, envelope_of, row_schema
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.contract import EDITION, FORMAT, KNOWN_BY, Operation, Parameter, endpoints
 from sankofa.operations.parameter_types import JsonSchema
+from sankofa.operations.proofs import PROOF, PROVEN
 from sankofa.rest.openapi_components import (
     CACHED,
     COMMON,
@@ -142,13 +143,14 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
     if links:
         success["links"] = links
     parameters = [p for p in operation.parameters.values() if not p.tool_only]
+    parameters += [EDITION, KNOWN_BY, FORMAT, *([PROOF] if operation.name in PROVEN else [])]
     unchanged = () if operation.live else ("304",)
     entry: JsonSchema = {
         "operationId": operation.name,
         "tags": [_tag(operation)],
         "summary": operation.summary.rstrip("."),
         "description": operation.description or operation.summary,
-        "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION, KNOWN_BY, FORMAT)],
+        "parameters": [_parameter(parameter) for parameter in parameters],
         "responses": {
             "200": success,
             **_refused(settings, *unchanged, *map(str, operation.statuses)),

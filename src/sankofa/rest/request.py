@@ -9,6 +9,7 @@ import msgspec
 
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.operations.contract import EDITION, FORMAT, KNOWN_BY, Operation
+from sankofa.operations.proofs import PROOF, PROVEN
 from sankofa.operations.service import LARGEST_HEADERS, check_head
 from sankofa.rest.formats import ResponseFormat
 
@@ -77,7 +78,7 @@ def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str,
 
 def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, str, Any]:
     ((label, text),) = read_query(part).items()
-    if label in _EVERYWHERE:
+    if label in _EVERYWHERE or (label == PROOF.name and operation.name in PROVEN):
         return label, label, text
     return label, *operation.argument(label, text, today)
 
@@ -133,6 +134,7 @@ class Question(NamedTuple):
     format: str | None
     failure: InvalidParameter | NotFound | None = None
     """Why there are no arguments. It comes after what is wrong with edition and format (contract: KEY-7)."""
+    proof: str | None = None
 
 
 class Questions:
@@ -149,12 +151,12 @@ class Questions:
             return known
         given = read_arguments(route.operation, query, today)
         edition, known_by = given.pop("edition", None), given.pop("known_by", None)
-        fmt = given.pop("format", None)
+        fmt, proof = given.pop("format", None), given.pop("proof", None)
         try:
             arguments = route.operation.complete(given, today, route.path)
         except (InvalidParameter, NotFound) as failure:
-            return Question(today, {}, edition, known_by, fmt, failure)
-        question = Question(today, arguments, edition, known_by, fmt)
+            return Question(today, {}, edition, known_by, fmt, failure, proof)
+        question = Question(today, arguments, edition, known_by, fmt, None, proof)
         if len(route.requested_path) + len(query) <= _LONGEST:
             if len(self._read) >= _MOST:
                 self._read.clear()

@@ -7,6 +7,7 @@ hashes of groups of 256 rows are stored. A proof hashes the rows of one group ag
 
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -17,16 +18,17 @@ from zlib import crc32
 
 import msgspec
 
-from sankofa.edition.format.keys import TENDERS_PER_BLOCK
+from sankofa.edition.format.keys import TENDERS_PER_BLOCK, annual_key
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.changes import Feed
 from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import FOLDER
 from sankofa.engines.private_files import open_private
-from sankofa.model.days import FOREVER
+from sankofa.model.days import FOREVER, parse_day
 from sankofa.model.errors import EditionError
-from sankofa.model.merkle import HASH_BYTES, root_of
+from sankofa.model.merkle import HASH_BYTES, inclusion_path, levels_above, root_of
 
 SALT_BYTES: Final = 16
 _GROUP: Final = 256
@@ -126,13 +128,17 @@ def _leaves(rows: Sequence[bytes], secret: bytes) -> list[bytes]:
     return [sha256(b"\x00" + salt_of(row, secret) + row).digest() for row in rows]
 
 
+async def _canonical(rows: bytes) -> list[bytes]:
+    return await in_thread_if_large(len(rows), canonical_rows, rows)
+
+
 async def _of_key(feed: Feed, edition: Edition, key: str, first: int = 0, end: int = FOREVER) -> list[bytes]:
     """The rows [first, end) of a key, in the order of the tree."""
     if feed.kind == "tender":
         end = min(end, DayRows(await edition.numbers("tender_day", key, keep=True)).count)
         runs = await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
-        return canonical_rows(b",".join(runs))
-    rows = canonical_rows(b",".join(await feed.load(edition, key, 0)))
+        return await _canonical(b",".join(runs))
+    rows = await _canonical(b",".join(await feed.load(edition, key, 0)))
     if feed.by_organisation and rows and f'"service_id":"{key}"'.encode() not in rows[0]:
         return []  # the key of a merged organisation, which leads to the rows of another
     return rows[first:end]
@@ -240,3 +246,102 @@ def read_row_trees(store: Datastore, edition: str) -> dict[str, RowTree]:
         return msgspec.msgpack.decode(row_trees_path(store, edition).read_bytes(), type=dict[str, RowTree])
     except (OSError, msgspec.DecodeError) as failure:
         raise EditionError(f"edition {edition}: its rows are not hashed: {failure}") from failure
+
+
+class RowNotHashed(Exception):
+    """A row that is not in the tree as it is. The message is for the client."""
+
+
+class ProvenRow(msgspec.Struct, frozen=True):
+    """The place of a row in its tree."""
+
+    index: int
+    salt: bytes
+    path: list[bytes]
+
+
+class TreeReader:
+    """Finds rows of one edition in the tree of their dataset."""
+
+    def __init__(self, edition: Edition, feed: Feed, tree: RowTree, secret: bytes) -> None:
+        self._edition = edition
+        self._feed = feed
+        self._tree = tree
+        self._secret = secret
+        self._above = levels_above(tree.hashes())
+        self._groups: dict[int, list[Sequence[bytes]]] = {}
+        self._places: dict[tuple[str, int], dict[bytes, int]] = {}
+
+    async def proof(self, row: bytes) -> ProvenRow:
+        """Raises RowNotHashed."""
+        fields = msgspec.json.decode(row, type=_Place)
+        key = fields.key(self._feed.dataset)
+        part = parse_day(fields.release_date[:10]).toordinal() if self._feed.dataset == "tenders" else 0
+        if (places := self._places.get((key, part))) is None:
+            places = self._places[key, part] = await self._places_of(key, part)
+        if (index := places.get(row)) is None:
+            raise RowNotHashed(
+                "a row is not in the log as it is here: the log has every vintage of a reported figure, and "
+                "otherwise what is known today; ask without as_of"
+            )
+        group = index // _GROUP
+        if group not in self._groups:
+            self._groups[group] = levels_above(await self._leaves_of(group))
+        path = inclusion_path(self._groups[group], index % _GROUP) + inclusion_path(self._above, group)
+        return ProvenRow(index, salt_of(row, self._secret), path)
+
+    async def _places_of(self, key: str, part: int) -> dict[bytes, int]:
+        """The index of each row of a key; of tenders, of those of a day."""
+        first, end = 0, FOREVER
+        if part:
+            days = DayRows(await self._edition.numbers("tender_day", key, keep=True))
+            first, end = days.rows_of(part)
+        rows = await _of_key(self._feed, self._edition, key, first, end)
+        before = await self._first_of(key) + first
+        return {row: before + number for number, row in enumerate(rows)}
+
+    async def _first_of(self, key: str) -> int:
+        """The index of the first row of a key."""
+        names = [name.encode() for name, _ in self._tree.starts]
+        group = max(bisect_right(names, key.encode()) - 1, 0)
+        name, passed = self._tree.starts[group]
+        index = group * _GROUP - passed
+        if name == key:
+            return index
+        index += len(await _of_key(self._feed, self._edition, name))
+        async for between, _ in _keys(self._feed, self._edition, name):
+            if between.encode() >= key.encode():
+                break
+            index += len(await _of_key(self._feed, self._edition, between))
+        return index
+
+    async def _leaves_of(self, group: int) -> list[bytes]:
+        """The leaf hashes of a group."""
+        name, passed = self._tree.starts[group]
+        rows = await _of_key(self._feed, self._edition, name, passed, passed + _GROUP)
+        async for key, _ in _keys(self._feed, self._edition, name):
+            if len(rows) >= _GROUP:
+                break
+            rows += await _of_key(self._feed, self._edition, key, 0, _GROUP - len(rows))
+        return _leaves(rows, self._secret)
+
+
+class _Place(msgspec.Struct):
+    """The fields that lead to the key of a row."""
+
+    service_id: str = ""
+    country: str | None = None
+    indicator: str = ""
+    series: str = ""
+    series_type: str = ""
+    frequency: str = ""
+    release_date: str = ""
+
+    def key(self, dataset: str) -> str:
+        if dataset == "tenders":
+            return self.country or ""
+        if dataset == "macro-annual":
+            return annual_key(self.country or "", self.indicator)
+        if dataset == "macro-series":
+            return f"{self.series}|{self.series_type}|{self.frequency}|{self.country or ''}"
+        return self.service_id

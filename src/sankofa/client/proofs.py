@@ -1,0 +1,118 @@
+"""Checks the proof of an answer (`proof=true`) offline, with the publisher's verifier key alone.
+
+From each row to the entry of its edition in the log, and from there to a checkpoint that the key signed.
+"""
+
+import json
+from base64 import b64decode
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+_ED25519: Final = b"\x01"
+_DASH: Final = "\N{EM DASH} "
+_LATER: Final = ("superseded_at", "superseding_record_ref")
+
+
+class _Number(str):
+    """A number as it is spelt."""
+
+    __slots__ = ()
+
+
+def verify(path_or_text: Path | str | bytes, key: str) -> str:
+    """Check an answer with its proof: a file, or the JSON itself. Returns the id of its edition.
+
+    `key` is what `sankofa editions key` prints for the publisher; several are separated by commas. Raises
+    ValueError with a sentence that says what is wrong.
+    """
+    try:
+        answer = json.loads(_text(path_or_text), parse_float=_Number, parse_int=_Number)
+        return _verified(answer, [one.strip() for one in key.split(",") if one.strip()])
+    except (KeyError, TypeError, AttributeError, IndexError) as failure:
+        raise ValueError(f"The answer has no whole proof: {failure!r}. Ask with proof=true.") from None
+
+
+def _text(path_or_text: Path | str | bytes) -> str | bytes:
+    if isinstance(path_or_text, bytes):
+        return path_or_text
+    if isinstance(path_or_text, str) and path_or_text.lstrip().startswith("{"):
+        return path_or_text
+    return Path(path_or_text).read_bytes()
+
+
+def _verified(answer: dict[str, Any], keys: list[str]) -> str:
+    proof, rows = answer["proof"], answer["data"]
+    size, root = _checkpoint(proof["checkpoint"], keys)
+    entry = b64decode(proof["entry"], validate=True)
+    leaf = sha256(b"\x00" + entry).digest()
+    if _root(leaf, int(proof["entry_index"]), size, proof["entry_path"]) != root:
+        raise ValueError("The entry of the edition is not in the log that was signed.")
+    logged = json.loads(entry)
+    if not logged["edition"] == proof["edition"] == answer["edition"]:
+        raise ValueError(f"The proof is about edition {logged['edition']}, the answer about another.")
+    own = logged["rows"][proof["dataset"]]
+    if len(proof["rows"]) != len(rows):
+        raise ValueError("The proof is not about as many rows as the answer has.")
+    for number, (row, place) in enumerate(zip(rows, proof["rows"], strict=True)):
+        fields = {name: value for name, value in row.items() if name not in _LATER}
+        salt = b64decode(place["salt"], validate=True)
+        leaf = sha256(b"\x00" + salt + _canonical(fields).encode()).digest()
+        if _root(leaf, int(place["index"]), own["count"], place["path"]) != b64decode(own["root"]):
+            raise ValueError(f"Row {number} is not one that edition {logged['edition']} had.")
+    return str(logged["edition"])
+
+
+def _canonical(value: Any) -> str:
+    """JSON as RFC 8785 writes it, with numbers as they are spelt."""
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: name.encode("utf-16-be"))
+        return "{" + ",".join(f"{_canonical(name)}:{_canonical(value[name])}" for name in names) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
+
+
+def _root(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:
+    """The root that a path leads to (RFC 9162, section 2.1.3.2)."""
+    if not 0 <= index < size:
+        raise ValueError("The proof names a place that its tree does not have.")
+    last, above = size - 1, leaf
+    for text in path:
+        beside = b64decode(text, validate=True)
+        if last == 0:
+            raise ValueError("The proof has more hashes than its tree has levels.")
+        if index & 1 or index == last:
+            above = sha256(b"\x01" + beside + above).digest()
+            while not index & 1 and index:
+                index, last = index >> 1, last >> 1
+        else:
+            above = sha256(b"\x01" + above + beside).digest()
+        index, last = index >> 1, last >> 1
+    if last:
+        raise ValueError("The proof has fewer hashes than its tree has levels.")
+    return above
+
+
+def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
+    """Size and root of the log, from a checkpoint that one of the keys signed."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    text, _, signatures = note.partition("\n\n")
+    origin, size, root, *_ = text.split("\n")
+    for key in keys:
+        name, own_hash, encoded = key.split("+", 2)
+        public = b64decode(encoded, validate=True)
+        if public[:1] != _ED25519 or sha256(f"{name}\n".encode() + public).digest()[:4].hex() != own_hash:
+            raise ValueError("The key is no verifier key: expected NAME+HASH+BASE64.")
+        for line in signatures.splitlines():
+            signature = b64decode(line.rpartition(" ")[2], validate=True)
+            if line.startswith(f"{_DASH}{name} ") and signature[:4].hex() == own_hash and origin == name:
+                try:
+                    signed = Ed25519PublicKey.from_public_bytes(public[1:])
+                    signed.verify(signature[4:], f"{text}\n".encode())
+                except InvalidSignature:
+                    raise ValueError(f"The signature of {name} is not of this checkpoint.") from None
+                return int(size), b64decode(root, validate=True)
+    raise ValueError("No trusted key signed the checkpoint.")
