@@ -266,9 +266,8 @@ class Settings:
 
     def row_secret(self, *, create: bool = False) -> bytes | None:
         """The secret behind the salts of rows in the log of editions; None where nothing was logged here."""
-        if not create and not (self.home / "row-secret").exists():
-            return None
-        return self._stored_secret("row-secret").encode()[:64]
+        known = create or (self.home / "row-secret").exists()
+        return self._stored_secret("row-secret").encode()[:64] if known else None
 
     def lacks_keys_secret(self) -> bool:
         """Whether there are key records in HOME, and nothing to open them with."""
@@ -338,10 +337,7 @@ def _secrets(text: str, name: str) -> tuple[bytes, ...]:
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process. Raises SettingsError naming the variable."""
-    return _load(os.environ if environment is None else environment)
-
-
-def _load(environment: Mapping[str, str]) -> Settings:
+    environment = os.environ if environment is None else environment
     known = {PREFIX + f.name.upper(): f for f in fields(Settings)}
     values: dict[str, Any] = {}
     for variable, f in known.items():
@@ -385,7 +381,7 @@ def unknown(environment: Mapping[str, str] | None = None) -> list[str]:
 def explain(environment: Mapping[str, str] | None = None) -> list[tuple[str, str, str, str]]:
     """(variable, value, where it came from, help) of each setting, secrets masked."""
     environment = os.environ if environment is None else environment
-    settings = _load(environment)
+    settings = load(environment)
     rows = []
     for f in fields(Settings):
         variable = PREFIX + f.name.upper()

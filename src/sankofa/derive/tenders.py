@@ -211,7 +211,7 @@ class _Period(msgspec.Struct):
 
 
 class _Tender(msgspec.Struct):
-    tenderPeriod: _Period | None = None  # noqa: N815
+    tenderPeriod: _Period | None = None  # noqa: N815 - as OCDS spells it
 
 
 class _Body(msgspec.Struct):

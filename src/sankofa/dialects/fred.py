@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import quoteattr  # nosec B406
 
 import msgspec
 

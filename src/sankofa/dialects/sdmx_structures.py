@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape, quoteattr  # nosec B406
 
 import msgspec
 

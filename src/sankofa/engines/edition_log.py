@@ -1,7 +1,7 @@
 """The append-only log of editions, as C2SP specifies logs in tiles (tlog-tiles).
 
-It is two files beside the editions. `entries` has every entry, each behind its length in two bytes, as the
-bundles of the specification do. `checkpoint` is a signed note about the number of entries and the root of
+It is two files beside the editions. `entries` has every entry, each behind its length in two bytes, as in
+the bundles of entries there. `checkpoint` is a signed note about the number of entries and the root of
 their Merkle tree (RFC 9162). Tiles and bundles are cut from the entries when somebody asks for one.
 """
 
@@ -17,14 +17,14 @@ import msgspec
 
 from sankofa.engines.private_files import make_private_folder, open_private, operator_errors, replace_file
 from sankofa.model.errors import StoreUnavailable
-from sankofa.model.limits import limit
 from sankofa.model.merkle import leaf_hash, level_above, root_of
 from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, sign_note, verified_text
 
 FOLDER: Final = "log"
 ENTRIES: Final = "log/entries"
 CHECKPOINT: Final = "log/checkpoint"
-LARGEST_LOG: Final = limit("log of a followed store", 256 << 20, "bytes", "it is not followed")
+LARGEST_LOG: Final = 256 << 20
+"""Bytes that a follower reads of a log; one of an edition a day for a thousand years is a quarter of that."""
 _LENGTH: Final = 2
 _TILE_WIDTH: Final = 256
 _LARGEST_LEVEL: Final = 63
