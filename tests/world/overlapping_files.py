@@ -173,6 +173,23 @@ def _data_sets(said: Said) -> bytes:
     return _archive({"sub.txt": "\n".join(sub) + "\n", "num.txt": "\n".join(num) + "\n"})
 
 
+def _submissions(said: Said) -> bytes:
+    return _archive(
+        {
+            f"CIK{812070 + i:010}.json": json.dumps(
+                {
+                    "cik": str(812070 + i),
+                    "name": f"Item {i} Corporation",
+                    "formerNames": [
+                        {"name": f"Old Item {v} Inc", "from": "2010-01-01T00:00:00Z", "to": f"201{v}-02-01"}
+                    ],
+                }
+            )
+            for i, v in said.items()
+        }
+    )
+
+
 def _report(said: Said) -> bytes:
     concepts = ("Revenue", "year"), ("ProfitLoss", "year"), ("Assets", "end")
     facts = "".join(
@@ -184,7 +201,8 @@ def _report(said: Said) -> bytes:
     return inline_report.report_package(inline_report.report(facts or "<p>Nothing</p>"))
 
 
-_ENDINGS = {"ocds": "json", "openfigi": "json", "edgar-companyfacts": "json", "sec-fsds": "zip"}
+_ENDINGS = {"ocds": "json", "openfigi": "json", "edgar-companyfacts": "json"}
+_ENDINGS |= {"sec-fsds": "zip", "sec-submissions": "zip"}
 MAKERS: dict[str, Callable[[Said], str | bytes]] = {
     "ocds": _ocds,
     "series-csv": _series,
@@ -198,5 +216,6 @@ MAKERS: dict[str, Callable[[Said], str | bytes]] = {
     "filings-csv": _filings,
     "edgar-companyfacts": _companyfacts,
     "sec-fsds": _data_sets,
+    "sec-submissions": _submissions,
     "ixbrl": _report,
 }
