@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+import zipfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -19,7 +20,7 @@ from sankofa.derive.signals.contract import panels
 from sankofa.mcp.tools import Tool, tools
 from sankofa.model.provenance import SKUS
 from sankofa.operations.contract import Operation, Parameter, operations
-from sankofa.rest.formats import ARROW, CSV, media_types
+from sankofa.rest.formats import ARROW, CSV, XLSX, media_types
 from tests.live import LiveServer
 from tests.torture import ALL_ROUNDS
 
@@ -139,7 +140,11 @@ def rows_in(answer: httpx.Response, operation: Operation) -> int:
     """How many rows a body has, whatever its envelope says."""
     kind = answer.headers["content-type"].partition(";")[0]
     if kind == CSV:
-        return len(list(csv.reader(io.StringIO(answer.text, newline="")))) - 1
+        lines = csv.reader(io.StringIO(answer.text, newline=""))
+        return sum(1 for line in lines if not line[0].startswith("# first ")) - 1
+    if kind == XLSX:
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as book:
+            return book.read("xl/worksheets/sheet1.xml").count(b"<row ") - 1
     if kind == ARROW:
         return int(pyarrow.ipc.open_stream(answer.content).read_all().num_rows)
     return len(answer.json()[operation.rows_under])
