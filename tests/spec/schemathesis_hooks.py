@@ -112,9 +112,8 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any],
         case.query.pop("proof", None)  # which comes with JSON alone
     if case.query and "e" in str(case.query.get("min_change", "")):
         case.query["min_change"] = "0.01"  # an exponent: no schema tells how a number is spelt
-    if case.path == "/v1/signals/{signal_key}" and case.path_parameters:
-        if case.path_parameters.get("signal_key") == "procurement-demand":  # an endpoint of its own
-            case.path_parameters["signal_key"] = "macro-momentum"
+    if case.path_parameters and case.path_parameters.get("signal_key") == "procurement-demand":
+        case.path_parameters["signal_key"] = "macro-momentum"  # the other is an endpoint of its own
     if case.query and INSTANT.fullmatch(str(case.query.get("known_by", ""))):
         case.query["known_by"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         if "edition" in case.query:  # one of the two

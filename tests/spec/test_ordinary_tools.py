@@ -90,7 +90,7 @@ def test_what_goes_beyond_the_specification_is_marked(server: LiveServer) -> Non
         *("buyer", "supplier", "category", "status", "min_value", "buyer_query", "proof"),
     }
     assert marked("/v1/macro") == everywhere | {"cursor", "proof"}
-    assert marked("/v1/crosswalk") == everywhere | {"limit", "cursor"}
+    assert marked("/v1/crosswalk") == everywhere | {"as_of", "limit", "cursor"}
 
 
 # Pages of other sites

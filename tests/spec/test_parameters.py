@@ -145,7 +145,7 @@ def test_an_unknown_parameter_is_400_naming_it(server: LiveServer, paid_key: str
     assert named.strip() == name.replace("%20", " ").strip()
 
 
-@pytest.mark.parametrize("query", ["x=1", "as_of=2024-01-01", "limit=1", "service_id=A", "="])
+@pytest.mark.parametrize("query", ["x=1", "basis=current", "limit=1", "service_id=A", "="])
 def test_an_endpoint_without_parameters_takes_none(server: LiveServer, paid_key: str, query: str) -> None:
     refused(server, paid_key, f"{ENTITY}?{query}")
 

@@ -32,6 +32,7 @@ Rows = list[dict[str, Any]]
 
 OWN_RULE = {
     "get_crosswalk": "free kinds of one organisation",
+    "get_entity_history": "names of one organisation, and free kinds",
     "find_by_identifier": "at most 20 matches of a free kind",
     "get_quality_metrics": "figures about the service, not of it",
     "get_export": "a list of files",

@@ -70,7 +70,7 @@ ENDPOINTS: Final = {
     ),
     "get_shared_facts": Endpoint("/v1/shared/facts", (), "data", ("FactRow",), ("as_of",)),
     "get_procurement_demand": Endpoint(
-        "/v1/signals/procurement-demand", (), "observations", ("ProcurementDemandRow",), ()
+        "/v1/signals/procurement-demand", (), "observations", ("ProcurementDemandRow",), ("basis",)
     ),
     "get_signal": Endpoint(
         "/v1/signals/{signal_key}",

@@ -99,7 +99,7 @@ async def get_series_matrix(
     """
     day, key = call.day_asked(as_of), series.upper()
     columns = await columns_of_series(call.edition, key)
-    if not columns and not await search_code(call.edition, key):
+    if (not columns or call.lock is not None) and not await search_code(call.edition, key):
         raise await unknown_series(call.edition, series)
     known = defaultdict(list)
     for column in columns:

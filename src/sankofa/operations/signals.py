@@ -71,6 +71,7 @@ Example: {{"signal_key":"macro-momentum","limit":20}}""",
     row=ProcurementDemandRow,
     errors=(401, 402, 429, 503),
     rows_under="observations",
+    members=_BASIS,
     tool="get_procurement_demand",
     tool_names={"from": "from_date", "to": "to_date"},
     extensions=("cursor",),
@@ -113,7 +114,7 @@ async def get_procurement_demand(
         rows = [row for some in (own_month or NO_ROWS).lists() for row in _rows(some)]
         passed = sum(1 for row in rows if not is_behind(row))
     selection = await read_one_series(page.edition, kind, key, span, most, passed=passed)
-    return page.answer(selection or NO_ROWS, _DEMAND_ORDER, as_of=page.day)
+    return page.answer(selection or NO_ROWS, _DEMAND_ORDER, as_of=page.day, members={"basis": None})
 
 
 def _end_of_month(day: date) -> int:
@@ -150,7 +151,7 @@ async def get_signal(
     if panel is not None and panel.filters:  # as at its own path, which takes the filters
         _refuse_basis(basis, signal_key)
         answer = await get_procurement_demand(call, as_of=as_of, limit=limit, cursor=cursor)
-        return msgspec.structs.replace(answer, dataset=panel.sku, members={**answer.members, "basis": None})
+        return msgspec.structs.replace(answer, dataset=panel.sku)
     applied = call.basis(basis) if panel is not None and panel.has_basis else None
     if applied is None:
         _refuse_basis(basis, signal_key)

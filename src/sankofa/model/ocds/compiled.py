@@ -201,8 +201,9 @@ class Process:
             pointer = _place(release, items, path, value)
             if pointer is not None and value is not None:
                 set_by[pointer] = self._set_by[path]
+        pointers = {tuple(map(str, place)): pointer for place, (_, pointer) in items.items()}
         changes = [
-            ProcessChange(field, _pointer(items, path), old, new, by)
+            ProcessChange(field, _pointer(pointers, path), old, new, by)
             for field, path, old, new, by in self._changes
         ]
         return CompiledRelease(release, set_by, changes)
@@ -248,12 +249,12 @@ def _place(
     return pointer
 
 
-def _pointer(items: _Items, path: Path) -> str:
-    """The JSON pointer of a path whose objects have their place."""
+def _pointer(pointers: dict[tuple[str, ...], str], path: Path) -> str:
+    """The JSON pointer of a path; `pointers` are those of the objects in lists, by path as text."""
     pointer = ""
     for end, part in enumerate(path, 1):
         if isinstance(part, _Item):
-            pointer = items[(*path[: end - 1], part.identifier)][1]
+            pointer = pointers[tuple(map(str, path[:end]))]
         else:
             pointer += _step(part)
     return pointer
