@@ -56,7 +56,7 @@ serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (s
 test: $(DEV) ## run the tests but those marked deep; ARGS are passed to pytest
 	$(PYTEST) $(ARGS)
 
-test-all: $(DEV) ## every test, and more rounds of each, as CI does
+test-all: $(DEV) ## every test, and more rounds of each, about 20 minutes
 	TEST_ALL_ROUNDS=1 $(PYTEST) $(ARGS)
 
 test-fast: $(DEV) ## the unit tests and tests/spec on files alone, the fast part

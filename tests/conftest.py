@@ -241,7 +241,7 @@ def pytest_unconfigure() -> None:
 
 
 def _has_rounds(item: pytest.Item) -> bool:
-    """Whether `make torture` tries it more often than CI."""
+    """Whether `make torture` tries it more often than `make test-all`."""
     module, function = getattr(item, "module", None), getattr(item, "obj", None)
     return hasattr(module, "rounds") or getattr(function, "is_hypothesis_test", False)
 

@@ -1,7 +1,7 @@
 """What a default run leaves out: the tests marked `deep`.
 
 A test is deep where it costs much and a cheaper one shows its rule too. It runs wherever every round is tried
-(TEST_ALL_ROUNDS=1, as in `make test-all`, .ci/run and `make torture`), and where the command line names its
+(TEST_ALL_ROUNDS=1, as in `make test-all` and `make torture`), and where the command line names its
 file, the test or the mark. tests/unit/test_default_run.py holds what may be left out.
 """
 
@@ -72,5 +72,5 @@ class Remark:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         count = max(self._told, self._config.stash.get(_LEFT_OUT, 0))
         if count:
-            line = f"left out: {count} deep tests; `make test-all` runs them, as CI does (docs/testing.md)"
+            line = f"left out: {count} deep tests; `make test-all` runs them (docs/testing.md)"
             terminalreporter.write_line(line, yellow=True, bold=True)

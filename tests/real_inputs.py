@@ -1,7 +1,7 @@
 """Real files as their publishers ship them, in part: fewer registrants, concepts or currencies.
 
 Most of a whole file's cost goes to rows that no test looks at, so tests take the part in which they look.
-`make torture` takes the whole files, and so does .ci/run where they are small.
+`make torture` takes the whole files, and so does `make test-all` where they are small.
 """
 
 import csv

@@ -2,7 +2,7 @@
 
 Whole it takes three quarters of a minute of processor. Tests of a default run have the command take a part:
 it runs from a copy of the package in which nothing else differs. Wherever every round is tried, as in
-.ci/run, they too see the world that users get.
+`make test-all`, they too see the world that users get.
 """
 
 import csv

@@ -6,7 +6,7 @@ from which tools/reliability.py writes the figures of that page. A test asks for
 
 What is worked out a second time by brute force, on random worlds or real files, costs much for each round.
 `rounds(few, more, most)` says how many: few in `make test`, more wherever TEST_ALL_ROUNDS=1 is set, as in
-.ci/run, and the most in `make torture`.
+`make test-all`, and the most in `make torture`.
 
 TEST_SEED repeats a run; TORTURE_TRIES sets the count of every test, for looking into one of them.
 """

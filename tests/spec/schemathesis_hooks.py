@@ -61,7 +61,7 @@ WALKS = {
         "issuers": "DC46AF1B1AAA424B58D1368176",
         "limit": "2",
     },
-    "/v1/search": {"country": "ZA", "type": "organisation", "limit": "2"},
+    "/v1/search": {"country": "ZA", "type": "organisation", "as_of": "2026-06-30", "limit": "2"},
     "/v1/series": {"country": "ZA", "q": "gdp", "limit": "2"},
     "/v1/series/{series}/vintages": {"limit": "2"},
     "/v1/statements/{service_id}": {
