@@ -231,10 +231,8 @@ class Settings:
         if text == "auto":
             return 0
         if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MOST_PROCESSES):
-            expected = f"auto or a number from 1 to {_MOST_PROCESSES}"
-            raise SettingsError(
-                f"SANKOFA_PUBLISH_PROCESSES: expected {expected}, not {self.publish_processes!r}"
-            )
+            expected = f"auto or a number from 1 to {_MOST_PROCESSES}, not {self.publish_processes!r}"
+            raise SettingsError(f"SANKOFA_PUBLISH_PROCESSES: expected {expected}")
         return int(text)
 
     def datastore_folder(self) -> Path | None:
