@@ -155,10 +155,10 @@ def test_nothing_but_a_decorator_a_file_and_deep_after_makes_a_test_deep():
                 assert line in ("@pytest.mark.deep", "pytestmark = pytest.mark.deep"), path
 
 
-def test_ci_leaves_nothing_out():
+def test_ci_skips_no_suite_for_want_of_a_service():
     lines = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    (setting,) = [number for number, line in enumerate(lines) if line.startswith("export TEST_ALL_ROUNDS=1 ")]
-    assert setting < lines.index("make test")
+    (setting,) = [n for n, line in enumerate(lines) if line.startswith("export TEST_REQUIRE_SERVICES=1 ")]
+    assert setting < lines.index("make foreign") < lines.index("make test")
 
 
 def test_of_several_values_the_first_are_not_deep():
