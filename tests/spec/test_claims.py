@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -177,10 +178,11 @@ def last_place(text: str, said: Decimal) -> Decimal:
     """What the last digit of a claim counts; zeros at the end of a whole number may be rounding."""
     if not said:
         return Decimal(0)
-    whole = text.lstrip("-")
-    if whole.isdigit():
-        zeros = len(whole) - len(whole.rstrip("0"))
-        return Decimal(10) ** max(min(zeros, len(whole) - 3), 0)
+    whole = re.fullmatch("-?([0-9]+)(k| million|bn)?", text)
+    if whole is not None:
+        digits, power = whole[1], {None: 0, "k": 3, " million": 6, "bn": 9}[whole[2]]
+        zeros = len(digits) - len(digits.rstrip("0"))
+        return Decimal(10) ** (max(min(zeros, len(digits) - 3), 0) + power)
     return Decimal(1).scaleb(int(said.as_tuple().exponent))
 
 
