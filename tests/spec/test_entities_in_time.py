@@ -113,6 +113,8 @@ def test_an_organisation_has_the_name_and_status_of_the_day(
     assert match["legal_name"] == name
     found = [row["name"] for row in get(world, f"/v1/search?q=mill&as_of={day}")["data"]]
     assert found == [name]
+    (inside,) = get(world, f"/at/2022-12-31/v1/entities/{MILL_ID}?as_of={day}")["data"]
+    assert (inside["legal_name"], inside["status"]) == (name, status)
 
 
 @pytest.mark.rule("ENTY-4")

@@ -190,7 +190,7 @@ def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
     ):
         refused = ask(**parameters)
         assert refused.status_code == 400
-        error = ET.fromstring(refused.content)  # noqa: S314
+        error = ET.fromstring(refused.content)  # noqa: S314 - our own answer
         assert error.tag == "error"
         assert error.attrib["code"] == "400"
         assert named in error.attrib["message"]

@@ -122,7 +122,9 @@ async def _of_the_day(answer: Answer, call: Call) -> Answer:
     selection = answer.selection
     rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","), selection.count)
     if isinstance(call.edition, DayView):
-        rows = await with_names(rows, call.edition)
+        day = answer.as_of if isinstance(answer.as_of, date) else call.today
+        view = call.edition if day >= call.today else DayView(call.edition, day)
+        rows = await with_names(rows, view)
     shown = Selection(
         (rows,) if selection.count else (),
         selection.count,
