@@ -147,6 +147,11 @@ def test_addresses_of_files_are_signed_for_one_file_and_take_ranges(grown: Any) 
     assert server.http.get(url.partition("?")[0]).status_code == 401
     edition = url.partition("edition=")[2].partition("&")[0]
     assert server.http.get(url.replace(f"edition={edition}&", "")).status_code == 401
+    leaver = server.key("professional")
+    url = file_of(query(server, leaver))["url"]
+    assert server.http.head(url).status_code == 200
+    assert run(server.home, "keys", "revoke", leaver).returncode == 0
+    assert server.http.head(url).status_code == 401
 
 
 @pytest.mark.rule("DIA-5", "KEY-6")

@@ -132,11 +132,21 @@ class Keys:
         own = msgspec.structs.replace(
             key, per_minute=link.per_minute, per_month=link.per_month, counted_as=link.id, owner=False
         )
-        return dataclasses.replace(self.grant_of(own), link=link.id)
+        return dataclasses.replace(self.grant_of(own), link=link.id, presented=link.hash)
+
+    async def presented(self, digest: str) -> Grant:
+        """The grant, today, of the key or link with this hash. Raises Unauthorized."""
+        try:
+            record = await self._records.get(digest)
+        except DamagedRecord:
+            record = None
+        if record is None or record.revoked_at is not None or self.is_expired(record):
+            raise Unauthorized("The key that this address was made with is no longer valid.")
+        return await self._of_link(record, record.opens) if record.opens else self.grant_of(record)
 
     def grant_of(self, record: KeyRecord) -> Grant:
         """The rights of a key while it is valid."""
-        return grant(
+        rights = grant(
             self._settings,
             record.id,
             record.tier,
@@ -147,6 +157,7 @@ class Keys:
             record.lock,
             owner=record.owner,
         )
+        return dataclasses.replace(rights, presented=record.hash)
 
     def is_expired(self, record: KeyRecord) -> bool:
         end = _end(record)

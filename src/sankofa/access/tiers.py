@@ -55,6 +55,8 @@ class Grant:
     """The id of the link that was presented in the place of the key."""
     owner: bool = False
     """Whether it is the key of the installation's owner."""
+    presented: str = ""
+    """The hash of the key or link that was presented."""
     sample: bool = field(init=False)
     counter: str = field(init=False)
     """The name its requests are counted under."""

@@ -1,7 +1,7 @@
 """Delta Sharing at `/delta-sharing/`: every table in bulk, with the published editions as its versions.
 
 A version is the number of an edition in the order of the editions ever published, so it stays the same when
-older ones are removed; its instant is the one that its id begins with. A locked view has one version, 0, with
+older ones are removed; its instant is that of its publication. A locked view has one version, 0, with
 the rows known on its day (contract: DIA-5).
 """
 
@@ -123,12 +123,17 @@ async def _versions(question: DialectQuestion) -> list[_Version]:
     if lock is not None:
         return [_Version(0, datetime.combine(lock, time(), UTC), "")]
     published = await asyncio.to_thread(service.datastore.published)
-    ids = sorted({*published, question.call.edition.id})
-    current = ids.index(question.call.edition.id)  # a later one may be published and not yet served
-    return [_Version(n, _published(one), one) for n, one in enumerate(ids[: current + 1])]
+    logged = await asyncio.to_thread(service.datastore.log.published)
+    published_at = {edition_id: at for at, edition_id in reversed(logged)}
+    ids = {*published, question.call.edition.id}
+    in_order = sorted((published_at.get(one) or _captured(one), one) for one in ids)
+    versions = [_Version(number, *one) for number, one in enumerate(in_order)]
+    current = next(one.number for one in versions if one.edition_id == question.call.edition.id)
+    return versions[: current + 1]  # a later one may be published and not yet served
 
 
-def _published(edition_id: str) -> datetime:
+def _captured(edition_id: str) -> datetime:
+    """The instant that an id begins with, of an edition that is not in the log."""
     return datetime.strptime(edition_id.partition("-")[0], _INSTANT).replace(tzinfo=UTC)
 
 

@@ -12,12 +12,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from sankofa.access.cursors import Cursors, Position
+from sankofa.access.keys import Keys
 from sankofa.access.tiers import Grant, Lock
-from sankofa.access.tiers import grant as grant_of
 from sankofa.edition.read.day_view import DayView, KnownDays
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import InvalidParameter, NotFound, Unauthorized
-from sankofa.settings import Settings
 
 if TYPE_CHECKING:
     import pyarrow
@@ -51,35 +50,25 @@ def sign_file(
     cursors: Cursors, grant: Grant, name: str, edition: str, lock: date | None, until: datetime
 ) -> str:
     """The `signature` of the address of a file. `lock` is the day that the file is to be of."""
-    rights = (
-        int(until.timestamp()),
-        "" if lock is None else lock.isoformat(),
-        grant.key_id,
-        grant.tier,
-        "" if grant.per_minute is None else grant.per_minute,
-        "" if grant.per_month is None else grant.per_month,
-        grant.counted_as,
-    )
+    rights = int(until.timestamp()), "" if lock is None else lock.isoformat(), grant.presented
     return cursors.issue(Position(edition, _subject(name), rights))
 
 
-def signed_grant(
-    cursors: Cursors, settings: Settings, signature: str, name: str, edition: str | None, now: datetime
+async def signed_grant(
+    cursors: Cursors, keys: Keys, signature: str, name: str, edition: str | None, now: datetime
 ) -> Grant:
-    """The rights that an address was signed with. Raises Unauthorized."""
+    """The rights today of the key that an address was signed for. Raises Unauthorized."""
     try:
         position = cursors.read(signature, _subject(name))
-        until, day, key_id, tier, per_minute, per_month, counted_as = position.after
+        until, day, presented = position.after
     except (InvalidParameter, ValueError):
         raise Unauthorized("The signature is not of this file.") from None
     if position.edition != (edition or ""):
         raise Unauthorized("The signature is of another edition.")
     if now.timestamp() > int(until):
         raise Unauthorized("The address has expired: ask for another.")
-    lock = Lock(date.fromisoformat(str(day))) if day else None
-    rights = grant_of(settings, str(key_id), str(tier), None, None, counted_as=str(counted_as), lock=lock)
-    limits = [None if limit == "" else int(limit) for limit in (per_minute, per_month)]
-    return dataclasses.replace(rights, per_minute=limits[0], per_month=limits[1])
+    grant = await keys.presented(str(presented))
+    return dataclasses.replace(grant, lock=Lock(date.fromisoformat(str(day)))) if day else grant
 
 
 def _subject(name: str) -> str:

@@ -136,7 +136,7 @@ async def file_response(
     if is_signed:
         site = await service.domains.site(head.host)
         signature, edition = query.pop("signature", ""), query.get("edition")
-        grant = signed_grant(service.cursors, service.settings, signature, route.name, edition, now)
+        grant = await signed_grant(service.cursors, service.keys, signature, route.name, edition, now)
         if site.keys is not None:
             site.admit(grant)
         counted, refusal = await service.quotas.count(grant)
