@@ -41,21 +41,27 @@ class Two(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
-    made = made_once(tmp_path_factory, "two-ledgers", lambda folder: publish_both(folder, CUT.isoformat()))
+def two(tmp_path_factory: pytest.TempPathFactory, engine: dict[str, str]) -> Iterator[Two]:
+    """The longer ledger is on the engine, the shorter one on files."""
     folder = tmp_path_factory.mktemp("locked")
+    if engine:
+        publish_both(made := tmp_path_factory.mktemp("two"), CUT.isoformat(), **engine)
+    else:
+        made = made_once(tmp_path_factory, "two-ledgers", lambda one: publish_both(one, CUT.isoformat()))
     homes = [Path(shutil.copytree(made / name, folder / name)) / "home" for name in ("short", "long")]
     key = create_key(homes[0], "professional", "--per-minute", "1000000", "--per-month", "10000000")
     shutil.rmtree(homes[1] / "keys", ignore_errors=True)
     for path in homes[0].glob("keys*"):
         target = homes[1] / path.name
         shutil.copytree(path, target, dirs_exist_ok=True) if path.is_dir() else shutil.copy(path, target)
-    with _server(homes[0]) as short, _server(homes[1]) as long:
+    with _server(homes[0]) as short, _server(homes[1], **engine) as long:
         yield Two(short, long, key)
 
 
-def _server(home: Path) -> LiveServer:
-    return LiveServer(home, base_url=BASE, per_minute_visitor="1000000", per_day_visitor="1000000")
+def _server(home: Path, datastore: str = "") -> LiveServer:
+    settings = {"datastore": datastore} if datastore else {}
+    visitors = {"per_minute_visitor": "1000000", "per_day_visitor": "1000000"}
+    return LiveServer(home, workers=1, base_url=BASE, **visitors, **settings)
 
 
 def told(answer: httpx.Response) -> tuple[int, list[tuple[str, str]], bytes]:
@@ -228,6 +234,7 @@ def same(two: Two, path: str, **headers: str) -> httpx.Response:
     return long
 
 
+@pytest.mark.both_engines
 @pytest.mark.rule("LOCK-2", "LOCK-5")
 def test_two_ledgers_that_agree_up_to_a_day_give_the_same_bytes(two: Two, trial: Trial) -> None:
     asker = Asker(two, trial.chance)
@@ -255,6 +262,24 @@ def test_pages_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
             links = re.findall(r'(?:href|action|src)="(/[^"]*)"', answer.text)
             outside = [link for link in links if not link.startswith((f"/at/{day}/", "/assets/"))]
             assert not outside
+
+
+@pytest.mark.rule("LOCK-2")
+@pytest.mark.parametrize("day", ["2023-06-30", CUT.isoformat()])
+def test_shared_tables_tell_nothing_of_later_days(two: Two, day: str) -> None:
+    tables = same(two, f"/at/{day}/delta-sharing/shares/sankofa/all-tables").json()["items"]
+    assert len(tables) == 3
+    for table in tables:
+        path = (
+            f"/at/{day}/delta-sharing/shares/sankofa/schemas/{table['schema']}/tables/{table['name']}/query"
+        )
+        files = []
+        for server in (two.short, two.long):
+            answer = server.http.post(path, json={}, headers={"X-API-Key": two.key})
+            file = json.loads(answer.text.splitlines()[-1])["file"]
+            inside = file["url"].removeprefix(BASE)
+            files.append((file["id"], file["size"], file["stats"], server.http.get(inside).content))
+        assert files[0] == files[1], table
 
 
 @pytest.mark.rule("LOCK-2")

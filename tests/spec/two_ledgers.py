@@ -21,27 +21,32 @@ NEW: Final = "999900SAMPLEKE000326"
 Rows = list[list[str]]
 
 
-def publish_both(folder: Path, day: str) -> None:
-    """Publish the ledger that ends on the day in `short/home`, and the longer one in `long/home`."""
+def publish_both(folder: Path, day: str, **engine: str) -> None:
+    """Publish the ledger in `short/home`, and the longer one in `long/home` on an engine.
+
+    Each takes the files in by itself: the instants and the order of the captures differ.
+    """
     before, after = folder / "before", folder / "after"
     split(SAMPLE, day, before, after)
     short, long = folder / "short" / "home", folder / "long" / "home"
     _take(short, before)
     _run(short, "publish", "--despite-floors")
-    long.parent.mkdir()
-    shutil.copytree(short, long)  # with its secrets: a cursor is the same text
+    long.mkdir(parents=True, mode=0o700)
+    for secret in short.glob("*-secret"):  # a cursor is the same text
+        shutil.copy(secret, long)
     later_events(after)
-    _take(long, after)
-    _run(long, "publish", "--despite-floors")
+    for files in (before, after):
+        _take(long, files, **engine)
+    _run(long, "publish", "--despite-floors", **engine)
 
 
-def _take(home: Path, folder: Path) -> None:
+def _take(home: Path, folder: Path, **settings: str) -> None:
     for path in sorted(folder.iterdir()):
-        _run(home, "ingest", f"sample-{path.name}", path)
+        _run(home, "ingest", f"sample-{path.name}", path, **settings)
 
 
-def _run(home: Path, *arguments: str | Path) -> None:
-    done = run(home, *arguments)
+def _run(home: Path, *arguments: str | Path, **settings: str) -> None:
+    done = run(home, *arguments, **settings)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
 
 

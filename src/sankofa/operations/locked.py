@@ -18,6 +18,7 @@ from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.absences import Absence
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
+from sankofa.model.facts import FactSource, provenance_id
 from sankofa.model.provenance import notice
 from sankofa.operations.absence import absence_of
 from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation
@@ -30,6 +31,7 @@ NOT_BY_DAY: Final = "measured for the newest data only: a locked view does not s
 _OBSERVED: Final = b'"observed_at":"'
 _NOT_TOLD: Final = b'"observed_at":null'
 _REF: Final = b'"source_ref":"'
+_PROVENANCE: Final = b'"provenance_id":"'
 _INPUTS: Final = b'"inputs":'
 """The field of derived rows whose figures name sources of their own."""
 _MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
@@ -144,6 +146,8 @@ def _without_capture(rows: bytes, row_count: int) -> tuple[bytes, frozenset[byte
         rows = rows.replace(rows[at:end], _NOT_TOLD)
     while b"@" in rows and (mark := _MARK.search(rows)) is not None:
         rows = rows.replace(mark[1], b"#")
+    if _PROVENANCE in rows[:_FIRST_ROW]:
+        rows = b",".join(map(_renumbered, _rows(b"[%b]" % rows)))
     sources: set[bytes] = set()
     left, at = row_count if _INPUTS not in rows[:_FIRST_ROW] else rows.count(_REF), 0
     while left > 0:
@@ -153,6 +157,13 @@ def _without_capture(rows: bytes, row_count: int) -> tuple[bytes, frozenset[byte
             sources.add(source)
             left -= rows.count(b"%b%b:" % (_REF, source))
     return rows, frozenset(sources)
+
+
+def _renumbered(fields: dict[str, msgspec.Raw]) -> bytes:
+    """A shared fact whose `provenance_id` is that of what is left of its provenance."""
+    shown = {name: msgspec.json.decode(fields[name]) for name in FactSource._fields}
+    fields["provenance_id"] = msgspec.Raw(_encode(provenance_id(FactSource(**{**shown, "observed_at": ""}))))
+    return _encode(fields)
 
 
 def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:
