@@ -68,6 +68,7 @@ WALKS = {
         "as_of": "2024-06-30",
         "period_type": "FY",
         "kind": "income",
+        "line_items": "revenue",
         "shape": "long",
         "limit": "2",
     },
@@ -234,7 +235,9 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
     elif path == "/v1/series/{series}/vintages":
         filters = ("vintages", str(inside_path.get("series")).upper())
     elif path == "/v1/statements/{service_id}":
-        own = (said("period_type"), said("kind"), said("shape") or "long")
+        items = said("line_items")
+        some = None if items is None else tuple(str(items).split(","))
+        own = (said("period_type"), said("kind"), some, said("shape") or "long")
         filters = ("statement", str(inside_path.get("service_id")).upper(), *own)
     if not filters or ("as_of" in query and not re.fullmatch(real_days(), str(query["as_of"]))):
         return False

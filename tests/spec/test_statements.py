@@ -173,6 +173,18 @@ def test_pages_follow_one_another(server: LiveServer, paid_key: str) -> None:
         assert walked == statement(server, paid_key, FILER, query)
 
 
+def test_line_items_narrow_a_statement_to_the_same_figures(
+    server: LiveServer, paid_key: str, sample_key: str
+) -> None:
+    query = "period_type=FY&as_of=2024-06-30"
+    whole = statement(server, paid_key, FILER, query)
+    some = [row for row in whole if row["line_item"] in ("revenue", "profit")]
+    assert len(some) >= 4
+    for key in (paid_key, sample_key):
+        assert statement(server, key, FILER, f"{query}&line_items=revenue,profit") == some[:25]
+    assert statement(server, paid_key, FILER, f"{query}&line_items=nothing") == []
+
+
 @pytest.mark.rule("KEY-8", "KEY-9", "KEY-10")
 def test_a_sample_key_gets_the_first_figures(server: LiveServer, sample_key: str, paid_key: str) -> None:
     everything = statement(server, paid_key, FILER)

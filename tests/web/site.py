@@ -30,6 +30,7 @@ PAGES = (
     "/parties?country=KE",
     "/screen?metric=net_margin&as_of=2024-12-31&beside=2023-12-31",
     "/restatements",
+    "/compare?measure=revenue&a=kilimani&b=riftline&scale=index",
     "/signals",
     "/signals/procurement-demand",
     "/signals/fundamentals-revisions",

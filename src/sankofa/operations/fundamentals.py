@@ -76,7 +76,7 @@ async def get_fundamentals(
     most = call.grant.rows_or_all(limit)
     modes = _MODES[vintages]
     tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
-    where = None if line_items is None else _has_line_item(line_items)
+    where = None if line_items is None else has_line_item(line_items)
     # In statement order the key of a cursor begins with the name of that order.
     by_statement = order == "statement" if not page.key else page.key[0] == _STATEMENT
     if page.key and order is not None and (order == "statement") != by_statement:
@@ -101,7 +101,7 @@ async def get_fundamentals(
     return page.answer(selection, behind, as_of=page.day, members=members)
 
 
-def _has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
+def has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
     """A test for encoded rows: true for those of the line items. As quick for a hundred as for one."""
     wanted = frozenset(name.encode() for name in line_items)
     return lambda row: line_item_of(row) in wanted

@@ -18,12 +18,14 @@ from sankofa.model.provenance import strictest
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.fundamentals import has_line_item
 from sankofa.operations.nearest import predecessor_hint, unknown_organisation
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CursorParameter,
     LimitOrAllParameter,
+    LineItemsParameter,
     PeriodTypeParameter,
     ServiceIdParameter,
     ShapeParameter,
@@ -59,7 +61,7 @@ _FOR_AGENTS = AgentView(
 Income statement, balance sheet or cash flow of a company: one figure per line item and period, as known on
 `as_of`. For every concept and vintage: get_fundamentals.
 Example: {"service_id":"DC46AF1B1AAA424B58D1368176","kind":"income"}""",
-    narrow_by=("kind", "period_type", "limit"),
+    narrow_by=("kind", "line_items", "period_type", "limit"),
 )
 
 
@@ -80,6 +82,7 @@ async def get_statement(
     as_of: AsOfParameter = None,
     period_type: PeriodTypeParameter = None,
     kind: StatementKindParameter = None,
+    line_items: LineItemsParameter = None,
     shape: ShapeParameter = "long",
     limit: LimitOrAllParameter = None,
     cursor: CursorParameter = None,
@@ -94,7 +97,9 @@ async def get_statement(
     changes; full years where `period_type` is omitted. Without `limit` the sample tier gets the first figures
     with `truncated: true`, paid tiers everything.
     """
-    page = first_page(call, "statement", service_id.upper(), period_type, kind, shape, as_of=as_of)
+    page = first_page(
+        call, "statement", service_id.upper(), period_type, kind, line_items, shape, as_of=as_of
+    )
     if cursor is not None:
         page = await page.after(cursor)
     most = call.grant.rows_or_all(limit)
@@ -111,6 +116,7 @@ async def get_statement(
         most if not wide else call.grant.row_cap if call.grant.sample else None,
         modes=int(Mode.LATEST) if kind is None else KIND_MODES[kind],
         tag=ANY_TAG if period_type is None or full_years else PERIOD_TYPES.index(period_type),
+        where=None if line_items is None else has_line_item(line_items),
     )
     if selection is None:
         raise await unknown_organisation(call, service_id)

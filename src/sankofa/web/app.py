@@ -32,9 +32,11 @@ from sankofa.operations.answers import Headers, common_headers, problem_headers
 from sankofa.operations.contract import EDITION, Call
 from sankofa.operations.locked import locked, narrower, refuse_edition
 from sankofa.operations.service import ObservedRequest, Service
+from sankofa.web.data import cited_sources
 from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
 from sankofa.web.languages import language
 from sankofa.web.responses import (
+    EMBED_HEADERS,
     EVENT_STREAM,
     HTML,
     PAGE_HEADERS,
@@ -50,8 +52,8 @@ from sankofa.web.responses import (
     read_own_form,
     sign_in,
 )
-from sankofa.web.view import ASSETS, Page, Routes, write_page, write_problem
-from sankofa.web.visit import LANGUAGE_COOKIE, PageRequest, Visit, key_cookie, read_request
+from sankofa.web.view import ASSETS, Page, Routes, View, write_page, write_problem
+from sankofa.web.visit import EMBED, LANGUAGE_COOKIE, PageRequest, Visit, embedded, key_cookie, read_request
 
 _log = logging.getLogger("sankofa.web")
 _NOT_OURS: Final = (
@@ -85,7 +87,10 @@ class WebApp:
             return _accepts_html(scope)
         if path.startswith(_NOT_OURS):
             return False
-        if path.startswith((ASSETS, PICTURES, SIGN_IN, OPERATOR)) or self._routes.find(path) is not None:
+        if (
+            path.startswith((ASSETS, PICTURES, SIGN_IN, OPERATOR, EMBED))
+            or self._routes.find(path) is not None
+        ):
             return True
         return _accepts_html(scope)
 
@@ -119,10 +124,12 @@ class WebApp:
                 return reply
             if request.path == SIGN_IN and request.at is None:
                 return await self._sign_in(request, scope)
+            if request.path.startswith(EMBED):
+                request = embedded(request)
             route = self._routes.find(request.path)
             if route is None:
                 raise NotFound("There is no page at this address.")
-            is_form = request.method == "POST" and request.path == "/key"
+            is_form = request.method == "POST" and request.path == "/key" and not request.embed
             if request.method not in _READ and not is_form:
                 raise MethodNotAllowed("GET, HEAD")
             site = await self._service.domains.site(request.host)
@@ -262,9 +269,13 @@ class WebApp:
         if view.redirect is not None:
             return Written(303, b"", ((b"location", (visit.prefix + view.redirect).encode()),), "")
         chart = visit.request.query.get("chart")
-        if chart is not None:
+        if visit.request.embed and view.charts:
+            view = await _embedded(view, visit, chart or view.charts[0].name)
+        elif chart is not None:
             rows = await visit.rows_uncut() if visit.cuts else 0
             return await asyncio.to_thread(chart_reply, view, chart, visit, rows)
+        elif visit.request.embed:
+            raise NotFound("This page has no chart to embed.")
         part = visit.request.query.get("part")
         if part is not None and part not in view.parts:
             raise InvalidParameter("part", f"this page has {', '.join(view.parts) or 'no parts'}")
@@ -272,10 +283,13 @@ class WebApp:
         return Written(view.status, body, (HTML,), hashlib.blake2b(body, digest_size=12).hexdigest())
 
     async def _reply(self, page: Page, written: Written, visit: Visit) -> Reply:
-        headers: Headers = [*written.headers, *(PUBLIC_HEADERS if _is_for_all(page, visit) else PAGE_HEADERS)]
+        own = EMBED_HEADERS if visit.request.embed else PUBLIC_HEADERS
+        is_public = visit.request.embed or _is_for_all(page, visit)
+        headers: Headers = [*written.headers, *(own if is_public else PAGE_HEADERS)]
         if visit.usage is not None:
             headers += visit.usage.headers
-        if (chosen := visit.request.query.get("lang")) is not None:
+        chosen = visit.request.query.get("lang")
+        if chosen is not None and not visit.request.embed:
             cookie = f"{LANGUAGE_COOKIE}={chosen}; Path=/; Max-Age=31536000; SameSite=Lax"
             headers.append((b"set-cookie", cookie.encode()))
         return await encoded(written, headers, visit.request)
@@ -301,6 +315,14 @@ class WebApp:
         if visit is not None and visit.usage is not None:
             headers += visit.usage.headers
         return Reply(problem.status, headers, body, problem.slug)
+
+
+async def _embedded(view: View, visit: Visit, name: str) -> View:
+    """One chart of a page alone, with a line that says where its figures come from."""
+    chart = next((chart for chart in view.charts if chart.name == name and chart.drawing), None)
+    if chart is None:
+        raise InvalidParameter("chart", "this page has no such chart")
+    return View("embed.html", view.title, {"chart": chart, "sources": await cited_sources(visit)})
 
 
 async def _send_as_it_comes(stream: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
@@ -351,4 +373,4 @@ def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[obje
         may += grant.tier, grant.row_cap, grant.default_rows, grant.owner
     query = tuple(sorted(request.query.items()))
     base_url = visit.site.base_url + visit.prefix
-    return edition_id, request.path, query, request.language, may, visit.today, base_url
+    return edition_id, request.path, request.embed, query, request.language, may, visit.today, base_url

@@ -94,6 +94,27 @@ class ValueScale:
         return self._bottom - (value - self._low) / (self._high - self._low) * (self._bottom - self._top)
 
 
+class LogScale(ValueScale):
+    """Positive values by their logarithm, with ticks at 1, 2 and 5 of each power of ten, or at the powers."""
+
+    def __init__(self, values: Iterable[float], top: float, bottom: float) -> None:
+        known = [min(value, _LARGEST) for value in values if value > 1 / _LARGEST] or [1.0, 10.0]
+        low, high = math.floor(math.log10(min(known))), math.ceil(math.log10(max(known)))
+        every = max(1, (high - low) // 6)
+        factors = (1, 2, 5) if high - low < 3 else (1,)
+        powers = range(low, max(high, low + 1) + every, every)
+        ticks = [factor * 10.0**power for power in powers for factor in factors]
+        below = [tick for tick in ticks if tick <= min(known)]
+        above = [tick for tick in ticks if tick >= max(known)]
+        self.ticks = [tick for tick in ticks if below[-1] <= tick <= max(above[0], below[-1] * 2)]
+        self._low, self._high = math.log10(self.ticks[0]), math.log10(self.ticks[-1])
+        self._top, self._bottom = top, bottom
+
+    def __call__(self, value: float) -> float:
+        share = (math.log10(min(value, _LARGEST)) - self._low) / (self._high - self._low)
+        return self._bottom - share * (self._bottom - self._top)
+
+
 class DayScale:
     """Days from left to right, with a tick at the first of some years, or of some months.
 
@@ -144,6 +165,7 @@ def _year_ticks(first: date, last: date, like: date) -> list[tuple[date, str]]:
 
 
 _SHORTEST_TAIL = 120
+_NAMES, _LONGEST_NAME = 200, 26
 _MOST_VALUES_WRITTEN = 9
 _MOST_DOTS = 130
 """Values of a line that each tell their own; more would make a large page."""
@@ -168,6 +190,27 @@ class KnownValue(NamedTuple):
     day: date
     value: Decimal | float
     label: str
+
+
+SCALES: Final = ("linear", "log", "index")
+"""How values are drawn: as they are, by their logarithm, or with 100 at the first day of all the lines."""
+
+
+def rescaled(lines: Sequence[Line], scale: str) -> list[Line]:
+    """The lines as a scale draws them; values that it cannot draw are left out."""
+    if scale == "linear":
+        return list(lines)
+    positive = [one._replace(points=[(d, v) for d, v in one.points if v > 0]) for one in lines]
+    drawn = [one for one in positive if one.points]
+    if scale == "log" or not drawn:
+        return drawn
+    first = max(one.points[0][0] for one in drawn)
+    indexed = []
+    for one in drawn:
+        later = [(day, Decimal(value)) for day, value in one.points if day >= first]
+        points = [(day, 100 * value / later[0][1]) for day, value in later]
+        indexed.append(one._replace(points=points))
+    return indexed
 
 
 def step_chart(
@@ -231,19 +274,27 @@ def line_chart(
     table: Table,
     chosen: date | None = None,
     unit: str = "",
+    scale: str = "linear",
+    *,
+    named: bool = False,
 ) -> Chart:
     """Values against the day they are of, one line each; the last is drawn on top.
 
     Annual values stand on the tick of their year. Where a line has few values each tells its own, exactly.
+    `named` lines have their labels at their ends.
     """
+    lines = rescaled(lines, scale)
     every = [(day, float(value)) for one in lines for day, value in one.points]
     if not every:
         return empty_chart(name, title, table)
     first, last = min(d for d, _ in every), max(d for d, _ in every)
     annual = len({(d.month, d.day) for d, _ in every}) == 1 and (first.month, first.day) != (2, 29)
-    days = DayScale(first, last, LEFT, WIDTH - RIGHT, annual=annual)
-    values = ValueScale((value for _, value in every), TOP, HEIGHT - BOTTOM)
-    parts = [_axes(days, values, write), text(LEFT, TOP - 7, unit)]
+    right = WIDTH - (_NAMES if named else RIGHT)
+    days = DayScale(first, last, LEFT, right, annual=annual)
+    kind = LogScale if scale == "log" else ValueScale
+    values = kind((value for _, value in every), TOP, HEIGHT - BOTTOM)
+    heading = f"{first.year if annual else first} = 100" if scale == "index" else unit
+    parts = [_axes(days, values, write, right + RIGHT), text(LEFT, TOP - 7, heading)]
     if chosen is not None and first <= chosen <= last:
         parts.append(line(days(chosen), TOP, days(chosen), HEIGHT - BOTTOM, "chosen"))
     for one in lines:
@@ -254,69 +305,53 @@ def line_chart(
         elif one.kind != "old" and len(points) <= _MOST_DOTS:
             titles = (f"{day.year if annual else day}: {value}" for day, value in one.points)
             parts += [dot(*point, "point", words, 3) for point, words in zip(points, titles, strict=True)]
+    if named:
+        ends = [(values(float(one.points[-1][1])), one) for one in lines if one.points]
+        parts.append(_names_at_ends(ends, right + 8))
     return Chart(name, title, WIDTH, HEIGHT, "".join(parts), *table)
 
 
-def heat_map(
+def _names_at_ends(ends: Sequence[tuple[float, Line]], x: float) -> str:
+    """The names of the lines at the heights at which these end, moved down where two would meet."""
+    parts, free = [], 0.0
+    for y, one in sorted(ends, key=lambda end: end[0]):
+        free = max(y + 4, free)
+        words = one.label if len(one.label) <= _LONGEST_NAME else one.label[: _LONGEST_NAME - 1] + "…"
+        parts += [line(x, free - 4, x + 12, free - 4, f"line {one.kind}"), text(x + 16, free, words, "name")]
+        free += 15
+    return "".join(parts)
+
+
+def small_line(
     name: str,
     title: str,
-    cells: dict[tuple[date, date], tuple[int, int]],
-    table: Table,
-    chosen: date | None,
-    words: Callable[[date, date, int, int], str],
+    years: Sequence[tuple[int, Decimal]],
+    write: Write,
+    beside: Sequence[tuple[int, Decimal]] = (),
+    scale: str = "linear",
 ) -> Chart:
-    """Periods from top to bottom against days of publication from left to right.
+    """One of many small charts: a line by year with its first and last value.
 
-    A cell counts the figures of a period that became known on a day, and how many of them were restated.
+    Charts that are given the same points `beside` have the same axes, which hold them all.
     """
-    periods = sorted({period for period, _ in cells}, reverse=True)
-    row_height = 16 if len(periods) <= 24 else 9
-    height = TOP + len(periods) * row_height + BOTTOM
-    edge = WIDTH - RIGHT - 8
-    first, last = min(day for _, day in cells), max(day for _, day in cells)
-    left = 84
-    days = DayScale(min(first, periods[-1]), last, left, edge)
-    most = max(count for count, _ in cells.values())
-    parts = []
-    for day, label in days.ticks:
-        x = days(day)
-        parts += [line(x, TOP, x, height - BOTTOM, "grid"), text(x, height - 10, label, anchor="middle")]
-    for number, period in enumerate(periods):
-        y = TOP + number * row_height
-        if row_height > 10 or number % 2 == 0:
-            parts.append(text(left - 8, y + row_height - 4, period.isoformat(), anchor="end"))
-        parts.append(line(left, y + row_height / 2, WIDTH - RIGHT, y + row_height / 2, "grid"))
-    rows = {period: number for number, period in enumerate(periods)}
-    for (period, day), (count, restated) in sorted(cells.items()):
-        shade = min(4, 1 + int(3.999 * count / most))
-        kind = f"heat heat{shade}" + (" restated" if restated else "")
-        x, y = days(day), TOP + rows[period] * row_height
-        parts.append(
-            f'<rect class="{kind}" x="{x - 3.5:.1f}" y="{y + 1:.1f}" '
-            f'width="7" height="{row_height - 2}" rx="1.5">'
-            f"<title>{escape(words(period, day, count, restated))}</title></rect>"
-        )
-    if chosen is not None and first <= chosen <= last:
-        parts.append(line(days(chosen), TOP - 6, days(chosen), height - BOTTOM, "chosen"))
-    return Chart(name, title, WIDTH, height, "".join(parts), *table)
-
-
-def small_line(name: str, title: str, years: Sequence[tuple[int, Decimal]], write: Write) -> Chart:
-    """One of many small charts: a line by year with its first and last value."""
     width, height = 220, 96
     points = [(date(year, 12, 31), value) for year, value in years]
     table = ("date", "value"), [(day.isoformat(), value) for day, value in points]
-    days = DayScale(points[0][0], points[-1][0], 6, width - 6)
-    values = ValueScale((float(value) for _, value in points), 10, height - 24)
+    ends = [date(year, 12, 31) for year, _ in beside or years]
+    days = DayScale(min(ends), max(ends), 6, width - 6)
+    kind = LogScale if scale == "log" else ValueScale
+    values = kind((float(value) for _, value in beside or years), 10, height - 24)
     drawn = [(days(day), values(float(value))) for day, value in points]
+    shown = [float(value) for _, value in beside or years]
     parts = [
         line(6, height - 20, width - 6, height - 20, "axis"),
         path(drawn, "line main"),
+        *(dot(*at, "point", f"{d.year}: {v}", 3) for at, (d, v) in zip(drawn, points, strict=True)),
         dot(*drawn[-1], "dot", write(float(points[-1][1])), 3),
-        text(6, 9, write(max(float(value) for _, value in points))),
-        text(6, height - 24, write(min(float(value) for _, value in points))),
-        text(6, height - 6, str(points[0][0].year)),
-        text(width - 6, height - 6, str(points[-1][0].year), anchor="end"),
+        text(6, 9, write(max(shown))),
+        text(6, height - 24, write(min(shown))),
+        text(6, height - 6, str(min(ends).year)),
+        text(width - 6, height - 6, str(max(ends).year), anchor="end"),
     ]
     return Chart(name, title, width, height, "".join(parts), *table)
 

@@ -41,6 +41,28 @@ async def statement(
     return rows, truncated
 
 
+async def full_years(
+    visit: Visit, service_id: str, line_item: str, as_of: date, *, shown: bool = False
+) -> list[Row]:
+    """The figures of a line item by year as a statement has them on a day, the oldest first."""
+    asked = {"period_type": "FY", "line_items": [line_item], "as_of": as_of.isoformat()}
+    result = await visit.ask("get_statement", shown=shown, drawn=True, service_id=service_id, **asked)
+    return [row for row in result.rows if row["value_reported"] is not None][::-1]
+
+
+async def has_figures(visit: Visit, service_id: str) -> bool:
+    """Whether an organisation reports figures; others are records of a register."""
+    asked = await visit.ask("get_fundamentals", shown=False, service_id=service_id, limit="1")
+    return bool(asked.rows)
+
+
+async def cited_sources(visit: Visit) -> list[Row]:
+    """The sources of the rows on the page, with their publishers, licences and attributions."""
+    known = {row["source_id"]: row for row in (await visit.ask("get_sources", shown=False)).rows}
+    unknown = dict.fromkeys(("title", "publisher", "url", "licence", "licence_url", "attribution"))
+    return [known.get(name, {**unknown, "source_id": name}) for name in sorted(visit.cited)]
+
+
 async def vintages(visit: Visit, service_id: str, line_item: str) -> Result:
     """Every vintage of a line item."""
     return await visit.ask("get_fundamentals", service_id=service_id, vintages="all", line_items=line_item)

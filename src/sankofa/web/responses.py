@@ -92,6 +92,14 @@ PUBLIC_HEADERS: Final[Headers] = [
     for name, value in PAGE_HEADERS
 ]
 """Header fields of a page that is the same for every visitor without a cookie."""
+EMBED_HEADERS: Final[Headers] = [
+    (
+        b"content-security-policy",
+        f"default-src 'none'; style-src {stylesheet_digest()}; base-uri 'none'; frame-ancestors *".encode(),
+    ),
+    *PUBLIC_HEADERS[1:],
+]
+"""Header fields of an embedded chart: any site may frame it, and it has no script."""
 EVENT_STREAM: Final[Headers] = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),

@@ -19,6 +19,7 @@ from sankofa.access.quotas import RateState
 from sankofa.access.tiers import Grant
 from sankofa.model.errors import BadRequest, InvalidParameter, NotFound
 from sankofa.model.limits import limit
+from sankofa.model.provenance import source_of_ref
 from sankofa.operations.answers import envelope
 from sankofa.operations.asking import as_text, ask, decode_answer, operation_named
 from sankofa.operations.contract import Call, Operation
@@ -44,6 +45,8 @@ class PageRequest(msgspec.Struct, frozen=True):
     headers: dict[bytes, bytes]
     at: date | None = None
     """The day that the address is locked to."""
+    embed: bool = False
+    """Whether one chart of the page is asked for, to stand in a page of another site."""
     key_cookie: str = ""
     """The name of the cookie that holds the visitor's key; empty until the site is known."""
 
@@ -76,6 +79,14 @@ def read_request(scope: Mapping[str, Any]) -> PageRequest:
     return PageRequest(
         scope["method"], scope["path"], query, headers[b"host"], cookies, chosen, headers, scope.get(AT)
     )
+
+
+EMBED: Final = "/embed/"
+
+
+def embedded(request: PageRequest) -> PageRequest:
+    """The request for a chart of the page behind `/embed`, without the visitor's cookies."""
+    return msgspec.structs.replace(request, path=request.path[len(EMBED) - 1 :], cookies={}, embed=True)
 
 
 def read_form(text: bytes) -> dict[str, str]:
@@ -162,6 +173,8 @@ class Visit:
         """Why answers on the page have no rows."""
         self.cuts: list[tuple[str, Mapping[str, Any]]] = []
         """Questions whose answers the sample tier cuts, with their parameters; the main one first."""
+        self.cited: dict[str, None] = {}
+        """The sources of the rows on the page."""
         self.usage: RateState | None = None
         self.grant: Grant | None = None
         self.tier = ""
@@ -246,7 +259,12 @@ class Visit:
             self._note_cut(name, given)
         if shown and answer.absent is not None:
             self.absences.append(answer.absent.detail)
-        return Result(body.pop(operation.rows_under), body, body["truncated"])
+        rows = body.pop(operation.rows_under)
+        if shown or drawn:
+            self.cited |= dict.fromkeys(
+                source_of_ref(row["source_ref"]) for row in rows if "source_ref" in row
+            )
+        return Result(rows, body, body["truncated"])
 
     async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> tuple[list[T], bool]:
         """As `ask`, of each row only some fields, and of many rows a piece at a time: others are waiting."""

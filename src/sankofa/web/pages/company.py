@@ -9,7 +9,8 @@ import msgspec
 from sankofa.derive.metrics.contract import metrics
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.web import data
-from sankofa.web.charts import Chart, heat_map
+from sankofa.web.bars import heat_map
+from sankofa.web.charts import Chart
 from sankofa.web.data import arrange, is_money, scaled
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit

@@ -11,16 +11,17 @@ from sankofa.web.pages.tenders import listed
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-_HEADLINES: Final = (
-    "NY.GDP.MKTP.CD",
-    "NY.GDP.MKTP.KD.ZG",
-    "FP.CPI.TOTL.ZG",
-    "SP.POP.TOTL",
-    "NY.GDP.PCAP.CD",
-    "GC.DOD.TOTL.GD.ZS",
-    "DT.DOD.DECT.GN.ZS",
-    "SL.UEM.TOTL.ZS",
-)
+HEADLINES: Final = {
+    "NY.GDP.MKTP.CD": "GDP, current US$",
+    "NY.GDP.MKTP.KD.ZG": "GDP growth, % a year",
+    "FP.CPI.TOTL.ZG": "Inflation of consumer prices, % a year",
+    "SP.POP.TOTL": "Population",
+    "NY.GDP.PCAP.CD": "GDP per person, current US$",
+    "GC.DOD.TOTL.GD.ZS": "Debt of the central government, % of GDP",
+    "DT.DOD.DECT.GN.ZS": "External debt, % of GNI",
+    "SL.UEM.TOTL.ZS": "Unemployment, % of the labour force",
+}
+"""The indicators that a country's page begins with, in words."""
 _MOST_TENDERS: Final = 5
 
 
@@ -51,13 +52,14 @@ async def country(visit: Visit) -> View:
 
 async def _economy(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str, Any]]]:
     """Annual indicators, the newest years, each as a small chart."""
-    charts, headlines = [], []
-    for indicator in _HEADLINES:
-        rows = await data.annual_values(visit, code, indicator, shown=indicator == _HEADLINES[0])
+    charts: list[Chart] = []
+    headlines: list[dict[str, Any]] = []
+    for indicator, words in HEADLINES.items():
+        rows = await data.annual_values(visit, code, indicator, shown=not charts)
         if not rows:
             continue
         points = [(row["year"], Decimal(row["value"])) for row in rows]
-        name = rows[-1]["indicator_name"] or indicator
+        name = visit.language.text(words)
         chart = small_line(indicator, name, points, visit.language.short)
         charts.append(chart)
         headlines.append({"row": rows[-1], "name": name, "chart": chart, "indicator": indicator})

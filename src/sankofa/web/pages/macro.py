@@ -9,7 +9,7 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.operations.matrix import MOST_CELLS
 from sankofa.web import data
 from sankofa.web.bars import bar_chart
-from sankofa.web.charts import Chart, Line, line_chart, small_line
+from sankofa.web.charts import SCALES, Chart, Line, line_chart, small_line
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -22,7 +22,7 @@ _COUNTRIES: Final = ("ZA", "NG", "KE", "EG", "GH", "ET", "TZ", "MA", "CI", "SN",
 _MOST_COUNTRIES: Final = 20
 
 
-@page("/macro/series/{series}", "as_of")
+@page("/macro/series/{series}", "as_of", "scale")
 async def series(visit: Visit) -> View:
     """A series as known on a day against today's; the part `series` is what a move of the day changes."""
     key = visit.parameters["series"].upper()
@@ -141,6 +141,7 @@ def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Ch
         (("date", f"known_{as_of.isoformat()}", "today", "vintage"), table),
         as_of,
         _unit(today),
+        visit.chosen("scale", SCALES),
     )
 
 
@@ -179,7 +180,8 @@ async def _fan(visit: Visit, key: str, releases: list[date]) -> Chart:
         "Vintages: the series as it was on %(count)s days of release", count=len(days)
     )
     columns = ("known_on", "date", "value")
-    return line_chart("fan", title, lines, visit.language.short, (columns, table), unit=unit)
+    scale = visit.chosen("scale", SCALES)
+    return line_chart("fan", title, lines, visit.language.short, (columns, table), unit=unit, scale=scale)
 
 
 async def _matrix(visit: Visit, key: str, rows: list[Row], releases: int) -> Chart:
