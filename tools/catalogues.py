@@ -41,7 +41,9 @@ def messages() -> list[str]:
     from sankofa.derive.signals.contract import panels
     from sankofa.model import errors
     from sankofa.web.languages import LABELS
+    from sankofa.web.pages.country import HEADLINES
 
+    wanted.update(HEADLINES.values())
     wanted.update(metric.summary for metric in metrics())
     wanted.update(panel.summary for panel in panels().values())
 

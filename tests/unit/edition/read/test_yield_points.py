@@ -27,7 +27,7 @@ from sankofa.edition.read.yield_points import CALL_BYTES, LARGE, YieldPoints, in
 from sankofa.mcp import exchange
 from sankofa.model.days import FOREVER
 from sankofa.operations import answers
-from sankofa.operations.fundamentals import _has_line_item
+from sankofa.operations.fundamentals import has_line_item
 from tests.memory import MemoryReader
 
 MAIN = threading.main_thread()
@@ -94,7 +94,7 @@ def test_rows_that_are_looked_at_one_by_one_are_selected_in_shorter_turns(
         monkeypatch,
         reading,
         "select_where",
-        lambda: edition.select("kind", "A", day=1, modes=7, where=_has_line_item(("item_5",))),
+        lambda: edition.select("kind", "A", day=1, modes=7, where=has_line_item(("item_5",))),
     )
     assert total >= 256
     assert most <= reading._FILTERED_BLOCKS_PER_YIELD
@@ -102,7 +102,7 @@ def test_rows_that_are_looked_at_one_by_one_are_selected_in_shorter_turns(
 
 @given(st.lists(st.integers(0, 310).map(lambda n: f"item_{n}"), max_size=100))
 def test_a_filter_by_line_items_admits_what_naming_each_admits(names: list[str]) -> None:
-    admits = _has_line_item(tuple(names))
+    admits = has_line_item(tuple(names))
     for number in range(0, 320, 7):
         row = _row(number)
         assert admits(row) is any(f'"line_item":"{name}"'.encode() in row for name in names)
