@@ -21,6 +21,9 @@ class MemoryReader:
     def scrub(self, most: int) -> None:
         """Memory is not damaged."""
 
+    def row_trees(self) -> bytes:
+        raise FileNotFoundError
+
     def shelve(self, kind: str, key: str, blocks: Sequence[Block]) -> None:
         first = len(self._blocks)
         self._blocks += blocks

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 from xml.etree import ElementTree
 
+import httpx
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from sankofa.client import verify
+from sankofa.model.merkle import consistency_path, inclusion_path, levels_above
 from tests.live import LiveServer, create_key, run
 from tests.spec import market
 from tests.spec.market import ENTITIES, Desk, release
@@ -345,3 +348,128 @@ def test_a_proof_is_refused_where_there_is_none(server: LiveServer, paid_key: st
         assert (answer.status_code, answer.json()["parameter"]) == (400, "proof"), path
     assert server.get("/v1/coverage?proof=true", paid_key).status_code == 400
     assert server.get("/at/2024-01-01/v1/tenders?proof=true", paid_key).status_code == 404
+
+
+def check_growth(first: int, second: int, old_root: bytes, new_root: bytes, path: list[bytes]) -> None:
+    """RFC 9162, 2.1.4.2, step by step, for 0 < first < second."""
+    if first & (first - 1) == 0:
+        path = [old_root, *path]
+    fn, sn = first - 1, second - 1
+    while fn % 2 == 1:
+        fn, sn = fn // 2, sn // 2
+    fr = sr = path[0]
+    for c in path[1:]:
+        assert sn != 0
+        if fn % 2 == 1 or fn == sn:
+            fr = hashlib.sha256(b"\x01" + c + fr).digest()
+            sr = hashlib.sha256(b"\x01" + c + sr).digest()
+            while not (fn % 2 == 1 or fn == 0):
+                fn, sn = fn // 2, sn // 2
+        else:
+            sr = hashlib.sha256(b"\x01" + sr + c).digest()
+        fn, sn = fn // 2, sn // 2
+    assert (sn, fr, sr) == (0, old_root, new_root)
+
+
+@pytest.mark.rule("LOG-6")
+def test_growth_is_proven_between_any_two_sizes_and_a_rewritten_past_is_not() -> None:
+    key = Ed25519PrivateKey.generate()
+    public = b"\x01" + key.public_key().public_bytes_raw()
+    key_hash = hashlib.sha256(b"log.example\n" + public).digest()[:4]
+    vkey = f"log.example+{key_hash.hex()}+{base64.b64encode(public).decode()}"
+    entries = [json.dumps({"edition": str(n), "rows": {"tenders": {"count": 0}}}).encode() for n in range(14)]
+    leaves = [hashlib.sha256(b"\x00" + entry).digest() for entry in entries]
+
+    def note(leaves: list[bytes]) -> str:
+        root = base64.b64encode(tree_hash(leaves)).decode()
+        text = f"log.example\n{len(leaves)}\n{root}\n"
+        signature = base64.b64encode(key_hash + key.sign(text.encode())).decode()
+        return f"{text}\n— log.example {signature}\n"
+
+    answer = ""
+    for size in range(1, len(leaves) + 1):
+        for first in range(1, size + 1):
+            path = consistency_path(leaves[:size], first)
+            if first < size:
+                check_growth(first, size, tree_hash(leaves[:first]), tree_hash(leaves[:size]), path)
+            proof = {
+                "dataset": "tenders",
+                "edition": "0",
+                "checkpoint": note(leaves[:size]),
+                "entry": base64.b64encode(entries[0]).decode(),
+                "entry_index": 0,
+                "entry_path": [
+                    base64.b64encode(one).decode() for one in inclusion_path(levels_above(leaves[:size]), 0)
+                ],
+                "rows": [],
+                "consistency_path": [base64.b64encode(one).decode() for one in path],
+            }
+            answer = json.dumps({"data": [], "edition": "0", "proof": proof})
+            assert verify(answer, vkey, since=note(leaves[:first])) == "0"
+            rewritten = note([*leaves[: first - 1], leaves[-1 if first < 14 else 0]])
+            with pytest.raises(ValueError, match="rewritten"):
+                verify(answer, vkey, since=rewritten)
+    with pytest.raises(ValueError, match="15 entries before"):
+        verify(answer, vkey, since=note([*leaves, leaves[0]]))
+
+
+@pytest.mark.rule("LOG-6")
+def test_a_row_is_proven_by_its_key_in_the_edition_asked_for(logged: Logged, tmp_path: Path) -> None:
+    vkey = logged.desk.command("editions", "key").stdout.strip()
+    log = (logged.desk.home / "editions" / "log" / "entries").read_bytes()
+    leaves = [hashlib.sha256(b"\x00" + entry).digest() for entry in entries_of(log)]
+    newest = ""
+    changes = logged.server.get(f"/v1/changes?dataset=tenders&edition={logged.first}", logged.key)
+    for change in changes.json()["data"]:
+        for name in (f"tenders:{json.dumps(change['key'])}", "tenders:" + "|".join(change["key"])):
+            for edition in (logged.first, logged.second):
+                asked = {"record_ref": name, "edition": edition, "since_size": "1"}
+                answer = logged.server.get(f"/v1/proof?{urlencode(asked)}", logged.key)
+                assert answer.status_code == 200, answer.text
+                assert answer.json()["data"] == [change["row"]]
+                assert check_proof(answer.text, vkey) == 1
+                assert verify(answer.text, key=vkey) == edition
+                path = list(map(base64.b64decode, answer.json()["proof"]["consistency_path"]))
+                check_growth(1, 2, leaves[0], tree_hash(leaves), path)
+                newest = answer.text
+    added = logged.server.get(f"/v1/changes?dataset=tenders&since={logged.first}", logged.key)
+    name = f"tenders:{json.dumps(added.json()['data'][0]['key'])}"
+    asked = {"record_ref": name, "edition": logged.first}
+    assert logged.server.get(f"/v1/proof?{urlencode(asked)}", logged.key).status_code == 404
+    beyond = {"record_ref": name, "since_size": "3"}
+    refused = logged.server.get(f"/v1/proof?{urlencode(beyond)}", logged.key)
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "since_size")
+    older, newer = tmp_path / "older", tmp_path / "newer.json"
+    older.write_bytes((logged.desk.home / "editions" / "log" / "checkpoint").read_bytes())
+    newer.write_text(newest)
+    assert logged.desk.command("verify", newer, "--since", older).returncode == 0
+
+
+@pytest.mark.rule("LOG-6")
+def test_rows_of_every_dataset_are_proven_by_name(
+    server: LiveServer, sample_home: Path, paid_key: str
+) -> None:
+    vkey = run(sample_home, "editions", "key").stdout.strip()
+
+    def proof(name: str, key: str = paid_key, base: str = "") -> httpx.Response:
+        return server.get(f"{base}/v1/proof?{urlencode({'record_ref': name})}", key)
+
+    company = "DC46AF1B1AAA424B58D1368176"
+    for row in server.get(f"/v1/fundamentals/{company}?vintages=all", paid_key).json()["data"][::30]:
+        answer = proof(row["record_ref"])
+        assert (answer.json()["data"], answer.json()["proof"]["dataset"]) == ([row], "fundamentals")
+        assert check_proof(answer.text, vkey) == 1
+    for dataset in ("crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders"):
+        page = server.get(f"/v1/changes?dataset={dataset}&limit=300", paid_key)
+        for change in page.json()["data"][:: 99 if dataset != "crosswalk" else 5]:
+            answer = proof(f"{dataset}:{json.dumps(change['key'])}")
+            assert (answer.json()["data"], answer.json()["proof"]["dataset"]) == ([change["row"]], dataset)
+            assert check_proof(answer.text, vkey) == 1
+            free = dataset != "crosswalk" or change["row"]["id_type"] in ("lei", "ticker")
+            name = f"{dataset}:{json.dumps(change['key'])}"
+            assert proof(name, "sankofa-sandbox").status_code == (200 if free else 402), name
+    for unknown in ("0" * 24, "tenders:ZA", "macro-series:=FX.EUR.ZAR|1", "entities:[1]", "crosswalk:[]"):
+        assert proof(unknown).status_code == 404, unknown
+    for wrong in ("x", "companies:x", f"{company}:x"):
+        assert proof(wrong).status_code == 400, wrong
+    assert proof(row["record_ref"], base="/at/2024-01-01").status_code == 404

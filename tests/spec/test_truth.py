@@ -48,6 +48,7 @@ QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {
         {"line_items": "revenue", "from": "2022-01-01", "to": "2024-12-31", "issuers": ISSUER},
     ),
     "get_procurement_demand": ({}, {"country": "KE", "as_of": "2025-06-30"}),
+    "get_proof": ({"record_ref": "30b0939ed17a65fb79375e04"}, {"record_ref": f"entities:{ISSUER}"}),
     "get_quality_metrics": ({"sku": "AF-FUND"},),
     "get_restatements": ({},),
     "get_series_revisions": ({"series": "CPI.ZA"},),

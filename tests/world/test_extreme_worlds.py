@@ -32,6 +32,7 @@ _NEEDED: dict[str, list[dict[str, str]]] = {
     "/v1/check": [
         {"subject": one, "measure": "revenue", "period": "2023", "value": "1"} for one in _ORGANISATIONS[:1]
     ],
+    "/v1/proof": [{"record_ref": f"entities:{one}"} for one in _ORGANISATIONS[:1]],
     "/v1/panel": [{"metrics": "net_margin", "from": "2020-01-01", "every": "year"}],
     "/v1/fundamentals/{service_id}/matrix": [{"line_item": "revenue"}, {"line_item": "profit"}],
     "/v1/cross-rates": [{"base": "ZAR", "quote": "XAU"}, {"base": "ZAR", "quote": "XAU", "via": "USD"}],

@@ -15,13 +15,13 @@ import msgspec
 
 from sankofa.edition.read.changes import FEEDS
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.read.row_trees import RowTree, leaf_file, read_row_trees, row_tree, row_trees_path
+from sankofa.edition.read.row_trees import RowTree, decode_row_trees, leaf_file, row_tree
+from sankofa.edition.write.issuer_parts import code_digest
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.edition_log import LoggedEdition, LoggedErasure
+from sankofa.engines.edition_log import LoggedEdition, LoggedErasure, row_trees_path
 from sankofa.engines.private_files import make_private_folder, operator_errors, replace_file
 from sankofa.model.days import instant
 from sankofa.model.errors import EditionError
-from sankofa.operations.build_id import build_id
 from sankofa.settings import Settings
 
 
@@ -33,7 +33,7 @@ class EditionLogWriter:
         self._store = store
 
     def hash_rows(self, edition: str) -> None:
-        path = row_trees_path(self._store, edition)
+        path = row_trees_path(self._store.edition_folder(edition))
         if path.exists():
             return
         secret = self._settings.row_secret(create=True) or b""
@@ -41,7 +41,7 @@ class EditionLogWriter:
         with operator_errors(path):
             make_private_folder(path.parent)
             make_private_folder(folder)
-            of_code = hashlib.blake2b(build_id().encode(), key=secret, digest_size=8).hexdigest()
+            of_code = hashlib.blake2b(code_digest(), key=secret, digest_size=8).hexdigest()
             trees = asyncio.run(self._trees(edition, secret, folder, of_code))
             for leftover in folder.glob("*"):
                 if not leftover.name.endswith(of_code):
@@ -65,9 +65,11 @@ class EditionLogWriter:
         entries: list[LoggedEdition | LoggedErasure] = []
         current = publication.current
         if current not in {entry.edition for entry in logged if isinstance(entry, LoggedEdition)}:
-            with suppress(EditionError):  # a damaged one is to be published again
+            with suppress(
+                EditionError, OSError, msgspec.DecodeError
+            ):  # a damaged one is to be published again
                 self.hash_rows(current)
-                trees = read_row_trees(store, current)
+                trees = decode_row_trees(row_trees_path(store.edition_folder(current)).read_bytes())
                 rows = {
                     name: {"count": tree.count, "root": b64encode(tree.root).decode()}
                     for name, tree in trees.items()
@@ -82,7 +84,7 @@ class EditionLogWriter:
                 return  # another command changed them, and it tells the log
             store.log.append(entries, store.signers())
             kept = store.list_editions().editions
-            for path in row_trees_path(store, current).parent.glob("*"):
+            for path in row_trees_path(store.edition_folder(current)).parent.glob("*"):
                 if path.name not in kept:
                     path.unlink(missing_ok=True)
         if entries:

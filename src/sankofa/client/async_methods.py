@@ -47,6 +47,7 @@ class AsyncMethods(AsyncSession):
     get_panel = awaited(Methods.get_panel)
     panel_pages = walked(Methods.panel_pages)
     iter_panel = walked(Methods.iter_panel)
+    get_proof = awaited(Methods.get_proof)
     get_quality_metrics = awaited(Methods.get_quality_metrics)
     quality_metrics_pages = walked(Methods.quality_metrics_pages)
     iter_quality_metrics = walked(Methods.iter_quality_metrics)

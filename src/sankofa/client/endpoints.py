@@ -54,6 +54,13 @@ ENDPOINTS: Final = {
         "/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",), ("omitted", "missing", "basis")
     ),
     "get_panel": Endpoint("/v1/panel", (), "data", ("IssuerDayRow",), ("basis",)),
+    "get_proof": Endpoint(
+        "/v1/proof",
+        (),
+        "data",
+        ("FundamentalsRow", "CrosswalkRow", "EntityRow", "MacroAnnualRow", "MacroSeriesRow", "TenderRow"),
+        ("proof",),
+    ),
     "get_quality_metrics": Endpoint("/v1/quality-metrics/{sku}", ("sku",), "data", ("QualityRow",), ()),
     "get_restatements": Endpoint("/v1/restatements", (), "data", ("RestatementRow",), ()),
     "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",), ("omitted", "basis")),

@@ -787,6 +787,25 @@ class Methods(Session):
 
     iter_panel = row_by_row(panel_pages)
 
+    def get_proof(
+        self,
+        record_ref: str,
+        *,
+        since_size: int | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
+    ) -> Answer[rows.ProofRow]:
+        """One row, with the proof that its edition had it.
+
+        `proof` has the hashes that lead from the row to the signed checkpoint of the log of editions, as
+        `proof=true` adds them to other answers; `sankofa verify` checks them. With `since_size` it also
+        proves that the log only grew since it had so many entries. A row that the edition does not have is
+        a 404.
+        """
+        return self._ask(
+            "get_proof", record_ref=record_ref, since_size=since_size, edition=edition, known_by=known_by
+        )
+
     def get_quality_metrics(
         self,
         sku: str,

@@ -20,15 +20,19 @@ class _Number(str):
     __slots__ = ()
 
 
-def verify(path_or_text: Path | str | bytes, key: str) -> str:
+def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | bytes | None = None) -> str:
     """Check an answer with its proof: a file, or the JSON itself. Returns the id of its edition.
 
-    `key` is what `sankofa editions key` prints for the publisher; several are separated by commas. Raises
-    ValueError with a sentence that says what is wrong.
+    `key` is what `sankofa editions key` prints for the publisher; several are separated by commas. `since` is
+    an older checkpoint, or an answer with one: the log must only have grown since then, as the answer of
+    /v1/proof with `since_size` proves. Raises ValueError with a sentence that says what is wrong.
     """
+    keys = [one.strip() for one in key.split(",") if one.strip()]
     try:
         answer = json.loads(_text(path_or_text), parse_float=_Number, parse_int=_Number)
-        return _verified(answer, [one.strip() for one in key.split(",") if one.strip()])
+        if since is not None:
+            _check_growth(answer["proof"], _text(since), keys)
+        return _verified(answer, keys)
     except (KeyError, TypeError, AttributeError, IndexError) as failure:
         raise ValueError(f"The answer has no whole proof: {failure!r}. Ask with proof=true.") from None
 
@@ -36,7 +40,7 @@ def verify(path_or_text: Path | str | bytes, key: str) -> str:
 def _text(path_or_text: Path | str | bytes) -> str | bytes:
     if isinstance(path_or_text, bytes):
         return path_or_text
-    if isinstance(path_or_text, str) and path_or_text.lstrip().startswith("{"):
+    if isinstance(path_or_text, str) and (path_or_text.lstrip().startswith("{") or "\n" in path_or_text):
         return path_or_text
     return Path(path_or_text).read_bytes()
 
@@ -61,6 +65,40 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
         if _root(leaf, int(place["index"]), own["count"], place["path"]) != b64decode(own["root"]):
             raise ValueError(f"Row {number} is not one that edition {logged['edition']} had.")
     return str(logged["edition"])
+
+
+def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) -> None:
+    """The log of the proof begins with the log of an older checkpoint (RFC 9162, section 2.1.4.2)."""
+    note = older if isinstance(older, str) else older.decode()
+    first, old_root = _checkpoint(json.loads(note)["proof"]["checkpoint"] if note[:1] == "{" else note, keys)
+    second, new_root = _checkpoint(proof["checkpoint"], keys)
+    hashes = [b64decode(text, validate=True) for text in proof.get("consistency_path", ())]
+    if first > second:
+        raise ValueError(f"The log had {first} entries before, and has {second} now.")
+    if first == second or first == 0:
+        if first and old_root != new_root:
+            raise ValueError("The log is another one than before: its past was rewritten.")
+        return
+    if not hashes:
+        raise ValueError(f"The answer does not prove that the log only grew: ask with since_size={first}.")
+    if first & (first - 1) == 0:
+        hashes.insert(0, old_root)
+    index, last = first - 1, second - 1
+    while index & 1:
+        index, last = index >> 1, last >> 1
+    old = new = hashes[0]
+    for one in hashes[1:]:
+        if last == 0:
+            raise ValueError("The proof of growth has more hashes than its trees have levels.")
+        if index & 1 or index == last:
+            old, new = sha256(b"\x01" + one + old).digest(), sha256(b"\x01" + one + new).digest()
+            while not index & 1 and index:
+                index, last = index >> 1, last >> 1
+        else:
+            new = sha256(b"\x01" + new + one).digest()
+        index, last = index >> 1, last >> 1
+    if last or old != old_root or new != new_root:
+        raise ValueError("The log is another one than before: its past was rewritten.")
 
 
 def _canonical(value: Any) -> str:
@@ -102,8 +140,8 @@ def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
     text, _, signatures = note.partition("\n\n")
     origin, size, root, *_ = text.split("\n")
     for key in keys:
-        name, own_hash, encoded = key.split("+", 2)
-        public = b64decode(encoded, validate=True)
+        name, own_hash, encoded = (*key.split("+", 2), "", "")[:3]
+        public = b64decode(encoded) if encoded else b""
         if public[:1] != _ED25519 or sha256(f"{name}\n".encode() + public).digest()[:4].hex() != own_hash:
             raise ValueError("The key is no verifier key: expected NAME+HASH+BASE64.")
         for line in signatures.splitlines():

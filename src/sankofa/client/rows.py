@@ -570,6 +570,52 @@ class IssuerDayRow(Row):
     """For each column without a value: why it has none."""
 
 
+class CompactTenderRow(Row):
+    """One OCDS release, without the release itself."""
+
+    buyer_service_id: str | None
+    """Organisation identifier of the buyer, where resolved."""
+    country: str
+    """Country code, ISO 3166-1 alpha-2."""
+    ocid: str
+    """Open Contracting process identifier."""
+    release_id: str
+    """Identifier of the release within its process."""
+    release_date: Instant
+    """An instant in UTC."""
+    tag: list[str]
+    """Release tags as published."""
+    title: str | None
+    """Title of the tender."""
+    description: str | None
+    """First 300 characters of the description of the tender."""
+    category: str | None
+    """Category as published by the source portal."""
+    procurement_method: str | None
+    """Procurement method as published."""
+    status: str | None
+    """Status of the tender as published."""
+    closing_date: Instant | None
+    """End of the tender period, an instant in UTC; null where not published."""
+    value_amount: Number | None
+    """The tender's own value, with every digit; null where not published."""
+    value_currency: str | None
+    """Currency code, ISO 4217."""
+    buyer_name: str | None
+    """Name of the buyer; null where it is not known to be an organisation."""
+    award_count: int
+    """Number of awards in this release."""
+    withheld_parties: int
+    """Number of parties that are not known to be organisations; they are never served."""
+
+
+class TenderRow(CompactTenderRow):
+    """One OCDS release."""
+
+    release: dict[str, Any]
+    """Cleaned OCDS release with the fields of the standard and its extensions; zero amounts are null."""
+
+
 class QualityRow(Row):
     """One measure of a dataset's coverage or freshness."""
 
@@ -1100,52 +1146,6 @@ class TenderPartyRow(Row):
     """Day of the latest of these releases."""
 
 
-class CompactTenderRow(Row):
-    """One OCDS release, without the release itself."""
-
-    buyer_service_id: str | None
-    """Organisation identifier of the buyer, where resolved."""
-    country: str
-    """Country code, ISO 3166-1 alpha-2."""
-    ocid: str
-    """Open Contracting process identifier."""
-    release_id: str
-    """Identifier of the release within its process."""
-    release_date: Instant
-    """An instant in UTC."""
-    tag: list[str]
-    """Release tags as published."""
-    title: str | None
-    """Title of the tender."""
-    description: str | None
-    """First 300 characters of the description of the tender."""
-    category: str | None
-    """Category as published by the source portal."""
-    procurement_method: str | None
-    """Procurement method as published."""
-    status: str | None
-    """Status of the tender as published."""
-    closing_date: Instant | None
-    """End of the tender period, an instant in UTC; null where not published."""
-    value_amount: Number | None
-    """The tender's own value, with every digit; null where not published."""
-    value_currency: str | None
-    """Currency code, ISO 4217."""
-    buyer_name: str | None
-    """Name of the buyer; null where it is not known to be an organisation."""
-    award_count: int
-    """Number of awards in this release."""
-    withheld_parties: int
-    """Number of parties that are not known to be organisations; they are never served."""
-
-
-class TenderRow(CompactTenderRow):
-    """One OCDS release."""
-
-    release: dict[str, Any]
-    """Cleaned OCDS release with the fields of the standard and its extensions; zero amounts are null."""
-
-
 class UsageRow(Row):
     """Where a key stands."""
 
@@ -1170,6 +1170,8 @@ class UsageRow(Row):
 FundamentalsMatrixRow = FigureMatrixRow | NthFigureRow
 
 MacroRow = MacroAnnualRow | MacroSeriesRow
+
+ProofRow = FundamentalsRow | CrosswalkRow | EntityRow | MacroAnnualRow | MacroSeriesRow | TenderRow
 
 SeriesMatrixRow = MatrixRow | NthReleaseRow
 

@@ -160,6 +160,9 @@ class EditionReader(Protocol):
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """The bytes [start, end) of one of its files, within its size: as many as fit in memory."""
 
+    def row_trees(self) -> bytes:
+        """The hashes of its rows. Raises OSError where this machine has none."""
+
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """Up to `most` keys of a kind that follow a key, in the order of their bytes, each with a digest of
         its blocks, to be compared with that of another edition of the same store.

@@ -102,6 +102,11 @@ class LogTree(NamedTuple):
 NO_ENTRIES: Final = LogTree((), ())
 
 
+def row_trees_path(edition_folder: Path) -> Path:
+    """The file with the hashes of the rows of an edition."""
+    return edition_folder.parent / FOLDER / "rows" / edition_folder.name
+
+
 def read_entries(content: bytes) -> LogTree:
     """The entries of a file; one that was cut short at the end is passed over."""
     entries, at = [], 0

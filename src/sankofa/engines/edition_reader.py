@@ -12,6 +12,7 @@ from sankofa.engines.block_file import BlockFileReader, NotChecked
 from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, page_count
 from sankofa.engines.datastore import ALIASES, Block, ByteRange, Manifest, NeedsRows
 from sankofa.engines.edition_files import OpenParts, StoredFile
+from sankofa.engines.edition_log import row_trees_path
 from sankofa.engines.manifest import open_manifest
 from sankofa.engines.parts_by_kind import PartsByKind
 from sankofa.engines.pieces import PieceReader
@@ -50,6 +51,7 @@ class EditionFolderReader:
     ) -> None:
         """`seal` is the digest of its manifest that was signed; without it the file beside it is believed."""
         self._edition = folder.name
+        self._row_trees = row_trees_path(folder)
         self.damage: str | None = None
         with edition_errors(folder):
             self.manifest: Manifest = read_manifest(folder, seal)
@@ -105,6 +107,9 @@ class EditionFolderReader:
             return await asyncio.to_thread(self._files[name].read, start, end)
         except Damaged as damage:
             raise self._unavailable(damage) from None
+
+    def row_trees(self) -> bytes:
+        return self._row_trees.read_bytes()
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         digests: list[tuple[str, bytes]] = []

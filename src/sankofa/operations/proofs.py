@@ -1,22 +1,41 @@
-"""`proof=true`: the hashes that lead from each row of an answer to the signed checkpoint of the log."""
+"""`proof=true` and GET /v1/proof: the hashes that lead from rows to the signed checkpoint of the log."""
 
 import asyncio
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
-from sankofa.edition.read.changes import FEEDS, Feed
-from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.row_trees import RowNotHashed, RowTree, TreeReader, canonical_rows, read_row_trees
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.row_proofs import (
+    RowNotHashed,
+    TreeReader,
+    feed_of,
+    open_tree,
+    row_by_key,
+    row_by_ref,
+)
+from sankofa.edition.read.row_trees import canonical_rows
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.engines.edition_log import LoggedEdition
-from sankofa.model.errors import EditionError, InvalidParameter, NotFound
-from sankofa.model.merkle import inclusion_path, levels_above
-from sankofa.operations.contract import Answer, Call, Operation, Parameter
-from sankofa.operations.parameter_types import Choice
+from sankofa.engines.edition_log import LoggedEdition, LogTree
+from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.facts import FUND, MACRO, TENDER
+from sankofa.model.identifiers import FREE_ID_TYPES
+from sankofa.model.merkle import consistency_path, inclusion_path, levels_above
+from sankofa.model.provenance import ORGANISATIONS
+from sankofa.model.rows import (
+    CrosswalkRow,
+    EntityRow,
+    FundamentalsRow,
+    MacroAnnualRow,
+    MacroSeriesRow,
+    Row,
+    TenderRow,
+)
+from sankofa.operations.contract import Answer, Call, Operation, Parameter, operation
+from sankofa.operations.parameter_types import Choice, JsonSchema, Text, Whole
 from sankofa.operations.service import Service
 
 PROVEN: Final[Mapping[str, str]] = {
@@ -39,10 +58,99 @@ PROOF: Final = Parameter(
     extension=True,
 )
 _MACRO: Final = {True: "macro-series", False: "macro-annual"}
-_TREES_KEPT: Final = 4
+_SHAPES: Final[Mapping[str, tuple[type[Row], str]]] = {
+    "crosswalk": (CrosswalkRow, ORGANISATIONS),
+    "entities": (EntityRow, ORGANISATIONS),
+    "fundamentals": (FundamentalsRow, FUND),
+    "macro-annual": (MacroAnnualRow, MACRO),
+    "macro-series": (MacroSeriesRow, MACRO),
+    "tenders": (TenderRow, TENDER),
+}
+"""The rows of each dataset, and whose sources `_license` attributes."""
+_RECORD_REF: Final = rf"^([0-9a-f]{{24}}|({'|'.join(_SHAPES)}):[^\x00-\x1f\x7f]{{1,480}})$"
+RecordRefParameter = Annotated[
+    str,
+    Text(_RECORD_REF, "30b0939ed17a65fb79375e04", longest=512),  # of the bundled sample world
+    "The row: `record_ref` of a figure; for other datasets `DATASET:KEY`, with the parts of its key in "
+    "/v1/changes as a JSON list or joined by `|`.",
+]
+SinceSizeParameter = Annotated[
+    int | None,
+    Whole(1),
+    "Number of entries of an older checkpoint. `consistency_path` proves that the log of today begins with "
+    "the same entries.",
+]
+_HASHES: Final[JsonSchema] = {"type": "array", "items": {"type": "string"}}
+_MEMBER: Final[JsonSchema] = {
+    "type": ["object", "null"],
+    "description": "The hashes that lead from the row to the signed checkpoint, in base64.",
+    "properties": {
+        "dataset": {"type": "string", "enum": list(_SHAPES)},
+        "edition": {"type": "string"},
+        "checkpoint": {"type": "string", "description": "The signed note about the log."},
+        "entry": {"type": "string", "description": "The entry of the edition in the log, in base64."},
+        "entry_index": {"type": "integer"},
+        "entry_path": _HASHES,
+        "rows": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"index": {"type": "integer"}, "salt": {"type": "string"}, "path": _HASHES},
+                "required": ["index", "salt", "path"],
+            },
+        },
+        "consistency_path": _HASHES,
+    },
+    "required": ["dataset", "edition", "checkpoint", "entry", "entry_index", "entry_path", "rows"],
+}
+PROOF_OF_ROW: Final = "get_proof"
+_DATASETS: Final = {shape: dataset for dataset, (shape, _) in _SHAPES.items()}
 
 
-def with_proof(operation: Operation, text: str, service: Service, fmt: object) -> Operation:
+@operation(
+    "/v1/proof",
+    row=FundamentalsRow,
+    also=(CrosswalkRow, EntityRow, MacroAnnualRow, MacroSeriesRow, TenderRow),
+    errors=(400, 401, 402, 404, 429, 503),
+    extension=True,
+    members={"proof": _MEMBER},
+)
+async def get_proof(
+    call: Call, *, record_ref: RecordRefParameter, since_size: SinceSizeParameter = None
+) -> Answer:
+    """One row, with the proof that its edition had it.
+
+    `proof` has the hashes that lead from the row to the signed checkpoint of the log of editions, as
+    `proof=true` adds them to other answers; `sankofa verify` checks them. With `since_size` it also proves
+    that the log only grew since it had so many entries. A row that the edition does not have is a 404.
+    """
+    if call.lock is not None:
+        raise NotFound(_LOCKED)
+    dataset, colon, key = record_ref.partition(":")
+    if not colon:
+        dataset = "fundamentals"
+    try:
+        row = await (
+            row_by_key(call.edition, feed_of(dataset), key) if colon else row_by_ref(call.edition, record_ref)
+        )
+    except RowNotHashed as reason:
+        raise NotFound(f"record_ref: {reason}.") from None
+    if row is None:
+        raise NotFound(f"record_ref: edition {call.edition.id} has no such row.")
+    if dataset == "crosswalk" and msgspec.json.decode(row, type=_Kind).id_type not in FREE_ID_TYPES:
+        call.grant.requires_paid("An identifier of this kind")
+    shape, sku = _SHAPES[dataset]
+    return Answer(Selection((row,), 1, truncated=False), shape=shape, dataset=sku)
+
+
+class _Kind(msgspec.Struct):
+    id_type: str
+
+
+_LOCKED: Final = "A locked view has no proofs: the log tells of later days."
+
+
+def with_proof(operation: Operation, text: str, service: Service, fmt: object = None) -> Operation:
     """The operation that adds the proof of its rows to the envelope. Raises InvalidParameter."""
     if text not in ("true", "false"):
         raise InvalidParameter("proof", "expected true or false")
@@ -53,74 +161,71 @@ def with_proof(operation: Operation, text: str, service: Service, fmt: object) -
 
     async def perform(call: Call, **arguments: Any) -> Answer:
         if call.lock is not None:
-            raise NotFound("A locked view has no proofs: the log tells of later days.")
+            raise NotFound(_LOCKED)
         if arguments.get("detail") == "compact":
             raise InvalidParameter("proof", "only whole rows can be proven: ask with detail=full")
         answer = await operation.perform(call, **arguments)
-        return msgspec.structs.replace(
-            answer, members={**answer.members, "proof": await _proof(operation, service, call, answer)}
-        )
+        dataset = PROVEN.get(operation.name) or _DATASETS[answer.shape or FundamentalsRow]
+        proof = await _proof(dataset, service, call, answer, arguments.get("since_size"))
+        return msgspec.structs.replace(answer, members={**answer.members, "proof": proof})
 
     return replace(operation, perform=perform)
 
 
-async def _proof(operation: Operation, service: Service, call: Call, answer: Answer) -> dict[str, object]:
+async def _proof(
+    dataset: str, service: Service, call: Call, answer: Answer, since_size: int | None
+) -> dict[str, object]:
     edition = call.edition
     if answer.edition_id not in (None, edition.id):
         edition = await call.edition_for_cursor(answer.edition_id or "")
     rows = await _canonical(answer)
-    dataset = PROVEN[operation.name]
     if dataset == "macro":
         dataset = _MACRO[bool(rows) and b'"series":' in rows[0]]
-    log = service.datastore.log
-    tree, checkpoint = await asyncio.to_thread(lambda: (log.tree(), log.checkpoint()))
-    size = int(checkpoint.split(b"\n")[1]) if checkpoint else 0
-    entries = tree.decoded()[:size]
-    entry_index = next(
-        (n for n, one in enumerate(entries) if isinstance(one, LoggedEdition) and one.edition == edition.id),
-        None,
-    )
+    logged = await asyncio.to_thread(entry_proof, service, edition.id, since_size)
     secret = service.settings.row_secret()
-    if entry_index is None or checkpoint is None or secret is None:
+    if logged is None or secret is None:
         raise NotFound(f"proof: edition {edition.id} is not in the log of this node.")
-    reader = TreeReader(edition, _feed(dataset), await _tree(service, edition, dataset), secret)
+    try:
+        reader = TreeReader(edition, feed_of(dataset), await open_tree(edition, dataset), secret)
+    except RowNotHashed as reason:
+        raise NotFound(f"proof: {reason}.") from None
     try:
         proven = [await reader.proof(row) for row in rows]
     except RowNotHashed as other:
         raise InvalidParameter("proof", str(other)) from None
-    return {
-        "dataset": dataset,
-        "edition": edition.id,
+    own = [{"index": one.index, "salt": _text(one.salt), "path": _texts(one.path)} for one in proven]
+    return {"dataset": dataset, "edition": edition.id, **logged, "rows": own}
+
+
+def entry_proof(service: Service, edition: str, since_size: int | None = None) -> dict[str, object] | None:
+    """The entry of an edition and the hashes that lead to the checkpoint; None where it is not logged.
+
+    Raises InvalidParameter for a size that the log does not have.
+    """
+    log = service.datastore.log
+    tree, checkpoint = log.tree(), log.checkpoint() or b""
+    size = int(checkpoint.split(b"\n")[1]) if checkpoint else 0
+    tree = LogTree(tree.entries[:size], tree.leaves[:size])
+    logged = [one.edition if isinstance(one, LoggedEdition) else "" for one in tree.decoded()]
+    if edition not in logged:
+        return None
+    index = logged.index(edition)
+    proof: dict[str, object] = {
         "checkpoint": checkpoint.decode(),
-        "entry": _text(tree.entries[entry_index]),
-        "entry_index": entry_index,
-        "entry_path": _texts(inclusion_path(levels_above(tree.leaves[:size]), entry_index)),
-        "rows": [{"index": one.index, "salt": _text(one.salt), "path": _texts(one.path)} for one in proven],
+        "entry": _text(tree.entries[index]),
+        "entry_index": index,
+        "entry_path": _texts(inclusion_path(levels_above(tree.leaves), index)),
     }
+    if since_size is not None:
+        if since_size > size:
+            raise InvalidParameter("since_size", f"the log has {size} entries")
+        proof["consistency_path"] = _texts(consistency_path(tree.leaves, since_size))
+    return proof
 
 
 async def _canonical(answer: Answer) -> list[bytes]:
     rows = bytes(answer.selection.rows).removeprefix(b",")
     return await in_thread_if_large(len(rows), canonical_rows, rows) if answer.selection.count else []
-
-
-async def _tree(service: Service, edition: Edition, dataset: str) -> RowTree:
-    """The hashes of a dataset. Raises NotFound where this node has none."""
-    trees = edition.cache("row trees", _TREES_KEPT)
-    if (known := trees.get(dataset)) is None:
-        try:
-            every = await asyncio.to_thread(read_row_trees, service.datastore, edition.id)
-        except EditionError:
-            raise NotFound("proof: this node follows another: it has no hashes of rows.") from None
-        for name, one in every.items():
-            trees.put(name, one)
-        known = every[dataset]
-    tree: RowTree = known
-    return tree
-
-
-def _feed(dataset: str) -> Feed:
-    return next(feed for feed in FEEDS if feed.dataset == dataset)
 
 
 def _text(content: bytes) -> str:

@@ -47,7 +47,7 @@ from sankofa.operations.contract import Call, Operation, endpoints
 from sankofa.operations.linked import LINK
 from sankofa.operations.locked import AT, explained, locked, narrower, refuse_edition
 from sankofa.operations.nearest import explained_id
-from sankofa.operations.proofs import with_proof
+from sankofa.operations.proofs import PROOF_OF_ROW, with_proof
 from sankofa.operations.service import (
     LONGEST_PATH,
     LONGEST_QUERY,
@@ -265,7 +265,9 @@ class RestApp:
             raise InvalidParameter("format", "a feed has one format")
         if fmt is None and (question.format is not None or head.accept not in (b"", b"*/*")):
             fmt = asked_format(question, head)
-        if question.proof is not None:
+        if operation.name == PROOF_OF_ROW:
+            operation = with_proof(operation, "true", service)
+        elif question.proof is not None:
             operation = with_proof(operation, question.proof, service, fmt)
         if question.failure is not None:
             failure = question.failure

@@ -188,6 +188,10 @@ class Edition:
         """The keys of a kind after a key, in order, each with the digest of its blocks if known."""
         return await self._reader.digests(kind, after, most)
 
+    def row_trees(self) -> bytes:
+        """The hashes of its rows. Raises OSError where this machine has none."""
+        return self._reader.row_trees()
+
     async def rows_at(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Byte ranges of the rows of a kind."""
         return await self._reader.pieces(kind, ranges)

@@ -7,7 +7,6 @@ hashes of groups of 256 rows are stored. A proof hashes the rows of one group ag
 
 import re
 import struct
-from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -18,20 +17,17 @@ from zlib import crc32
 
 import msgspec
 
-from sankofa.edition.format.keys import TENDERS_PER_BLOCK, annual_key
+from sankofa.edition.format.keys import TENDERS_PER_BLOCK
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.changes import Feed
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.engines.datastore import Datastore
-from sankofa.engines.edition_log import FOLDER
 from sankofa.engines.private_files import open_private
-from sankofa.model.days import FOREVER, parse_day
-from sankofa.model.errors import EditionError
-from sankofa.model.merkle import HASH_BYTES, inclusion_path, levels_above, root_of
+from sankofa.model.days import FOREVER
+from sankofa.model.merkle import HASH_BYTES, root_of
 
 SALT_BYTES: Final = 16
-_GROUP: Final = 256
+GROUP: Final = 256
 _TENDERS_AT_ONCE: Final = 4096
 _KEYS_AT_ONCE: Final = 4096
 _HEAD: Final = struct.Struct(">HBII")
@@ -40,6 +36,9 @@ _LATER: Final = ("superseded_at", "superseding_record_ref")
 """Fields that change when a later figure comes; the row is the same."""
 _UNUSUAL: Final = re.compile(rb"-0[,}\]]|[\xee-\xf4]")
 """What msgspec may write otherwise: `-0`, and names with letters that UTF-16 sorts elsewhere."""
+REF_BYTES: Final = 4
+_REF: Final = re.compile(rb'"record_ref":"([0-9a-f]{8})')
+"""The bytes of a record_ref that a tree has, in hexadecimal."""
 _names: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _rows: Final = msgspec.json.Decoder(
     list[dict[str, Any]], float_hook=lambda text: msgspec.Raw(text.encode())
@@ -56,6 +55,8 @@ class RowTree(msgspec.Struct, frozen=True):
     """The hash of each group of 256 rows."""
     starts: list[tuple[str, int]]
     """The key of the first row of each group, and its number among the rows of the key."""
+    refs: bytes = b""
+    """The first bytes of each row's record_ref, where the rows have one."""
 
     def hashes(self) -> list[bytes]:
         return [self.groups[at : at + HASH_BYTES] for at in range(0, len(self.groups), HASH_BYTES)]
@@ -124,7 +125,7 @@ def salt_of(row: bytes, secret: bytes) -> bytes:
     return blake2b(row, digest_size=SALT_BYTES, key=secret).digest()
 
 
-def _leaves(rows: Sequence[bytes], secret: bytes) -> list[bytes]:
+def leaves_of(rows: Sequence[bytes], secret: bytes) -> list[bytes]:
     return [sha256(b"\x00" + salt_of(row, secret) + row).digest() for row in rows]
 
 
@@ -132,7 +133,9 @@ async def _canonical(rows: bytes) -> list[bytes]:
     return await in_thread_if_large(len(rows), canonical_rows, rows)
 
 
-async def _of_key(feed: Feed, edition: Edition, key: str, first: int = 0, end: int = FOREVER) -> list[bytes]:
+async def rows_of_key(
+    feed: Feed, edition: Edition, key: str, first: int = 0, end: int = FOREVER
+) -> list[bytes]:
     """The rows [first, end) of a key, in the order of the tree."""
     if feed.kind == "tender":
         end = min(end, DayRows(await edition.numbers("tender_day", key, keep=True)).count)
@@ -144,7 +147,7 @@ async def _of_key(feed: Feed, edition: Edition, key: str, first: int = 0, end: i
     return rows[first:end]
 
 
-async def _keys(feed: Feed, edition: Edition, behind: str = "") -> AsyncIterator[tuple[str, bytes]]:
+async def keys_of(feed: Feed, edition: Edition, behind: str = "") -> AsyncIterator[tuple[str, bytes]]:
     while digests := await edition.digests(feed.kind, behind, _KEYS_AT_ONCE):
         for key, digest in digests:
             if not (feed.aliases and key.startswith(feed.aliases)):
@@ -154,37 +157,50 @@ async def _keys(feed: Feed, edition: Edition, behind: str = "") -> AsyncIterator
 
 async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: KeyedLeaves | None = None) -> RowTree:
     """Hash every row, but those of keys whose leaves are kept."""
+    has_refs = feed.identity == ("record_ref",)
+    size = HASH_BYTES + REF_BYTES * has_refs
     count = 0
+    refs: list[bytes] = []
     groups: list[bytes] = []
     starts: list[tuple[str, int]] = []
     pending: list[bytes] = []
-    async for key, digest in _keys(feed, edition):
+    async for key, digest in keys_of(feed, edition):
         known = kept.get(key, digest) if kept is not None and digest else None
         if known is None:
-            leaves = [leaf async for some in _pieces(feed, edition, key) for leaf in _leaves(some, secret)]
-            known = b"".join(leaves)
-        else:
-            leaves = [known[at : at + HASH_BYTES] for at in range(0, len(known), HASH_BYTES)]
+            new: list[bytes] = []
+            own: list[bytes] = []
+            async for rows in _pieces(feed, edition, key):
+                new += leaves_of(rows, secret)
+                own += map(_ref, rows) if has_refs else ()
+            known = b"".join(new + own)
+        end = len(known) // size * HASH_BYTES
+        leaves = [known[at : at + HASH_BYTES] for at in range(0, end, HASH_BYTES)]
+        refs.append(known[end:])
         if kept is not None:
             kept.put(key, digest, known)
-        starts += [(key, number) for number in range(-count % _GROUP, len(leaves), _GROUP)]
+        starts += [(key, number) for number in range(-count % GROUP, len(leaves), GROUP)]
         count += len(leaves)
         pending += leaves
-        whole = len(pending) // _GROUP * _GROUP
-        groups += [root_of(pending[at : at + _GROUP]) for at in range(0, whole, _GROUP)]
+        whole = len(pending) // GROUP * GROUP
+        groups += [root_of(pending[at : at + GROUP]) for at in range(0, whole, GROUP)]
         del pending[:whole]
     if pending:
         groups.append(root_of(pending))
-    return RowTree(count, b"".join(groups), starts)
+    return RowTree(count, b"".join(groups), starts, b"".join(refs))
+
+
+def _ref(row: bytes) -> bytes:
+    match = _REF.search(row)
+    return bytes.fromhex(match[1].decode()) if match else bytes(REF_BYTES)
 
 
 async def _pieces(feed: Feed, edition: Edition, key: str) -> AsyncIterator[list[bytes]]:
     """The rows of a key; tenders of a country in several lists, as they are many."""
     if feed.kind != "tender":
-        yield await _of_key(feed, edition, key)
+        yield await rows_of_key(feed, edition, key)
         return
     first = 0
-    while rows := await _of_key(feed, edition, key, first, first + _TENDERS_AT_ONCE):
+    while rows := await rows_of_key(feed, edition, key, first, first + _TENDERS_AT_ONCE):
         yield rows
         first += len(rows)
 
@@ -235,113 +251,6 @@ def _stored(path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
         return
 
 
-def row_trees_path(store: Datastore, edition: str) -> Path:
-    """The file with the trees of an edition."""
-    return store.edition_folder(edition).parent / FOLDER / "rows" / edition
-
-
-def read_row_trees(store: Datastore, edition: str) -> dict[str, RowTree]:
-    """Raises EditionError."""
-    try:
-        return msgspec.msgpack.decode(row_trees_path(store, edition).read_bytes(), type=dict[str, RowTree])
-    except (OSError, msgspec.DecodeError) as failure:
-        raise EditionError(f"edition {edition}: its rows are not hashed: {failure}") from failure
-
-
-class RowNotHashed(Exception):
-    """A row that is not in the tree as it is. The message is for the client."""
-
-
-class ProvenRow(msgspec.Struct, frozen=True):
-    """The place of a row in its tree."""
-
-    index: int
-    salt: bytes
-    path: list[bytes]
-
-
-class TreeReader:
-    """Finds rows of one edition in the tree of their dataset."""
-
-    def __init__(self, edition: Edition, feed: Feed, tree: RowTree, secret: bytes) -> None:
-        self._edition = edition
-        self._feed = feed
-        self._tree = tree
-        self._secret = secret
-        self._above = levels_above(tree.hashes())
-        self._groups: dict[int, list[Sequence[bytes]]] = {}
-        self._places: dict[tuple[str, int], dict[bytes, int]] = {}
-
-    async def proof(self, row: bytes) -> ProvenRow:
-        """Raises RowNotHashed."""
-        fields = msgspec.json.decode(row, type=_Place)
-        key = fields.key(self._feed.dataset)
-        part = parse_day(fields.release_date[:10]).toordinal() if self._feed.dataset == "tenders" else 0
-        if (places := self._places.get((key, part))) is None:
-            places = self._places[key, part] = await self._places_of(key, part)
-        if (index := places.get(row)) is None:
-            raise RowNotHashed(
-                "a row is not in the log as it is here: the log has every vintage of a reported figure, and "
-                "otherwise what is known today; ask without as_of"
-            )
-        group = index // _GROUP
-        if group not in self._groups:
-            self._groups[group] = levels_above(await self._leaves_of(group))
-        path = inclusion_path(self._groups[group], index % _GROUP) + inclusion_path(self._above, group)
-        return ProvenRow(index, salt_of(row, self._secret), path)
-
-    async def _places_of(self, key: str, part: int) -> dict[bytes, int]:
-        """The index of each row of a key; of tenders, of those of a day."""
-        first, end = 0, FOREVER
-        if part:
-            days = DayRows(await self._edition.numbers("tender_day", key, keep=True))
-            first, end = days.rows_of(part)
-        rows = await _of_key(self._feed, self._edition, key, first, end)
-        before = await self._first_of(key) + first
-        return {row: before + number for number, row in enumerate(rows)}
-
-    async def _first_of(self, key: str) -> int:
-        """The index of the first row of a key."""
-        names = [name.encode() for name, _ in self._tree.starts]
-        group = max(bisect_right(names, key.encode()) - 1, 0)
-        name, passed = self._tree.starts[group]
-        index = group * _GROUP - passed
-        if name == key:
-            return index
-        index += len(await _of_key(self._feed, self._edition, name))
-        async for between, _ in _keys(self._feed, self._edition, name):
-            if between.encode() >= key.encode():
-                break
-            index += len(await _of_key(self._feed, self._edition, between))
-        return index
-
-    async def _leaves_of(self, group: int) -> list[bytes]:
-        """The leaf hashes of a group."""
-        name, passed = self._tree.starts[group]
-        rows = await _of_key(self._feed, self._edition, name, passed, passed + _GROUP)
-        async for key, _ in _keys(self._feed, self._edition, name):
-            if len(rows) >= _GROUP:
-                break
-            rows += await _of_key(self._feed, self._edition, key, 0, _GROUP - len(rows))
-        return _leaves(rows, self._secret)
-
-
-class _Place(msgspec.Struct):
-    """The fields that lead to the key of a row."""
-
-    service_id: str = ""
-    country: str | None = None
-    indicator: str = ""
-    series: str = ""
-    series_type: str = ""
-    frequency: str = ""
-    release_date: str = ""
-
-    def key(self, dataset: str) -> str:
-        if dataset == "tenders":
-            return self.country or ""
-        if dataset == "macro-annual":
-            return annual_key(self.country or "", self.indicator)
-        if dataset == "macro-series":
-            return f"{self.series}|{self.series_type}|{self.frequency}|{self.country or ''}"
-        return self.service_id
+def decode_row_trees(content: bytes) -> dict[str, RowTree]:
+    """Raises msgspec.DecodeError."""
+    return msgspec.msgpack.decode(content, type=dict[str, RowTree])
