@@ -37,8 +37,8 @@ from sankofa.edition.format.macro import (
 )
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.engines.checked_file import FileStates
-from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import EditionFolderWriter
+from sankofa.engines.edition_reader import OpenParts
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import MacroSeriesRow, wire

@@ -45,7 +45,7 @@ class MemoryReader:
         self.asked += len(found)
         return found
 
-    async def pieces(self, kind: str, places: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+    async def byte_ranges(self, kind: str, places: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         return [self._blocks[block - 1][1][start:end] for block, start, end in places]
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:

@@ -18,11 +18,10 @@ from sankofa.edition.write.publish import publish
 from sankofa.engines.block_file import BlockFileReader
 from sankofa.engines.checked_file import CheckedFile, FileStates
 from sankofa.engines.datastore import Datastore, Row
-from sankofa.engines.edition_files import describe_file
+from sankofa.engines.edition_reader import describe_file
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import Ledger
-from sankofa.replication.sharing import editions_folder
-from sankofa.replication.stores import open_store
+from sankofa.replication.stores import editions_folder, open_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
 from tests.edition_parts import part_of

@@ -67,9 +67,9 @@ def test_pieces_of_blocks_whatever_their_keys(engine: Engine) -> None:
     async def read() -> None:
         reader = engine.store.open("one")
         places = [(7, 0, 6), (1, 3, 500), (7, 1, 2), (6, 34_990, 34_999), (1, 3, 3)]
-        pieces = await reader.pieces("fundamentals", places)
+        pieces = await reader.byte_ranges("fundamentals", places)
         assert [bytes(p) for p in pieces] == [rows[n][a:b] for n, a, b in places]
-        assert list(await reader.pieces("fundamentals", [])) == []
+        assert list(await reader.byte_ranges("fundamentals", [])) == []
         reader.close()
         engine.store.close()
 

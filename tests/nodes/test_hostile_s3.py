@@ -21,8 +21,7 @@ from sankofa.engines.sqlite_rows import SqliteLedgers
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError
 from sankofa.replication.follow import Follower
-from sankofa.replication.following_store import FollowingStore
-from sankofa.replication.state import SILENT_SECONDS
+from sankofa.replication.following_store import SILENT_SECONDS, FollowingStore
 from tests.depth import deep_after
 from tests.faults.conftest import World
 from tests.live import LiveServer, free_port, run

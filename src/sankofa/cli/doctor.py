@@ -28,9 +28,14 @@ from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.publication import Publication, signers_of
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
-from sankofa.replication.sharing import editions_folder, followed_address, only_follows, shares_ledger
-from sankofa.replication.state import read_state
-from sankofa.replication.stores import open_store
+from sankofa.replication.following_store import read_state
+from sankofa.replication.stores import (
+    editions_folder,
+    followed_address,
+    only_follows,
+    open_store,
+    shares_ledger,
+)
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
 

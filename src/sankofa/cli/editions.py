@@ -28,8 +28,8 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import new_signer
-from sankofa.replication.sharing import editions_folder
 from sankofa.replication.stores import (
+    editions_folder,
     open_fresh_store,
     open_store,
     refuse_where_editions_are_followed,

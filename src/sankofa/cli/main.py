@@ -35,10 +35,10 @@ _COMMANDS = {
     "status": "running:status",
     "settings": "describing:show_settings",
     "openapi": "describing:print_description",
-    "show": "showing:show",
+    "show": "describing:show",
     "audit": "audit:audit",
     "verify": "verifying:verify_command",
-    "open": "owner:open_pages",
+    "open": "serving:open_pages",
 }
 """Each command with its module and function, in the order of the help text."""
 

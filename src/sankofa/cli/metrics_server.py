@@ -35,9 +35,8 @@ from sankofa.cli.process import now
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.operations.build_id import build_id
-from sankofa.replication.sharing import editions_folder, followed_address
-from sankofa.replication.state import FollowState, read_state
-from sankofa.replication.stores import open_store
+from sankofa.replication.following_store import FollowState, read_state
+from sankofa.replication.stores import editions_folder, followed_address, open_store
 from sankofa.settings import Settings
 
 _LEDGER_SECONDS: Final = 15.0

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from sankofa.replication.sharing import only_follows
+from sankofa.replication.stores import only_follows
 from sankofa.settings import Settings
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")

@@ -23,10 +23,15 @@ from sankofa.engines.object_store import ObjectError, ObjectSource, open_destina
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.replication.follow import Follower
+from sankofa.replication.following_store import FollowState
 from sankofa.replication.push import Pushed, push
-from sankofa.replication.sharing import editions_folder, followed_address
-from sankofa.replication.state import FollowState
-from sankofa.replication.stores import open_following_store, open_store, refuse_where_editions_are_followed
+from sankofa.replication.stores import (
+    editions_folder,
+    followed_address,
+    open_following_store,
+    open_store,
+    refuse_where_editions_are_followed,
+)
 from sankofa.settings import Settings
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")

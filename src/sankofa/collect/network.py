@@ -18,7 +18,7 @@ import httpcore
 import httpx
 
 from sankofa.collect.replies import DeadlinePassed, ReplyRefused, Stopped
-from sankofa.engines.patient_stream import PatientStream
+from sankofa.engines.object_http import PatientStream
 from sankofa.model.limits import limit
 from sankofa.sources.registry import Collect
 

@@ -5,7 +5,7 @@ no system call and copies nothing. (A database in its place gives up the interpr
 times per read, which on a busy server costs more than the read; see docs/decisions/edition-format.md.)
 
 Rows are nine tenths of an edition and repeat themselves: a block of them is kept compressed where that at
-least halves it, and the blocks read last are kept as they were (`BlockCache`). Numbers
+least halves it, and the blocks read last are kept as they were (`ByteCache`). Numbers
 and columns are read in place.
 
 Layout, little-endian, every part padded to 8 bytes:
@@ -24,16 +24,53 @@ Layout, little-endian, every part padded to 8 bytes:
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import count as numbered
 from pathlib import Path
-from typing import overload
+from typing import Final, Generic, TypeVar, overload
 
-from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
 from sankofa.engines.compression import zstd
 from sankofa.engines.datastore import Block, NeedsRows
+
+BLOCK_CACHE_BYTES: Final = 128 << 20
+"""In one worker; the rows of some quarter of a million figures."""
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+class ByteCache(Generic[K]):
+    """Holds the values read last, up to so many bytes."""
+
+    def __init__(self, most_bytes: int = BLOCK_CACHE_BYTES, entry_bytes: int = 0) -> None:
+        """`entry_bytes` is what an entry takes besides its value."""
+        self._most = most_bytes
+        self._entry_bytes = entry_bytes
+        self._values: OrderedDict[K, bytes] = OrderedDict()
+        self.size = 0
+
+    def get(self, key: K) -> bytes | None:
+        try:
+            self._values.move_to_end(key)
+        except KeyError:
+            return None
+        return self._values.get(key)
+
+    def put(self, key: K, value: bytes) -> None:
+        if len(value) > self._most or key in self._values:
+            return
+        self._values[key] = value
+        self.size += len(value) + self._entry_bytes
+        while self.size > self._most:
+            self.size -= len(self._values.popitem(last=False)[1]) + self._entry_bytes
+
+    def clear(self) -> None:
+        self._values.clear()
+        self.size = 0
+
 
 _MAGIC = b"SANKOFA3"
 _KEY = struct.Struct("<II")
@@ -141,8 +178,8 @@ class BlockFileWriter:
 class BlockFileReader:
     """The file, mapped. Whatever is read was compared with its digest before; raises Damaged."""
 
-    def __init__(self, file: CheckedFile, cache: BlockCache | None = None) -> None:
-        self._cache = cache or BlockCache()
+    def __init__(self, file: CheckedFile, cache: ByteCache[int] | None = None) -> None:
+        self._cache = cache or ByteCache()
         self._serial = next(_serials) << 48  # offsets of different files are different keys of the cache
         size = file.size
         if size < len(_MAGIC) + _TRAILER.size:
@@ -222,8 +259,8 @@ class BlockFileReader:
             rows = self._decompressed(rows_at, stored)
         return index, rows
 
-    def piece(self, block: int, start: int, end: int) -> bytes:
-        """A piece of the rows of a block."""
+    def byte_range(self, block: int, start: int, end: int) -> bytes:
+        """Some bytes of a block's rows."""
         at, stored, raw = self._rows_of(block)
         if stored == raw:
             self._file.check(at + start, at + end)

@@ -154,8 +154,8 @@ class EditionReader(Protocol):
         Of a block whose index `needs_rows` says no to, the rows may be left out: it then has none.
         """
 
-    async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Bytes out of the rows of blocks of a kind, whatever their keys: one piece for each range."""
+    async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+        """Bytes out of the rows of blocks of a kind, whatever their keys: one value for each range."""
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """The bytes [start, end) of one of its files, within its size: as many as fit in memory."""

@@ -7,7 +7,7 @@ editions/<edition>/checksums           the digests of the pages of every file, o
 editions/<edition>/parts/<sha256>      see `engines.block_file`
 editions/<edition>/files/*.parquet
 
-A part or file that two editions have in common is one file under two names (`engines.edition_files`).
+A part or file that two editions have in common is one file under two names (`engines.edition_reader`).
 """
 
 import fcntl
@@ -18,18 +18,23 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sankofa.engines.block_file import BlockFileWriter
 from sankofa.engines.checked_file import CheckedFile, Damaged, FileStates
 from sankofa.engines.datastore import Manifest
-from sankofa.engines.edition_files import OpenParts, StoredFile, describe_file, link_or_copy
 from sankofa.engines.edition_reader import (
     CHECKSUMS,
     FILES,
     MANIFEST,
     PARTS,
     EditionFolderReader,
+    ListedFile,
+    OpenParts,
+    StoredFile,
+    describe_file,
+    link_or_copy,
+    listed_files,
     read_manifest,
     seal_path,
     stored_files,
@@ -257,3 +262,58 @@ def lock_folder(folder: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
+
+
+class EditionFile(NamedTuple):
+    path: str
+    """In the folder of the edition, with slashes."""
+    file: Path
+    sha256: str
+    size: int
+
+
+class EditionContents(NamedTuple):
+    edition: str
+    manifest: Manifest
+    seal: str
+    files: tuple[EditionFile, ...]
+
+
+def edition_contents(folder: Path) -> EditionContents:
+    """Raises EditionError where its manifest is not the one that was sealed."""
+    try:
+        manifest = read_manifest(folder)
+        seal = seal_path(folder).read_text("ascii").strip()
+        digests = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
+        own = [ListedFile(name, (folder / name).stat().st_size, sha256) for name, sha256 in digests.items()]
+    except (OSError, ValueError) as failure:
+        raise EditionError(f"edition {folder.name}: {failure}") from failure
+    listed = [*own, *listed_files(manifest)]
+    files = (EditionFile(file.path, folder / file.path, file.sha256, file.size) for file in listed)
+    return EditionContents(folder.name, manifest, seal, tuple(files))
+
+
+def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> None:
+    """Put an edition together of links to files, (path in its folder, file): complete, or not there at all.
+
+    It replaces one of the same name. Raises OperatorError.
+    """
+    editions = folder.parent
+    with operator_errors(folder):
+        building, lock = building_folder(editions)
+        try:
+            for path, file in files:
+                target = building / path
+                target.parent.mkdir(0o700, exist_ok=True)
+                os.link(file, target)
+            for changed in {target.parent for target in building.rglob("*")}:
+                sync(changed)
+            if folder.exists():
+                remove_edition(folder)
+            replace_file(seal_path(folder), f"{seal}\n".encode())
+            building.rename(folder)
+            sync(editions)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+            if lock is not None:
+                os.close(lock)

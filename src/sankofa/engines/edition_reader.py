@@ -1,22 +1,153 @@
-"""Reads an edition from its folder (`engines.edition_folder` says what is there)."""
+"""Reads an edition from its folder (`engines.edition_folder` says what is there).
+
+Each file is known by its SHA-256 and never changes. An edition that has the same file as the one before it
+links to the same inode, so the file is stored once and checked once.
+"""
 
 import asyncio
 import errno
 import hashlib
+import os
+import shutil
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from typing import Final, Generic, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
-from sankofa.engines.block_file import BlockFileReader, NotChecked
-from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, page_count
-from sankofa.engines.datastore import ALIASES, Block, ByteRange, Manifest, NeedsRows
-from sankofa.engines.edition_files import OpenParts, StoredFile
+from sankofa.engines.block_file import BlockFileReader, ByteCache, NotChecked
+from sankofa.engines.checked_file import (
+    DIGEST,
+    PAGE,
+    CheckedFile,
+    Damaged,
+    FileStates,
+    page_count,
+    page_digests,
+)
+from sankofa.engines.datastore import ALIASES, BLOCK_BITS, Block, ByteRange, Manifest, NeedsRows
 from sankofa.engines.edition_log import row_trees_path
 from sankofa.engines.manifest import open_manifest
-from sankofa.engines.parts_by_kind import PartsByKind
-from sankofa.engines.pieces import PieceReader
 from sankofa.model.errors import EditionError, StoreUnavailable
+
+_READ: Final = 16 * PAGE
+
+
+class StoredFile(NamedTuple):
+    """A finished file: its digest, its size and the digests of its pages."""
+
+    sha256: str
+    size: int
+    pages: bytes
+
+
+def describe_file(path: Path) -> StoredFile:
+    """Read a finished file once for all its digests."""
+    whole = sha256()
+    pages = bytearray()
+    size = 0
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_READ):
+            whole.update(chunk)
+            size += len(chunk)
+            pages += page_digests(chunk)
+    return StoredFile(whole.hexdigest(), size, bytes(pages))
+
+
+def link_or_copy(source: Path, destination: Path) -> None:
+    """The same file under another name; a copy where the file system has no links, or not of this owner's."""
+    destination.unlink(missing_ok=True)
+    try:
+        os.link(source, destination)
+    except OSError:
+        shutil.copyfile(source, destination)
+
+
+class OpenPart:
+    """A file of blocks that is open."""
+
+    def __init__(self, path: Path, file: StoredFile, states: FileStates, cache: ByteCache[int]) -> None:
+        self.file = CheckedFile(path, file.size, file.pages, states)
+        self.blocks = BlockFileReader(self.file, cache)
+
+
+class OpenParts:
+    """The files of blocks that this process has open: editions that share one share its map and its cache."""
+
+    def __init__(self, states: FileStates, cache: ByteCache[int] | None = None) -> None:
+        self.states = states
+        self._cache = cache or ByteCache()
+        self._open: WeakValueDictionary[tuple[int, int, bytes], OpenPart] = WeakValueDictionary()
+
+    def open(self, path: Path, file: StoredFile) -> OpenPart:
+        """Raises Damaged, or OSError where it is not there."""
+        status = path.stat()
+        key = status.st_dev, status.st_ino, file.pages
+        part = self._open.get(key)
+        if part is None or part.file.state.damage or part.file.state.suspicion:
+            part = self._open[key] = OpenPart(path, file, self.states, self._cache)
+        return part
+
+
+_BLOCK_MASK: Final = (1 << BLOCK_BITS) - 1
+Part = TypeVar("Part")
+
+
+class KeySpan(NamedTuple, Generic[Part]):
+    """A part, and the keys that it holds: from `first` on, those before `end`."""
+
+    part: Part
+    first: str
+    end: str | None
+
+    def has(self, key: str) -> bool:
+        """A key that leads to another is in the part of that one, out of order."""
+        return self.end is None or key < self.end
+
+
+class PartsByKind(Generic[Part]):
+    """The parts that have keys of each kind, in the order of their keys."""
+
+    __slots__ = ("_firsts", "_parts")
+
+    def __init__(self, manifest: Manifest, parts: Sequence[Part]) -> None:
+        """`parts` are those that the manifest lists, in its order; others may follow."""
+        self._firsts: dict[str, list[str]] = {}
+        self._parts: dict[str, list[Part]] = {}
+        for entry, part in zip(manifest["parts"], parts, strict=False):
+            for kind in entry["kinds"]:
+                self._firsts.setdefault(kind, []).append(entry["first"])
+                self._parts.setdefault(kind, []).append(part)
+
+    def of_key(self, kind: str, key: str) -> Part | None:
+        """The part that has the key, if any has."""
+        if (parts := self._parts.get(kind)) is None:
+            return None
+        if len(parts) == 1:
+            return parts[0]
+        return parts[max(bisect_right(self._firsts[kind], key) - 1, 0)]
+
+    def of_kind(self, kind: str) -> Sequence[Part]:
+        return self._parts[kind]
+
+    def of_block(self, kind: str, block: int) -> tuple[Part, int]:
+        """The part of a block, and its number there."""
+        return self._parts[kind][block >> BLOCK_BITS], block & _BLOCK_MASK
+
+    def spans(self, kind: str, after: str) -> Iterator[KeySpan[Part]]:
+        """The parts with keys behind one, in their order."""
+        firsts, parts = self._firsts.get(kind, []), self._parts.get(kind, [])
+        for number in range(max(bisect_right(firsts, after) - 1, 0), len(firsts)):
+            following = firsts[number + 1] if number + 1 < len(firsts) else None
+            yield KeySpan(parts[number], firsts[number], following)
+
+    def clear(self) -> None:
+        self._firsts.clear()
+        self._parts.clear()
+
 
 PARTS = "parts"
 FILES = "files"
@@ -24,7 +155,7 @@ MANIFEST = "manifest.json"
 CHECKSUMS = "checksums"
 _CHECKED_AT_OPENING = 16 << 20
 """Bytes: all of a small edition, and of a large one what takes some hundredths of a second."""
-_PIECES_A_TURN = 128
+_RANGES_AT_ONCE = 128
 
 
 @contextmanager
@@ -41,6 +172,35 @@ def edition_errors(folder: Path) -> Iterator[None]:
         if isinstance(failure, OSError) and failure.errno in (errno.EMFILE, errno.ENFILE):
             raise EditionError(f"edition {folder.name}: cannot be opened: {failure.strerror}") from failure
         raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
+
+
+class ByteRangeReader:
+    """Reads byte ranges of rows from all over an edition, fifty of them for a screen. Raises Damaged.
+
+    A range is one row, and its block has some fifty. The leaders of a metric hardly change from day to day:
+    the rows of thousands of screens take a few megabytes.
+    """
+
+    def __init__(self, parts: PartsByKind[BlockFileReader], most_bytes: int = 32 << 20) -> None:
+        self._parts = parts
+        self._cache: ByteCache[tuple[str, ByteRange]] = ByteCache(most_bytes, entry_bytes=256)
+
+    def read(self, kind: str, ranges: Sequence[ByteRange]) -> list[bytes]:
+        cached = self._cache.get
+        return [
+            content if (content := cached((kind, one))) is not None else self._read(kind, one)
+            for one in ranges
+        ]
+
+    def _read(self, kind: str, byte_range: ByteRange) -> bytes:
+        block, start, end = byte_range
+        part, number = self._parts.of_block(kind, block)
+        content = part.byte_range(number, start, end)
+        self._cache.put((kind, byte_range), content)
+        return content
+
+    def clear(self) -> None:
+        self._cache.clear()
 
 
 class EditionFolderReader:
@@ -65,7 +225,7 @@ class EditionFolderReader:
             _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
             self._mapped = [part.file for part in parts]
             self._parts = PartsByKind(self.manifest, [part.blocks for part in parts])
-            self._pieces = PieceReader(self._parts)
+            self._ranges = ByteRangeReader(self._parts)
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
@@ -89,17 +249,17 @@ class EditionFolderReader:
         rows = aliases.blocks(ALIASES, key, 0, 1)
         return parts.of_key(kind, str(rows[0][1], "utf-8")) if rows else None
 
-    async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Each may be of a block that has to be decompressed first: others have a turn between them."""
-        pieces: list[bytes | memoryview] = []
+    async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+        """Each may be of a block that has to be decompressed first: other requests run between them."""
+        contents: list[bytes | memoryview] = []
         try:
-            for first in range(0, len(ranges), _PIECES_A_TURN):
+            for first in range(0, len(ranges), _RANGES_AT_ONCE):
                 if first:
                     await asyncio.sleep(0)
-                pieces += self._pieces.read(kind, ranges[first : first + _PIECES_A_TURN])
+                contents += self._ranges.read(kind, ranges[first : first + _RANGES_AT_ONCE])
         except Damaged as damage:
             raise self._unavailable(damage) from None
-        return pieces
+        return contents
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """In a thread: a disk that is slow must not hold up the others."""
@@ -138,7 +298,7 @@ class EditionFolderReader:
         """A part is closed with the last edition that has it, its map with the last view of it: an answer may
         still be on its way out."""
         self._parts.clear()
-        self._pieces.clear()
+        self._ranges.clear()
         self._mapped, self._scrubbed = [], []
         for file in self._files.values():
             file.close()
@@ -181,23 +341,32 @@ def read_seal(folder: Path) -> str:
     return seal
 
 
+class ListedFile(NamedTuple):
+    """As a manifest has it."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+def listed_files(manifest: Manifest) -> list[ListedFile]:
+    """The files that a manifest lists, in the order of their page digests in the file `checksums`."""
+    parts = manifest["parts"]
+    named = [ListedFile(f"{PARTS}/{part['sha256']}", part["size_bytes"], part["sha256"]) for part in parts]
+    files = manifest.get("files", ())
+    return [*named, *(ListedFile(f"{FILES}/{f['name']}", f["size_bytes"], f["sha256"]) for f in files)]
+
+
 def stored_files(folder: Path, manifest: Manifest) -> list[tuple[Path, StoredFile]]:
     """Every part and every Parquet file, with the digests of its pages. Raises Damaged, OSError, KeyError."""
     checksums = (folder / CHECKSUMS).read_bytes()
     if hashlib.sha256(checksums).hexdigest() != manifest["checksums_sha256"]:
         raise Damaged(f"corrupt: {CHECKSUMS} is not what was published")
-    named = [
-        (folder / PARTS / part["sha256"], part["sha256"], part["size_bytes"]) for part in manifest["parts"]
-    ]
-    named += [
-        (folder / FILES / file["name"], file["sha256"], file["size_bytes"])
-        for file in manifest.get("files", ())
-    ]
     files = []
     start = 0
-    for path, sha256, size in named:
+    for path, size, digest in listed_files(manifest):
         end = start + DIGEST * page_count(size)
-        files.append((path, StoredFile(sha256, size, checksums[start:end])))
+        files.append((folder / path, StoredFile(digest, size, checksums[start:end])))
         start = end
     return files
 

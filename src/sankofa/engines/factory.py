@@ -6,7 +6,7 @@ names it, so that an installation without Redis or PostgreSQL needs no driver fo
 
 from pathlib import Path
 
-from sankofa.engines.block_cache import BLOCK_CACHE_BYTES
+from sankofa.engines.block_file import BLOCK_CACHE_BYTES
 from sankofa.engines.datastore import Datastore, LedgerStore
 from sankofa.engines.file_store import FileStore
 from sankofa.engines.keyvalue import KeyValue

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from sankofa.engines.block_cache import BLOCK_CACHE_BYTES, BlockCache
+from sankofa.engines.block_file import BLOCK_CACHE_BYTES, ByteCache
 from sankofa.engines.checked_file import Damaged, FileStates
 from sankofa.engines.datastore import EditionList, LedgerStore, Manifest, Turn
-from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import EditionFolderWriter, remove_edition
 from sankofa.engines.edition_log import EditionLog
 from sankofa.engines.edition_reader import (
     EditionFolderReader,
+    OpenParts,
     edition_errors,
     read_manifest,
     read_seal,
@@ -80,7 +80,7 @@ class FileStore:
         self._unsigned: dict[str, str | None] = {}
         """Editions that this process brought and that are to be signed: the seal of each, where known."""
         self._states = FileStates()
-        self._opened = OpenParts(self._states, BlockCache(cache_bytes))
+        self._opened = OpenParts(self._states, ByteCache(cache_bytes))
 
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):

@@ -17,11 +17,11 @@ from sankofa.engines.redis_layout import (
     COUNT_SHA,
     REPLACE_SCRIPT,
     VALUES,
+    NodesUrl,
     counter_names,
     counter_words,
     counts_in,
 )
-from sankofa.engines.redis_url import NodesUrl
 from sankofa.model.errors import SettingsError, StoreUnavailable
 from sankofa.model.limits import limit
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from sankofa.engines.redis_url import NodesUrl
+from sankofa.engines.redis_layout import NodesUrl
 from sankofa.model.errors import SettingsError
 
 try:

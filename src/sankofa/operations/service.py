@@ -26,10 +26,8 @@ from sankofa.engines.keyvalue import KeyValue
 from sankofa.model.errors import BadRequest, Problem, SettingsError, StoreUnavailable, Unauthorized
 from sankofa.model.limits import limit
 from sankofa.operations.answers import AnswerCache
-from sankofa.replication.following_store import FollowingStore
-from sankofa.replication.sharing import only_follows
-from sankofa.replication.state import FollowState
-from sankofa.replication.stores import open_store
+from sankofa.replication.following_store import FollowingStore, FollowState
+from sankofa.replication.stores import only_follows, open_store
 from sankofa.settings import Settings
 
 LONGEST_QUERY: Final = limit("query of an address", 4096, "bytes", "414")

@@ -14,8 +14,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from sankofa.engines.datastore import EditionList
+from sankofa.engines.edition_folder import edition_contents, link_edition
 from sankofa.engines.edition_log import CHECKPOINT, ENTRIES, LARGEST_LOG, checked_log
-from sankofa.engines.edition_transfer import edition_contents, link_edition
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.engines.publication import (
@@ -28,10 +28,15 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import NotTrusted, Verifier
-from sankofa.replication.catalogue import Catalogue, RemoteEdition
-from sankofa.replication.following_store import FollowingStore, damaged_editions, forget_damage
-from sankofa.replication.pool import Pool, PooledFile
-from sankofa.replication.state import read_state, utc, write_state
+from sankofa.replication.following_store import (
+    FollowingStore,
+    damaged_editions,
+    forget_damage,
+    read_state,
+    utc,
+    write_state,
+)
+from sankofa.replication.pool import Catalogue, Pool, PooledFile, RemoteEdition
 
 _log = logging.getLogger("sankofa.following")
 _PROGRESS_SECONDS: Final = 5.0

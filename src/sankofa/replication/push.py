@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore, EditionList
+from sankofa.engines.edition_folder import EditionContents, EditionFile, edition_contents
 from sankofa.engines.edition_log import CHECKPOINT, ENTRIES
-from sankofa.engines.edition_transfer import EditionContents, EditionFile, edition_contents
 from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing
 from sankofa.engines.publication import (
     NOTE,
@@ -30,9 +30,8 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import NotTrusted, Signer
-from sankofa.replication.documents import INDEX_BYTES, OPEN, POOL, Digest, digest_of, pool_path
+from sankofa.replication.deltas import INDEX_BYTES, OPEN, POOL, Digest, digest_of, pool_path, push_deltas
 from sankofa.replication.pool import file_digest
-from sankofa.replication.push_deltas import push_deltas
 
 _AT_ONCE: Final = 4
 _OPEN_INDEX: Final = f"{OPEN}index.json"

@@ -22,9 +22,8 @@ from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.model.errors import OperatorError
 from sankofa.model.signed_notes import Signer, Verifier
 from sankofa.replication.follow import Follower, RefusedNote
-from sankofa.replication.following_store import FollowingStore
+from sankofa.replication.following_store import FollowingStore, utc, write_state
 from sankofa.replication.push import push, push_log
-from sankofa.replication.state import utc, write_state
 
 KEEP_UNUSED: Final = timedelta(hours=1)
 """Objects that no edition needs any more stay for so long, for nodes that are pulling them."""

@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.engines.block_cache import BlockCache
-from sankofa.engines.block_file import BlockFileReader, BlockFileWriter
+from sankofa.engines.block_file import BlockFileReader, BlockFileWriter, ByteCache
 from sankofa.engines.checked_file import CheckedFile, FileStates
 from sankofa.engines.datastore import BLOCK_BITS, Block
-from sankofa.engines.edition_files import describe_file
-from sankofa.engines.parts_by_kind import PartsByKind
-from sankofa.engines.pieces import PieceReader
+from sankofa.engines.edition_reader import ByteRangeReader, PartsByKind, describe_file
 
 DRAW = random.Random(int(os.environ.get("TEST_SEED", "1")))
 ROW = b'{"service_id":"DC46AF1B1AAA424B58D1368176","line_item":"revenue","value_reported":%d}'
@@ -45,7 +42,7 @@ def write(path: Path, content: dict[str, list[Block]]) -> None:
     writer.finish()
 
 
-def reader(path: Path, cache: BlockCache | None = None) -> BlockFileReader:
+def reader(path: Path, cache: ByteCache[int] | None = None) -> BlockFileReader:
     _, size, digests = describe_file(path)
     return BlockFileReader(CheckedFile(path, size, digests, FileStates()), cache)
 
@@ -57,7 +54,7 @@ def test_whatever_is_read_is_what_was_written(
     path = tmp_path / "edition.blocks"
     write(path, content)
     assert path.stat().st_size < sum(len(part) for _, part in content["rows"]) / 3
-    opened = reader(path, BlockCache(cache_bytes))
+    opened = reader(path, ByteCache(cache_bytes))
     for key, blocks in content.items():
         for skip, most in ((0, 1000), (1, 3), (len(blocks), 5), (len(blocks) - 1, 1)):
             answer = opened.blocks("kind", key, skip, most)
@@ -66,11 +63,11 @@ def test_whatever_is_read_is_what_was_written(
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 50_000, 128 << 20])
-def test_pieces_of_any_part_are_those_that_were_written(
+def test_byte_ranges_of_any_part_are_those_that_were_written(
     tmp_path: Path, content: dict[str, list[Block]], cache_bytes: int
 ) -> None:
     """Again and again: most were read before."""
-    cache = BlockCache(cache_bytes)
+    cache = ByteCache[int](cache_bytes)
     entries, parts, every = [], [], []
     for part in range(3):
         path = tmp_path / f"{part}.blocks"
@@ -78,7 +75,7 @@ def test_pieces_of_any_part_are_those_that_were_written(
         entries.append({"kinds": ["kind"], "first": f"{part}"})
         parts.append(reader(path, cache))
         every.append([rows for blocks in content.values() for _, rows in blocks])
-    pieces = PieceReader(PartsByKind({"parts": entries}, parts))
+    ranges_read = ByteRangeReader(PartsByKind({"parts": entries}, parts))
     for _ in range(20):
         ranges, expected = [], []
         for part, number in ((DRAW.randrange(3), DRAW.randrange(len(every[0]))) for _ in range(50)):
@@ -87,22 +84,20 @@ def test_pieces_of_any_part_are_those_that_were_written(
             end = DRAW.randrange(start, len(rows) + 1)
             ranges.append(((part << BLOCK_BITS) + number + 1, start, end))
             expected.append(rows[start:end])
-        assert [bytes(piece) for piece in pieces.read("kind", ranges)] == expected
+        assert [bytes(content) for content in ranges_read.read("kind", ranges)] == expected
     assert cache.size <= cache_bytes
 
 
-def test_pieces_take_no_more_than_their_room(
-    tmp_path: Path, content: dict[str, list[Block]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_byte_ranges_take_no_more_than_their_room(tmp_path: Path, content: dict[str, list[Block]]) -> None:
     path = tmp_path / "edition.blocks"
     write(path, content)
-    monkeypatch.setattr("sankofa.engines.pieces._ROOM", 20_000)
-    pieces = PieceReader(PartsByKind({"parts": [{"kinds": ["kind"], "first": ""}]}, [reader(path)]))
+    parts = PartsByKind({"parts": [{"kinds": ["kind"], "first": ""}]}, [reader(path)])
+    ranges_read = ByteRangeReader(parts, most_bytes=40_000)
     ranges = [(n, start, start + 50) for n in range(1, 41) for start in range(0, 4000, 100)]
-    pieces.read("kind", [(number, 0, 1) for number in range(1, 41)])  # every block is in the cache
+    ranges_read.read("kind", [(number, 0, 1) for number in range(1, 41)])  # every block is in the cache
     tracemalloc.start()
     for first in range(0, len(ranges), 20):
-        pieces.read("kind", ranges[first : first + 20])
+        ranges_read.read("kind", ranges[first : first + 20])
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 60_000 < 100 * len(ranges)
@@ -111,7 +106,7 @@ def test_pieces_take_no_more_than_their_room(
 def test_many_blocks_are_made_ready_one_by_one(tmp_path: Path, content: dict[str, list[Block]]) -> None:
     path = tmp_path / "edition.blocks"
     write(path, content)
-    cache = BlockCache()
+    cache = ByteCache[int]()
     blocks = reader(path, cache).blocks("kind", "rows", 0, 1000)
     assert blocks is not None
     assert len(blocks) == 40
@@ -127,7 +122,7 @@ def test_rows_that_are_not_needed_are_not_decompressed(
     path = tmp_path / "edition.blocks"
     write(path, content)
     for most in (3, 1000):  # made ready at once, and one by one
-        cache = BlockCache()
+        cache = ByteCache[int]()
         blocks = reader(path, cache).blocks("kind", "rows", 0, most, lambda index: index == b"index1")
         assert blocks is not None
         sizes = [(bytes(index), len(part)) for index, part in blocks]
@@ -155,7 +150,7 @@ def mapped_bytes(path: Path) -> int:
 
 
 def test_a_cache_stays_within_its_bytes_and_keeps_what_is_read_again() -> None:
-    cache = BlockCache(10_000)
+    cache = ByteCache[int](10_000)
     for key in range(1000):
         cache.put(key, bytes(100))
         assert cache.get(0) == bytes(100)

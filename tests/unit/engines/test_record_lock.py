@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.engines import record_lock
+from sankofa.engines import counter_file
 
-WAYS = [record_lock._with_module, record_lock.set_record_lock]
+WAYS = [counter_file._with_module, counter_file.set_record_lock]
 
 
 def can_lock(path: Path, start: int) -> bool:
@@ -17,7 +17,7 @@ def can_lock(path: Path, start: int) -> bool:
     child = os.fork()
     if not child:
         try:
-            record_lock.set_record_lock(os.open(path, os.O_RDWR), fcntl.F_WRLCK, start)
+            counter_file.set_record_lock(os.open(path, os.O_RDWR), fcntl.F_WRLCK, start)
         except BlockingIOError:
             os._exit(1)
         except BaseException:
@@ -47,4 +47,4 @@ def test_one_byte_is_locked_until_it_is_given_back(
 @pytest.mark.parametrize("lock", WAYS)
 def test_what_cannot_be_locked_is_an_error_with_its_reason(lock: Callable[[int, int, int], None]) -> None:
     with pytest.raises(OSError, match="Bad file descriptor"):
-        lock(-1 if lock is record_lock.set_record_lock else 999_999, fcntl.F_WRLCK, 0)
+        lock(-1 if lock is counter_file.set_record_lock else 999_999, fcntl.F_WRLCK, 0)

@@ -194,7 +194,7 @@ class Edition:
 
     async def rows_at(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Byte ranges of the rows of a kind."""
-        return await self._reader.pieces(kind, ranges)
+        return await self._reader.byte_ranges(kind, ranges)
 
     async def select(
         self,
