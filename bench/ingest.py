@@ -26,7 +26,7 @@ _TARGET = 50_000
 _PARSE = """
 import sys
 from pathlib import Path
-from sankofa.model.records import Fact
+from sankofa.model.records import (Fact)
 from sankofa.sources.base import InputFile, adapters
 read = adapters()["edgar-companyfacts"].read
 facts = sum(type(record) is Fact for path in sys.argv[1:] for record in read(InputFile(Path(path))))

@@ -243,7 +243,7 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
         "from collections.abc import Iterator, Sequence\n"
         "from datetime import date\nfrom decimal import Decimal\n\n"
         "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
-        "from sankofa.client.derived_methods import row_by_row\nfrom sankofa.client.session import Session"
+        "from sankofa.client.answers import row_by_row\nfrom sankofa.client.session import Session"
     )
     body = ['class Methods(Session):\n    """Every endpoint of the service."""']
     for operation in endpoints():
@@ -287,7 +287,7 @@ def _async_methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
     return (
         f'"""The methods of `methods`, awaited.\n\n{_NOTICE}\n"""\n\n'
         "from sankofa.client.async_session import AsyncSession\n"
-        "from sankofa.client.derived_methods import awaited, walked\n"
+        "from sankofa.client.answers import awaited, walked\n"
         "from sankofa.client.methods import Methods\n\n\n"
         "class AsyncMethods(AsyncSession):\n"
         '    """Every endpoint of the service, asked as `Methods` says."""\n\n' + "\n".join(lines)

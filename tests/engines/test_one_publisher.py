@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from sankofa.edition.format.edition_id import ledger_position
+from sankofa.edition.format.keys import ledger_position
 from sankofa.edition.write.publish import publish, switch
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import EditionError

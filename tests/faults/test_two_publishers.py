@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.format.edition_id import ledger_position
+from sankofa.edition.format.keys import ledger_position
 from tests.faults.conftest import CORRECTION, current
 from tests.live import COMMAND, PATIENCE, run
 

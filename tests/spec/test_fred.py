@@ -12,8 +12,7 @@ import requests
 from fredapi import Fred
 from pandas_datareader.fred import FredReader
 
-from sankofa.dialects.fred_values import LAST_DAY, RealTimePeriod, by_vintage_date
-from sankofa.dialects.series import ValueStep
+from sankofa.dialects.fred_values import LAST_DAY, RealTimePeriod, ValueStep, by_vintage_date
 from sankofa.model.errors import InvalidParameter
 from tests.live import LiveServer
 from tests.spec.macro_world import key as key

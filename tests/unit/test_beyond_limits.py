@@ -22,7 +22,7 @@ from sankofa.access.records import SealedRecords
 from sankofa.cli import archive, guard, metrics_server
 from sankofa.cli.guard import KnownClients
 from sankofa.collect import fetch, network
-from sankofa.collect.replies import CollectFailed
+from sankofa.collect.network import CollectFailed
 from sankofa.engines import compression, object_http
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.object_store import ObjectError, open_source

@@ -12,7 +12,7 @@ from datetime import datetime
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
-from sankofa.access.quotas import RateState
+from sankofa.access.tiers import RateState
 from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import Problem, RateLimited, StoreUnavailable, Unauthorized
 from sankofa.model.limits import limit

@@ -19,8 +19,8 @@ from sankofa.cli.output import progress_bar
 from sankofa.cli.process import now, stop_on_signals
 from sankofa.cli.publishing import print_published, publish_edition
 from sankofa.collect.fetch import Fetched
+from sankofa.collect.network import CollectFailed
 from sankofa.collect.plan import request_lists
-from sankofa.collect.replies import CollectFailed
 from sankofa.collect.run import Collector, SourceOutcome, scheduled
 from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, ingest

@@ -13,7 +13,7 @@ from sankofa import settings as environment
 from sankofa.cli.edition_log import EditionLogWriter
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import as_json, print_json, print_table
-from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
+from sankofa.edition.format.keys import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import COUNTED, Difference, diff
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write.context import described, left_out_of

@@ -14,9 +14,8 @@ import msgspec
 from sankofa import settings
 from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
-from sankofa.access.quotas import LastUsed, Quotas
 from sankofa.access.records import SealedRecords, read_records, write_records
-from sankofa.access.tiers import TIERS, Lock
+from sankofa.access.tiers import TIERS, LastUsed, Lock, Quotas
 from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.cli.process import now
 from sankofa.engines.embedded_kv import EmptyKeyValue

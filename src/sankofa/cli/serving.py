@@ -1,6 +1,5 @@
-"""`sankofa serve` (granian, one process per worker) and `sankofa open` (its pages, signed in as owner)."""
+"""`sankofa serve`: granian, one process per worker."""
 
-import asyncio
 import logging
 import os
 import shutil
@@ -9,27 +8,21 @@ import socket
 import subprocess
 import sys
 import tempfile
-import webbrowser
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Final
-from urllib.parse import urlencode
 
 import click
 from granian.constants import HTTPModes, Interfaces, RuntimeModes
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from sankofa import settings
-from sankofa.access.owner import SIGN_IN, Owner
 from sankofa.cli.guard import ConnectionLimits
-from sankofa.cli.keys import opened_keys
+from sankofa.cli.links import note_address, sign_in_address
 from sankofa.cli.output import to_have_an_edition
-from sankofa.cli.process import STOP_SECONDS, now
+from sankofa.cli.process import STOP_SECONDS
 from sankofa.cli.supervisor import Companion, Supervisor
-from sankofa.engines.private_files import replace_file
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.replication.stores import followed_address, only_follows, open_store, shares_ledger
@@ -187,47 +180,3 @@ def _refuse_taken_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as failure:
             raise OperatorError(f"cannot listen on {host}:{port}: {failure.strerror}") from failure
-
-
-_ADDRESS: Final = "address"
-"""The file in HOME with the address of the server that was started last."""
-
-
-@click.command("open")
-@click.argument("path", default="/")
-@click.option("--print", "only_print", is_flag=True, help="Print the address; start no browser.")
-def open_pages(path: str, only_print: bool) -> None:
-    """Open the pages of the running service at PATH in the browser, signed in as the owner.
-
-    Prints the address, which works once and for ten minutes.
-    """
-    current = settings.load()
-    address = sign_in_address(current, _served_at(current), path)
-    click.echo(address)
-    if not only_print and not webbrowser.open(address):
-        click.echo("No browser could be opened; open the address above yourself.", err=True)
-
-
-def sign_in_address(current: Settings, base_url: str, path: str = "/") -> str:
-    """An address that signs a browser in once. Raises OperatorError, OSError or StoreUnavailable."""
-
-    async def code() -> str:
-        async with opened_keys(current) as (keys, _, records):
-            return await Owner(current.home, keys, records, now).new_code()
-
-    query = {"code": asyncio.run(code())} | ({"next": f"/{path.lstrip('/')}"} if path != "/" else {})
-    return f"{base_url}{SIGN_IN}?{urlencode(query)}"
-
-
-def note_address(home: Path, address: str) -> None:
-    """Tell `sankofa open` where the server listens. A HOME that cannot be written stops no server."""
-    with suppress(OSError):
-        replace_file(home / _ADDRESS, f"{address}\n".encode(), durable=False)
-
-
-def _served_at(current: Settings) -> str:
-    """BASE_URL where it is set, else where the server that was started last listens."""
-    if current.base_url == Settings.base_url:
-        with suppress(OSError):
-            return (current.home / _ADDRESS).read_text(encoding="latin-1").strip() or current.base_url
-    return current.base_url

@@ -3,8 +3,8 @@
 Written by tools/client.py (make docs). Change the operation, not this module.
 """
 
+from sankofa.client.answers import awaited, walked
 from sankofa.client.async_session import AsyncSession
-from sankofa.client.derived_methods import awaited, walked
 from sankofa.client.methods import Methods
 
 

@@ -8,8 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from sankofa.client import rows
-from sankofa.client.answers import Answer
-from sankofa.client.derived_methods import row_by_row
+from sankofa.client.answers import Answer, row_by_row
 from sankofa.client.session import Session
 
 

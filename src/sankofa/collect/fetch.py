@@ -17,10 +17,16 @@ from typing import Final, NamedTuple
 import httpx
 
 from sankofa import __version__
-from sankofa.collect import replies, state
-from sankofa.collect.network import HostRates, Patience, refuse_unsafe_behind_proxy
+from sankofa.collect import network, state
+from sankofa.collect.network import (
+    CollectFailed,
+    DeadlinePassed,
+    HostRates,
+    Patience,
+    ReplyRefused,
+    refuse_unsafe_behind_proxy,
+)
 from sankofa.collect.plan import PlannedRequest, hide, without_credentials
-from sankofa.collect.replies import CollectFailed, DeadlinePassed, ReplyRefused
 from sankofa.collect.state import LastReply
 from sankofa.engines.private_files import open_private
 from sankofa.model.limits import limit
@@ -176,7 +182,7 @@ class Fetcher:
                     url = following
                     continue
                 if url is not asked:
-                    replies.refuse_login(url, asked)
+                    network.refuse_login(url, asked)
                 return self._received(call, reply, url, before, partial, headers)
         raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
 
@@ -214,10 +220,10 @@ class Fetcher:
                 size, sha256 = self._store_small(reply, headers, partial, path, call.file_name)
             else:
                 self._store(reply, headers, partial, resumed=status == 206)
-                replies.refuse_other_digest(partial, headers, is_part=status == 206)
+                network.refuse_other_digest(partial, headers, is_part=status == 206)
                 size, sha256 = self._unpacked(path, partial, call.file_name, headers)
             if not self._accept_shrunk:
-                replies.refuse_shrunk(size, None if before is None else before.size)
+                network.refuse_shrunk(size, None if before is None else before.size)
         except ReplyRefused:
             path.unlink(missing_ok=True)
             raise
@@ -252,8 +258,8 @@ class Fetcher:
         if expected > self._collect.max_bytes:
             raise ReplyRefused(f"the reply has more than max_bytes ({self._collect.max_bytes:,})")
         state.write_private(path, content)
-        replies.refuse_other_digest(path, headers)
-        replies.refuse_untrue(path, name, headers, content[:1024], self._collect.max_bytes)
+        network.refuse_other_digest(path, headers)
+        network.refuse_untrue(path, name, headers, content[:1024], self._collect.max_bytes)
         return expected, hashlib.sha256(content).hexdigest()
 
     def _store(
@@ -313,7 +319,7 @@ class Fetcher:
         else:
             raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not asked for")
         with path.open("rb") as stream:
-            replies.refuse_untrue(path, name, headers, stream.read(1024), self._collect.max_bytes)
+            network.refuse_untrue(path, name, headers, stream.read(1024), self._collect.max_bytes)
             stream.seek(0)
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return stream.tell(), digest

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from sankofa.collect.replies import CollectFailed
+from sankofa.collect.network import CollectFailed
 from sankofa.settings import Settings
 from sankofa.sources.registry import SECRETS, Collect, filled, variables_in
 

@@ -22,9 +22,8 @@ import httpx
 import msgspec
 
 from sankofa.collect.fetch import WHOLE, Fetched, Fetcher
-from sankofa.collect.network import HostRates, Patience, open_client
+from sankofa.collect.network import CollectFailed, HostRates, Patience, ReplyRefused, Stopped, open_client
 from sankofa.collect.plan import RequestList, next_call, request_lists
-from sankofa.collect.replies import CollectFailed, ReplyRefused, Stopped
 from sankofa.collect.state import StateFile
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.ledger.capture import Counts

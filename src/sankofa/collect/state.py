@@ -15,7 +15,7 @@ from typing import Final
 import httpx
 import msgspec
 
-from sankofa.collect.replies import ReplyRefused
+from sankofa.collect.network import ReplyRefused
 from sankofa.engines.private_files import open_private, replace_file
 from sankofa.model.days import instant
 

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from sankofa.ledger.capture import Persons
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.parties import Match, Party, PartyMatcher
-from sankofa.ledger.persons import Persons
 from sankofa.ledger.reader import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.fields import moment

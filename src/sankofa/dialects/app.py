@@ -18,8 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from sankofa.access.domains import Site
 from sankofa.access.keys import presented_key
-from sankofa.access.quotas import Usage
-from sankofa.access.tiers import Grant, grant
+from sankofa.access.tiers import Grant, Usage, grant
 from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest, dialects
 from sankofa.model.errors import (
     BadRequest,

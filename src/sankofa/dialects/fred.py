@@ -18,14 +18,19 @@ from sankofa.dialects.fred_values import (
     LAST_DAY,
     SHORT,
     UNITS,
+    History,
     RealTimePeriod,
+    ValueStep,
     aggregated,
     by_period,
     by_vintage_date,
+    edition_on,
     figure,
+    history,
+    on_days,
+    series_row,
     transformed,
 )
-from sankofa.dialects.series import History, ValueStep, edition_on, history, on_days, series_row
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.series_catalogue import release_rows
 from sankofa.edition.read.yield_points import in_thread_if_large

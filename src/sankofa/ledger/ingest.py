@@ -13,11 +13,10 @@ from pathlib import Path
 import msgspec
 
 from sankofa.ledger.capture import Capture, Counts
-from sankofa.ledger.cleaned_copy import cleaned_copy
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.rejects import REASONS_SHOWN, RejectsFile
 from sankofa.ledger.store import Ledger
-from sankofa.ledger.tenders import ReleaseIngester, too_long_text
+from sankofa.ledger.tenders import ReleaseIngester, cleaned_copy, too_long_text
 from sankofa.model.countries import country
 from sankofa.model.days import EARLIEST, latest_day, out_of_range
 from sankofa.model.errors import FormatError, OperatorError

@@ -15,8 +15,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
+from sankofa.ledger.capture import Persons
 from sankofa.ledger.entities import Claim, Entity, Statement
-from sankofa.ledger.persons import Persons
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.identifiers import make_identifier, service_id
 from sankofa.model.organisations import LEI_SCHEMES, in_companies_register

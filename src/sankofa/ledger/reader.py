@@ -11,10 +11,9 @@ import msgspec
 
 from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger import generations
-from sankofa.ledger.capture import holds_record
+from sankofa.ledger.capture import Persons, holds_record
 from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_info, series_rows
-from sankofa.ledger.persons import Persons
 from sankofa.model.days import parse_day
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import ReportedValue, SeriesInfo

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sankofa.ledger.capture import Capture
-from sankofa.ledger.cleaned_copy import take_again
 from sankofa.ledger.generations import Generations
 from sankofa.ledger.ingest import read_into
 from sankofa.ledger.store import Ledger
+from sankofa.ledger.tenders import take_again
 from sankofa.ledger.withdrawing import FileOfSource, withdraw
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.records import Rejected

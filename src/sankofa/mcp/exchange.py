@@ -15,8 +15,7 @@ from typing import Final
 import msgspec
 from starlette.types import Message, Receive, Send
 
-from sankofa.access.quotas import Quotas, Usage
-from sankofa.access.tiers import Grant
+from sankofa.access.tiers import Grant, Quotas, Usage
 from sankofa.edition.read.yield_points import CALL_BYTES, in_thread_if_large
 from sankofa.mcp.guard import (
     ContentTooLarge,

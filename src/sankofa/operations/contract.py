@@ -17,8 +17,7 @@ import msgspec
 
 import sankofa.operations
 from sankofa.access.cursors import Cursors
-from sankofa.access.quotas import Usage
-from sankofa.access.tiers import Grant
+from sankofa.access.tiers import Grant, Usage
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.absences import Absence
 from sankofa.model.errors import InvalidParameter, NotFound

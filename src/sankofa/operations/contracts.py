@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.tender_rows import single_rows
+from sankofa.edition.read.tender_filters import single_rows
 from sankofa.edition.read.tenders import process_releases
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.absences import Absence

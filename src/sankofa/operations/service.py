@@ -16,9 +16,8 @@ from sankofa.access.cursors import Cursors
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.owner import Owner
-from sankofa.access.quotas import Quotas
 from sankofa.access.records import SealedRecords
-from sankofa.access.tiers import Grant
+from sankofa.access.tiers import Grant, Quotas
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue

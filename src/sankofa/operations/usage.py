@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from sankofa.access.quotas import Usage
+from sankofa.access.tiers import Usage
 from sankofa.edition.read.edition import Selection
 from sankofa.model.catalogue_rows import UsageRow
 from sankofa.model.days import instant

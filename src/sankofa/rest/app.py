@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from sankofa.access.domains import Site
 from sankofa.access.keys import presented_key
-from sankofa.access.quotas import Usage
-from sankofa.access.tiers import Grant
+from sankofa.access.tiers import Grant, Usage
 from sankofa.model.errors import (
     InternalError,
     InvalidParameter,

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from sankofa.access.domains import Site
-from sankofa.access.quotas import Usage
-from sankofa.access.tiers import Grant
+from sankofa.access.tiers import Grant, Usage
 from sankofa.model.errors import (
     InvalidParameter,
     NotFound,

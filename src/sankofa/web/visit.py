@@ -15,8 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 import msgspec
 
 from sankofa.access.domains import Site
-from sankofa.access.quotas import RateState
-from sankofa.access.tiers import Grant
+from sankofa.access.tiers import Grant, RateState
 from sankofa.model.errors import BadRequest, InvalidParameter, NotFound
 from sankofa.model.limits import limit
 from sankofa.model.provenance import source_of_ref

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sankofa.access.quotas import Quotas, Usage
-from sankofa.access.tiers import Grant
+from sankofa.access.tiers import Grant, Quotas, Usage
 from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import RateLimited, StoreUnavailable
 

@@ -8,8 +8,14 @@ import httpcore
 import httpx
 import pytest
 
-from sankofa.collect.network import Patience, open_client, refuse_unsafe
-from sankofa.collect.replies import DeadlinePassed, ReplyRefused, Stopped
+from sankofa.collect.network import (
+    DeadlinePassed,
+    Patience,
+    ReplyRefused,
+    Stopped,
+    open_client,
+    refuse_unsafe,
+)
 from sankofa.sources.registry import Collect
 
 NEVER = (

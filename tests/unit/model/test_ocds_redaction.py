@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.redaction import CUT, Secrets
+from sankofa.model.ocds.telephones import may_name_a_person
 from sankofa.model.text import composed, fold_in_place
 
 NAME = "Thandiwe Mokoena-Dube"

@@ -7,8 +7,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from datetime import datetime
 
-from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
-from sankofa.edition.format.keys import LAYOUT
+from sankofa.edition.format.keys import LAYOUT, holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.edition import Edition
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.model.errors import EditionError, Gone, NotFound, Problem, StoreUnavailable

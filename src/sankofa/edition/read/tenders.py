@@ -15,8 +15,16 @@ from sankofa.edition.format.row_blocks import LONGEST_TEXT, Run, SortKey
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
-from sankofa.edition.read.tender_filters import TenderFilter, hits, releases_of
-from sankofa.edition.read.tender_rows import Brief, briefs, compact_rows, place_of, single_rows
+from sankofa.edition.read.tender_filters import (
+    Brief,
+    TenderFilter,
+    briefs,
+    compact_rows,
+    hits,
+    place_of,
+    releases_of,
+    single_rows,
+)
 
 Start = tuple[int | str, ...]
 """`following` of the rows before these; empty at the beginning."""

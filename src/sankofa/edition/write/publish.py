@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sankofa.edition.format.edition_id import (
+from sankofa.edition.format.keys import (
+    LAYOUT,
     edition_name,
     holds_withdrawn,
     ledger_position,
     may_hold,
     may_name_a_person,
 )
-from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.write.checks import captures_at, refuse_rows_of
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets

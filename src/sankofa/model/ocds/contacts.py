@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Set
 from typing import Final, NamedTuple
 
-from sankofa.model.ocds.contact_words import WORD, has_address, has_digits, has_hint, vocabulary
-from sankofa.model.ocds.telephones import telephones
+from sankofa.model.ocds.telephones import WORD, has_address, has_digits, has_hint, telephones, vocabulary
 from sankofa.model.organisations import org_evidence
 from sankofa.model.text import fold_in_place
 

@@ -14,7 +14,6 @@ from importlib import resources
 from typing import Any, Final
 
 from sankofa.model.countries import country_names
-from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.contacts import persons
 from sankofa.model.ocds.fields import free_fields
 from sankofa.model.ocds.secret_index import (
@@ -28,6 +27,7 @@ from sankofa.model.ocds.secret_index import (
     Token,
     runs,
 )
+from sankofa.model.ocds.telephones import may_name_a_person
 from sankofa.model.organisations.tables import tables
 from sankofa.model.text import composed, fold_in_place
 

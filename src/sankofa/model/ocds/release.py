@@ -12,10 +12,10 @@ import msgspec
 
 from sankofa.model.days import in_range, range_fault
 from sankofa.model.limits import limit
-from sankofa.model.ocds.contact_words import may_name_a_person
 from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
 from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
 from sankofa.model.ocds.redaction import Secrets, names_somebody
+from sankofa.model.ocds.telephones import may_name_a_person
 from sankofa.model.text import fit, one_line
 
 _ANY_DAY = "9999-12-31"  # the dates of a stored release were checked when it came

@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sankofa.edition.format.edition_id import may_name_a_person
+from sankofa.edition.format.keys import may_name_a_person
 from sankofa.model.errors import Problem, UpgradeRequired
 from sankofa.web.languages import label
 from sankofa.web.view import View, page

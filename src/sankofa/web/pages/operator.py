@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.access.quotas import LastUsed
+from sankofa.access.tiers import LastUsed
 from sankofa.collect.state import StateFile
 from sankofa.engines.datastore import Datastore
 from sankofa.model.errors import NotFound, StoreUnavailable
