@@ -275,7 +275,7 @@ def test_a_home_of_an_older_version_serves_on_and_is_signed_by_the_next_publish(
     assert current(home) == editions[1]
     verified = run(home, "editions", "verify")
     assert verified.returncode == 0, verified.stderr
-    assert verified.stdout.count("signed and whole") == 2
+    assert verified.stdout.count("signed and whole") == 3  # and the log
     follow(tmp_path / "node", f"file://{home}/editions")
 
 

@@ -473,3 +473,76 @@ def test_rows_of_every_dataset_are_proven_by_name(
     for wrong in ("x", "companies:x", f"{company}:x"):
         assert proof(wrong).status_code == 400, wrong
     assert proof(row["record_ref"], base="/at/2024-01-01").status_code == 404
+
+
+def check_file_proof(content: bytes, text: str, vkey: str) -> str:
+    """Follow a file's digest through the manifest and the entry to the signed checkpoint."""
+    proof = json.loads(text)
+    _, size, root = opened_checkpoint(proof["checkpoint"].encode(), vkey)
+    entry = base64.b64decode(proof["entry"])
+    leaf = hashlib.sha256(b"\x00" + entry).digest()
+    assert root_by_path(leaf, proof["entry_index"], size, proof["entry_path"]) == root
+    assert hashlib.sha256(proof["manifest"].encode()).hexdigest() == json.loads(entry)["manifest_sha256"]
+    listed = {file["name"]: file["sha256"] for file in json.loads(proof["manifest"])["files"]}
+    assert hashlib.sha256(content).hexdigest() == proof["sha256"] == listed[proof["file"]]
+    return str(json.loads(entry)["edition"])
+
+
+@pytest.mark.rule("LOG-7")
+def test_each_parquet_file_is_proven_to_be_of_its_edition(
+    server: LiveServer, sample_home: Path, paid_key: str, tmp_path: Path
+) -> None:
+    vkey = run(sample_home, "editions", "key").stdout.strip()
+    export = server.get("/v1/export", paid_key).json()
+
+    def downloaded(file: dict[str, Any]) -> tuple[str, Path, bytes, str]:
+        path = file["url"].removeprefix(server.url)
+        content, proof = (server.get(path + end, paid_key) for end in ("", ".proof"))
+        assert proof.headers["content-type"] == "application/json", proof.text
+        here = tmp_path / file["name"]
+        here.write_bytes(content.content)
+        return path, here, content.content, proof.text
+
+    for file in export["data"]:
+        path, here, content, proof = downloaded(file)
+        assert check_file_proof(content, proof, vkey) == export["edition"]
+        with pytest.raises(ValueError, match=r"parquet\.proof is missing"):
+            verify(here, vkey)
+        here.with_name(f"{file['name']}.proof").write_text(proof)
+        assert verify(here, vkey) == verify(str(here), vkey) == export["edition"]
+        if file["access"] == "licensed":
+            assert server.http.get(f"{path}.proof").status_code == 401
+            assert server.get(f"{path}.proof", "sankofa-sandbox").status_code == 402
+    file = export["data"][0]
+    path, here, content, proof = downloaded(file)
+    assert run(sample_home, "verify", here, "--key", vkey).returncode == 0
+    by_url = run(sample_home, "verify", file["url"], "--key", vkey, "--api-key", paid_key)
+    assert (by_url.returncode, export["edition"] in by_url.stdout) == (0, True), by_url.stderr
+    at = server.get(f"/at/2024-01-01{path}.proof", paid_key)
+    assert at.status_code == 404
+    assert server.get("/open/none.parquet.proof", paid_key).status_code == 404
+    here.write_bytes(content[:-1] + b"X")
+    with pytest.raises(ValueError, match="is not"):
+        verify(here, vkey)
+    other = json.loads(proof)
+    manifest = other["manifest"].replace(other["sha256"], hashlib.sha256(here.read_bytes()).hexdigest())
+    here.with_name(f"{file['name']}.proof").write_text(json.dumps(other | {"manifest": manifest}))
+    refused = run(sample_home, "verify", here, "--key", vkey)
+    assert (refused.returncode, "manifest is not" in refused.stderr) == (1, True)
+
+
+@pytest.mark.rule("LOG-7")
+def test_the_log_is_verified_with_the_editions(logged: Logged, desk: Desk) -> None:
+    whole = logged.desk.command("editions", "verify")
+    assert (whole.returncode, whole.stdout.splitlines()[-1]) == (0, "log  signed and whole")
+    desk.records(*ENTITIES)
+    desk.ingest("portal-za", "a.json", [release("A")])
+    edition = desk.publish()
+    log = desk.home / "editions" / "log"
+    for path, complaint in ((log / "rows" / edition, "hashes of"), (log / "entries", "is not the log")):
+        content = path.read_bytes()
+        at = content.index(b"groups") + 12 if path.name == edition else 60
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        broken = desk.command("editions", "verify")
+        assert (broken.returncode, complaint in broken.stdout) == (1, True), broken.stdout
+        path.write_bytes(content)

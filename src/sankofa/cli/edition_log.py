@@ -10,6 +10,7 @@ from base64 import b64encode
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -70,10 +71,7 @@ class EditionLogWriter:
             ):  # a damaged one is to be published again
                 self.hash_rows(current)
                 trees = decode_row_trees(row_trees_path(store.edition_folder(current)).read_bytes())
-                rows = {
-                    name: {"count": tree.count, "root": b64encode(tree.root).decode()}
-                    for name, tree in trees.items()
-                }
+                rows = {name: rows_of(tree) for name, tree in trees.items()}
                 at = publication.written_at.removesuffix("+00:00") + "Z"
                 entries.append(LoggedEdition(current, at, publication.editions[current], rows))
         erased = {name for entry in logged if isinstance(entry, LoggedErasure) for name in entry.editions}
@@ -89,3 +87,8 @@ class EditionLogWriter:
                     path.unlink(missing_ok=True)
         if entries:
             store.share_log()
+
+
+def rows_of(tree: RowTree) -> dict[str, Any]:
+    """What an entry says about the rows of a dataset."""
+    return {"count": tree.count, "root": b64encode(tree.root).decode()}

@@ -10,14 +10,16 @@ import click
 import msgspec
 
 from sankofa import settings as environment
-from sankofa.cli.edition_log import EditionLogWriter
+from sankofa.cli.edition_log import EditionLogWriter, rows_of
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.edition.format.keys import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import COUNTED, Difference, diff
 from sankofa.edition.read.edition_manager import open_edition
+from sankofa.edition.read.row_trees import decode_row_trees
 from sankofa.edition.write.context import described, left_out_of
 from sankofa.engines.datastore import Datastore
+from sankofa.engines.edition_log import NO_ENTRIES, LoggedErasure, checked_log, row_trees_path
 from sankofa.engines.publication import (
     KEY_FILE,
     NOTE,
@@ -27,7 +29,7 @@ from sankofa.engines.publication import (
     write_signers,
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
-from sankofa.model.signed_notes import new_signer
+from sankofa.model.signed_notes import NotTrusted, new_signer
 from sankofa.replication.stores import (
     editions_folder,
     open_fresh_store,
@@ -113,6 +115,29 @@ def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
                 yield edition, None
         if listed.current not in listed.editions:
             yield str(listed.current), "is current, and not there"
+        yield "log", _wrong_with_log(store)
+
+
+def _wrong_with_log(store: Datastore) -> str | None:
+    """Whether the log is the one that was signed, and says of every kept edition what is there."""
+    publication, checkpoint = store.publication(), store.log.checkpoint()
+    if publication is None or (checkpoint is None and not store.log.tree().entries):
+        return None  # an older version published
+    try:
+        tree = checked_log(store.log.tree().bundle(), checkpoint or b"", publication.verifiers(), NO_ENTRIES)
+        for entry in tree.decoded():
+            if isinstance(entry, LoggedErasure) or entry.edition not in publication.editions:
+                continue
+            if publication.editions[entry.edition] != entry.manifest_sha256:
+                return f"it has another manifest of {entry.edition}"
+            path = row_trees_path(store.edition_folder(entry.edition))
+            trees = decode_row_trees(path.read_bytes()) if path.exists() else {}
+            for dataset, own in trees.items():
+                if rows_of(own) != entry.rows[dataset]:
+                    return f"the hashes of {dataset} of {entry.edition} are others"
+    except (NotTrusted, StoreUnavailable, OSError, KeyError, msgspec.DecodeError) as failure:
+        return str(failure)
+    return None
 
 
 def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:
@@ -207,7 +232,7 @@ def key(rotate: bool, retire: bool, add: Path | None) -> None:
 
 @editions.command("verify")
 def verify() -> None:
-    """Compare every kept edition with what a trusted key signed: the note, the manifests, and all files."""
+    """Compare every kept edition with what a trusted key signed: note, manifests, all files and the log."""
     broken = 0
     for edition, complaint in verify_editions(environment.load()):
         click.echo(f"{edition}  {complaint or 'signed and whole'}")

@@ -1,14 +1,17 @@
-"""Checks the proof of an answer (`proof=true`) offline, with the publisher's verifier key alone.
+"""Checks the proof of an answer (`proof=true`) or of a file offline, with the publisher's verifier key alone.
 
-From each row to the entry of its edition in the log, and from there to a checkpoint that the key signed.
+From each row, or from the file, to the entry of its edition in the log, and from there to a checkpoint that
+the key signed.
 """
 
 import json
 from base64 import b64decode
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
+PROOF: Final = ".proof"
+"""Behind the name or the address of a Parquet file: its proof."""
 _ED25519: Final = b"\x01"
 _DASH: Final = "\N{EM DASH} "
 _LATER: Final = ("superseded_at", "superseding_record_ref")
@@ -23,18 +26,47 @@ class _Number(str):
 def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | bytes | None = None) -> str:
     """Check an answer with its proof: a file, or the JSON itself. Returns the id of its edition.
 
+    The proof of a Parquet file is in another one beside it, which has the same name and `.proof` behind it.
     `key` is what `sankofa editions key` prints for the publisher; several are separated by commas. `since` is
     an older checkpoint, or an answer with one: the log must only have grown since then, as the answer of
     /v1/proof with `since_size` proves. Raises ValueError with a sentence that says what is wrong.
     """
     keys = [one.strip() for one in key.split(",") if one.strip()]
     try:
+        if str(path_or_text)[-8:] == ".parquet":
+            return _verified_file(Path(str(path_or_text)), key)
         answer = json.loads(_text(path_or_text), parse_float=_Number, parse_int=_Number)
         if since is not None:
             _check_growth(answer["proof"], _text(since), keys)
         return _verified(answer, keys)
     except (KeyError, TypeError, AttributeError, IndexError) as failure:
         raise ValueError(f"The answer has no whole proof: {failure!r}. Ask with proof=true.") from None
+
+
+def verify_digest(digest: str, proof: str | bytes, key: str) -> str:
+    """Check a Parquet file by its SHA-256 (hex) and its proof. Returns the id of its edition.
+
+    Raises ValueError with a sentence that says what is wrong.
+    """
+    try:
+        told = json.loads(proof)
+        logged = _logged(told, [one.strip() for one in key.split(",") if one.strip()])
+        if sha256(told["manifest"].encode()).hexdigest() != logged["manifest_sha256"]:
+            raise ValueError(f"The manifest is not that of edition {logged['edition']}.")
+        listed = {one["name"]: one["sha256"] for one in json.loads(told["manifest"])["files"]}
+        if not digest == told["sha256"] == listed.get(told["file"]):
+            raise ValueError(f"The file is not {told['file']} of edition {logged['edition']}.")
+    except (KeyError, TypeError, AttributeError, IndexError) as failure:
+        raise ValueError(f"The proof of the file is not whole: {failure!r}.") from None
+    return str(logged["edition"])
+
+
+def _verified_file(path: Path, key: str) -> str:
+    beside = path.with_name(path.name + PROOF)
+    if not beside.exists():
+        raise ValueError(f"{beside.name} is missing: download it from the address of the file + {PROOF}.")
+    with path.open("rb") as stream:
+        return verify_digest(file_digest(stream, "sha256").hexdigest(), beside.read_bytes(), key)
 
 
 def _text(path_or_text: Path | str | bytes) -> str | bytes:
@@ -47,12 +79,7 @@ def _text(path_or_text: Path | str | bytes) -> str | bytes:
 
 def _verified(answer: dict[str, Any], keys: list[str]) -> str:
     proof, rows = answer["proof"], answer["data"]
-    size, root = _checkpoint(proof["checkpoint"], keys)
-    entry = b64decode(proof["entry"], validate=True)
-    leaf = sha256(b"\x00" + entry).digest()
-    if _root(leaf, int(proof["entry_index"]), size, proof["entry_path"]) != root:
-        raise ValueError("The entry of the edition is not in the log that was signed.")
-    logged = json.loads(entry)
+    logged = _logged(proof, keys)
     if not logged["edition"] == proof["edition"] == answer["edition"]:
         raise ValueError(f"The proof is about edition {logged['edition']}, the answer about another.")
     own = logged["rows"][proof["dataset"]]
@@ -65,6 +92,17 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
         if _root(leaf, int(place["index"]), own["count"], place["path"]) != b64decode(own["root"]):
             raise ValueError(f"Row {number} is not one that edition {logged['edition']} had.")
     return str(logged["edition"])
+
+
+def _logged(proof: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+    """The entry of an edition, which is in the log that one of the keys signed."""
+    size, root = _checkpoint(proof["checkpoint"], keys)
+    entry = b64decode(proof["entry"], validate=True)
+    leaf = sha256(b"\x00" + entry).digest()
+    if _root(leaf, int(proof["entry_index"]), size, proof["entry_path"]) != root:
+        raise ValueError("The entry of the edition is not in the log that was signed.")
+    logged: dict[str, Any] = json.loads(entry)
+    return logged
 
 
 def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.row_proofs import (
     RowNotHashed,
     TreeReader,
@@ -20,7 +20,8 @@ from sankofa.edition.read.row_proofs import (
 from sankofa.edition.read.row_trees import canonical_rows
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.engines.edition_log import LoggedEdition, LogTree
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.engines.edition_reader import MANIFEST
+from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.facts import FUND, MACRO, TENDER
 from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.merkle import consistency_path, inclusion_path, levels_above
@@ -125,7 +126,7 @@ async def get_proof(
     that the log only grew since it had so many entries. A row that the edition does not have is a 404.
     """
     if call.lock is not None:
-        raise NotFound(_LOCKED)
+        raise NotFound(LOCKED)
     dataset, colon, key = record_ref.partition(":")
     if not colon:
         dataset = "fundamentals"
@@ -147,7 +148,7 @@ class _Kind(msgspec.Struct):
     id_type: str
 
 
-_LOCKED: Final = "A locked view has no proofs: the log tells of later days."
+LOCKED: Final = "A locked view has no proofs: the log tells of later days."
 
 
 def with_proof(operation: Operation, text: str, service: Service, fmt: object = None) -> Operation:
@@ -161,7 +162,7 @@ def with_proof(operation: Operation, text: str, service: Service, fmt: object = 
 
     async def perform(call: Call, **arguments: Any) -> Answer:
         if call.lock is not None:
-            raise NotFound(_LOCKED)
+            raise NotFound(LOCKED)
         if arguments.get("detail") == "compact":
             raise InvalidParameter("proof", "only whole rows can be proven: ask with detail=full")
         answer = await operation.perform(call, **arguments)
@@ -221,6 +222,22 @@ def entry_proof(service: Service, edition: str, since_size: int | None = None) -
             raise InvalidParameter("since_size", f"the log has {size} entries")
         proof["consistency_path"] = _texts(consistency_path(tree.leaves, since_size))
     return proof
+
+
+async def file_proof(service: Service, edition: Edition, name: str) -> dict[str, object]:
+    """The manifest with the digest of a file, and the hashes that lead from its edition to the checkpoint.
+
+    Raises NotFound where the edition is not logged.
+    """
+    logged = await asyncio.to_thread(entry_proof, service, edition.id)
+    if logged is None:
+        raise NotFound(f"proof: edition {edition.id} is not in the log of this node.")
+    manifest = service.datastore.edition_folder(edition.id) / MANIFEST
+    try:
+        content = await asyncio.to_thread(manifest.read_text, "utf-8")
+    except OSError as failure:
+        raise StoreUnavailable("datastore", f"{MANIFEST}: {failure}") from failure
+    return {"file": name, "sha256": edition.files[name]["sha256"], "manifest": content, **logged}
 
 
 async def _canonical(answer: Answer) -> list[bytes]:

@@ -8,6 +8,7 @@ from datetime import date
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from sankofa.access.domains import Site
@@ -20,9 +21,10 @@ from sankofa.model.errors import (
     StoreUnavailable,
 )
 from sankofa.model.limits import limit
-from sankofa.operations.answers import Headers
+from sankofa.operations.answers import JSON, Headers
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
+from sankofa.operations.proofs import LOCKED, file_proof
 from sankofa.operations.service import Service
 from sankofa.operations.shared_files import day_file, signed_grant
 from sankofa.rest.editions import asked_edition
@@ -84,22 +86,26 @@ def _merged(ranges: list[Range]) -> list[Range]:
     return merged
 
 
+_PROOF: Final = ".proof"
+"""Behind the address of a file: the address of its proof."""
 _TYPE: Final = (b"content-type", MEDIA_TYPE.encode())
 _CONDITIONS: Final = (b"range", b"if-range", b"if-match", b"if-none-match")
 _ANY_PAGE: Final = (b"access-control-allow-origin", b"*")  # DuckDB in a browser included
 
 
 class FileRoute(NamedTuple):
-    """The name of a file, and whether its path needs a key."""
+    """The name of a file, whether its path needs a key, and whether its proof is asked for."""
 
     name: str
     needs_key: bool
+    proof: bool = False
 
 
 def file_route(path: str) -> FileRoute | None:
     for folder, needs_key in ((OPEN_FILES, False), (LICENSED_FILES, True)):
         if path.startswith(folder):
-            return FileRoute(path.removeprefix(folder), needs_key)
+            name = path.removeprefix(folder)
+            return FileRoute(name.removesuffix(_PROOF), needs_key, name.endswith(_PROOF))
     return None
 
 
@@ -186,6 +192,11 @@ async def answer_file(
         raise NotFound("No such file; /v1/export lists those there are.")
     if grant is not None and file["min_tier"] is not None:
         grant.requires_paid(f"The file {route.name}")
+    if route.proof:
+        if lock is not None:
+            raise NotFound(LOCKED)
+        proof = msgspec.json.encode(await file_proof(service, edition, route.name))
+        return Response(200, [JSON, *_caching(grant, by_url=False)], proof)
     size, sha256 = file["size_bytes"], file["sha256"]
     chunks_of: Chunks = partial(edition.file_chunks, route.name)
     if lock is not None:
