@@ -17,7 +17,8 @@ TESTED = "ticker:JSE:TST"
 NOBODY = "DC000000000000000000000000"
 FIELDS = set(
     "service_id record_ref line_item concept value_reported currency_reported unit period_start period_end "
-    "period_type fiscal_year available_at vintage restated superseded_at superseding_record_ref "
+    "period_type fiscal_year available_at available_instant available_precision tradable_from vintage "
+    "restated split_ratio superseded_at superseding_record_ref "
     "extraction_confidence method source_ref license_class observed_at".split()
 )
 

@@ -372,10 +372,18 @@ class FundamentalsRow(Row):
     """Year in which the financial year ends."""
     available_at: Day
     """Day on which the figure became public."""
+    available_instant: Instant | None
+    """Instant at which its filing was accepted (UTC); null where only the day is known."""
+    available_precision: Literal["day", "second"]
+    """How exactly it is known when the figure became public."""
+    tradable_from: Day | None
+    """First session of the issuer's exchange after that; null without a listing or a calendar."""
     vintage: int
     """Number of this vintage; 1 is the figure as first reported."""
     restated: bool
     """True where this figure replaced an earlier one."""
+    split_ratio: Number | None
+    """New shares for an old one, where the figure was restated for a split; else null."""
     superseded_at: Day | None
     """Day on which a later figure replaced it; null where none is known by `as_of`."""
     superseding_record_ref: str | None

@@ -3,14 +3,19 @@
 Everything derived for a single issuer starts here, and each part is computed once.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
 from functools import cached_property
 
 from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_years
 from sankofa.derive.metrics.lines import concepts_used
-from sankofa.ledger.entities import Entity
+from sankofa.derive.splits import FigureVintage, split_ratios
+from sankofa.ledger.entities import Entity, exchanges
 from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
-from sankofa.ledger.reports import Published, Reports
+from sankofa.ledger.reports import Published, Report, Reports
+from sankofa.model import sessions
 from sankofa.model.periods import IssuerYears
 
 
@@ -35,6 +40,32 @@ class Issuer:
     def held(self) -> list[FactColumns]:
         """The ledger's facts of each of its subjects, published or not."""
         return [facts for _, facts in self._published.held]
+
+    def instant(self, report: Report) -> str | None:
+        """When a register accepted its document. Null where only the day is known, and where the instant is
+        after that day: the register contradicts itself."""
+        instant = self._accepted.get(report.document)
+        return instant if instant and report.evidenced and instant[:10] <= report.evidenced else None
+
+    def tradable_from(self, day: date, instant: str | None) -> date | None:
+        """The first session of the exchange that it was listed on, after something became public."""
+        number = bisect_right(self._exchanges, day.isoformat(), key=lambda one: one[0]) - 1
+        exchange = self._exchanges[number][1] if number >= 0 else ""
+        return sessions.tradable_from(exchange, day, instant) if exchange else None
+
+    @cached_property
+    def split_ratios(self) -> dict[FigureVintage, Decimal]:
+        """The ratio of the split for which a vintage of a figure was restated."""
+        return split_ratios(self.reports)
+
+    @cached_property
+    def _accepted(self) -> dict[str, str]:
+        held = (self._ledger.acceptances(subject) for subject in self.entity.subjects)
+        return {document: instant for one in held for document, instant in one.items()}
+
+    @cached_property
+    def _exchanges(self) -> list[tuple[str, str]]:
+        return exchanges(self.entity, self.captures)
 
     @property
     def names(self) -> IssuerYears:

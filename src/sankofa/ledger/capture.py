@@ -12,7 +12,7 @@ import msgspec
 from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
-from sankofa.model.records import EntityRecord, Fact, IdentifierLink
+from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink
 
 _BATCH = 10_000
 # What a source dates has its place in time, whenever it arrives.
@@ -138,6 +138,8 @@ class CleanedCopy(Protocol):
 
     def fact(self, fact: Fact) -> None: ...
 
+    def acceptance(self, acceptance: Acceptance) -> None: ...
+
     def link(self, link: IdentifierLink) -> None: ...
 
     def entity(self, record: EntityRecord, profile: bytes) -> None:
@@ -208,6 +210,7 @@ class Capture:
         self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
         self._withheld: list[Row] = []
         self._links: list[Row] = []
+        self._acceptances: list[Row] = []
         self._encode = msgspec.json.Encoder(order="deterministic").encode
 
     @property
@@ -255,6 +258,16 @@ class Capture:
         if len(rows) >= _BATCH:
             self.flush()
 
+    def acceptance(self, acceptance: Acceptance) -> None:
+        """Counted as no row of its own: it comes with the record or the figures of a filing."""
+        if acceptance.subject in self.persons:
+            return
+        if self.cleaned_copy is not None:
+            self.cleaned_copy.acceptance(acceptance)
+        self._acceptances.append((*acceptance, self.source_id, self.id))
+        if len(self._acceptances) >= _BATCH:
+            self.flush()
+
     def link(self, link: IdentifierLink) -> None:
         if link.subject in self.persons or link.identifier in self.persons:
             self.withhold()
@@ -296,6 +309,9 @@ class Capture:
                 self._count(rows, appended)
         self.appended_in_passing += self._absorb("withheld", self._withheld, ABSORB_WITHHELD)
         self._withheld.clear()
+        if self._acceptances:
+            self.appended_in_passing += self.session.append("acceptance", self._acceptances)
+            self._acceptances.clear()
         self.macro.flush()
         tally = self.macro.tally()
         self.counts.read += tally.appended + tally.unchanged + tally.forecasts

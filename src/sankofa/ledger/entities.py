@@ -7,7 +7,7 @@ oldest service_id of a merged organisation survives, the others go on answering 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -183,7 +183,7 @@ def _histories(ledger: LedgerReader) -> Iterator[tuple[list[Statement], Statemen
 
 
 def states(
-    entity: Entity, captures: dict[int, CaptureInfo]
+    entity: Entity, captures: Mapping[int, CaptureInfo]
 ) -> Iterator[tuple[str, list[Statement], list[Claim]]]:
     """The profiles and identifiers of an organisation from each day on that they changed (contract: LOCK-4).
 
@@ -210,7 +210,18 @@ def states(
         yield day, strongest_first(known.values()), claims
 
 
-def _dated(entity: Entity, captures: dict[int, CaptureInfo]) -> Iterator[tuple[str, Statement]]:
+def exchanges(entity: Entity, captures: Mapping[int, CaptureInfo]) -> list[tuple[str, str]]:
+    """The exchange of the first of its listings from each day on that it changed, empty while it has none."""
+    changes: list[tuple[str, str]] = []
+    for day, _, claims in states(entity, captures):
+        listed = (one.identifier.split(":")[1] for one in claims if one.identifier.startswith("ticker:"))
+        exchange = next(listed, "")
+        if exchange != (changes[-1][1] if changes else ""):
+            changes.append((day, exchange))
+    return changes
+
+
+def _dated(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, Statement]]:
     """Every profile with the day from which on it is known, in order for each subject and source."""
     by_source = defaultdict[tuple[str, str], list[Statement]](list)
     for one in (*entity.earlier, *entity.statements):

@@ -23,6 +23,7 @@ from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.limits import limit
 from sankofa.model.observations import AnnualColumn, SeriesColumn, SeriesInfo
 from sankofa.model.records import (
+    Acceptance,
     EntityRecord,
     Fact,
     IdentifierLink,
@@ -280,6 +281,8 @@ def _take(
                     reject(Rejected(record.subject[:_LONGEST_KEY], undated))
                     record = record._replace(effective="")
                 capture.entity(record)
+        elif type(record) is Acceptance:
+            capture.acceptance(record)
         elif type(record) is IdentifierLink:
             capture.link(record)
         elif type(record) is AnnualColumn:

@@ -96,6 +96,9 @@ class Facts(Protocol):
     def facts(self, subject: str) -> FactColumns:
         """The facts of one subject by column, in the order of `schema.sql`."""
 
+    def acceptances(self, subject: str) -> dict[str, str]:
+        """By document of one subject, the instant of its acceptance: the last where sources differ."""
+
 
 class FactReader:
     """The facts of some captures, read through a connection of its own."""
@@ -108,6 +111,19 @@ class FactReader:
         """As `LedgerReader.facts`."""
         names = FactColumns._fields
         return FactColumns(*self._captures.passed(names, self._rows.columns("fact", names, subject)))
+
+    def acceptances(self, subject: str) -> dict[str, str]:
+        """As `Facts.acceptances`."""
+        columns = self._rows.columns("acceptance", _ACCEPTANCE, subject)
+        return _last_instants(self._captures.passed(_ACCEPTANCE, columns))
+
+
+_ACCEPTANCE: Final = ("document", "instant", "capture_id")
+
+
+def _last_instants(columns: list[list[str]]) -> dict[str, str]:
+    documents, instants, _ = columns
+    return dict(sorted(zip(documents, instants, strict=True)))
 
 
 class LedgerReader:
@@ -207,16 +223,29 @@ class LedgerReader:
 
     def fact_captures(self) -> dict[str, list[int]]:
         """For every subject with facts, the captures that brought any: its facts change only with them."""
-        captures: defaultdict[str, list[int]] = defaultdict(list)
-        for subject, capture_id in self._rows.query(
+        return self._by_subject(
             "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
-        ):
+        )
+
+    def acceptance_captures(self) -> dict[str, list[int]]:
+        """For every subject, the captures that brought acceptances of its documents."""
+        return self._by_subject(
+            "SELECT DISTINCT subject, capture_id FROM acceptance ORDER BY subject, capture_id"
+        )
+
+    def _by_subject(self, select: str) -> dict[str, list[int]]:
+        captures: defaultdict[str, list[int]] = defaultdict(list)
+        for subject, capture_id in self._rows.query(select):
             captures[subject].append(capture_id)
         return captures
 
     def facts(self, subject: str) -> FactColumns:
         """The facts of one subject by column, in the order of `schema.sql`."""
         return FactColumns(*self._rows.columns("fact", FactColumns._fields, subject))
+
+    def acceptances(self, subject: str) -> dict[str, str]:
+        """As `Facts.acceptances`."""
+        return _last_instants(self._rows.columns("acceptance", _ACCEPTANCE, subject))
 
     def capture_filter(self) -> CaptureFilter:
         """The arguments with which a `FactReader` in another process reads the same facts."""

@@ -51,6 +51,16 @@ CREATE TABLE IF NOT EXISTS fact_subject (
     PRIMARY KEY (subject, capture_id)
 ) /* clustered */;
 
+-- When a register accepted a document of a subject: an instant in UTC.
+CREATE TABLE IF NOT EXISTS acceptance (
+    subject    TEXT NOT NULL,
+    document   TEXT NOT NULL,
+    instant    TEXT NOT NULL,
+    source_id  TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    PRIMARY KEY (subject, document, instant, source_id)
+) /* clustered */;
+
 -- What a source said of an organisation, from `effective` until its next record of the same subject.
 CREATE TABLE IF NOT EXISTS entity_record (
     subject    TEXT NOT NULL,

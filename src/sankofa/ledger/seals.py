@@ -18,8 +18,8 @@ from sankofa.engines.datastore import LedgerSession, Row
 from sankofa.model.errors import OperatorError
 
 TABLES: Final = (
-    "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party", "recapture",
-    "release", "series", "series_info", "unchanged_file", "withdrawal", "withheld",
+    "acceptance", "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party",
+    "recapture", "release", "series", "series_info", "unchanged_file", "withdrawal", "withheld",
     "withheld_party",
 )  # fmt: skip
 """Every table of the ledger but the seals."""

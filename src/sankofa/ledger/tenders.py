@@ -19,7 +19,7 @@ from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
 from sankofa.model.organisations import org_evidence
-from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Rejected, Release
+from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink, Rejected, Release
 from sankofa.sources.base import Limits, adapters
 from sankofa.sources.registry import Source
 from sankofa.vault.objects import LineWriter
@@ -197,10 +197,11 @@ def _longest_text(value: Any) -> int:
     return longest
 
 
-_FACT, _LINK, _ENTITY, _PERSON, _RELEASE, _END = "f", "l", "e", "p", "r", "."
+_FACT, _LINK, _ENTITY, _PERSON, _RELEASE, _ACCEPTANCE, _END = "f", "l", "e", "p", "r", "a", "."
 _encode = msgspec.json.Encoder().encode
 _kind = msgspec.json.Decoder(tuple[str, msgspec.Raw]).decode
 _fact = msgspec.json.Decoder(Fact).decode
+_acceptance = msgspec.json.Decoder(Acceptance).decode
 _link = msgspec.json.Decoder(IdentifierLink).decode
 _entity = msgspec.json.Decoder(EntityRecord).decode
 _release = msgspec.json.Decoder(CleanedRelease).decode
@@ -216,6 +217,9 @@ class CleanedCopyWriter:
 
     def fact(self, fact: Fact) -> None:
         self._write(_FACT, fact)
+
+    def acceptance(self, acceptance: Acceptance) -> None:
+        self._write(_ACCEPTANCE, acceptance)
 
     def link(self, link: IdentifierLink) -> None:
         self._write(_LINK, link)
@@ -264,6 +268,8 @@ def take_again(capture: Capture, lines: Iterable[bytes], now: datetime, limits: 
             capture.entity(_entity(content))
         elif kind == _FACT:
             capture.fact(_fact(content))
+        elif kind == _ACCEPTANCE:
+            capture.acceptance(_acceptance(content))
         elif kind == _LINK:
             capture.link(_link(content))
         elif kind == _PERSON:

@@ -70,6 +70,11 @@ def exchange(code: str) -> str:
     return _NAME.get(code, code)
 
 
+def market_codes(name: str) -> tuple[str, ...]:
+    """The market identifier codes of an exchange; an unlisted one is its own code."""
+    return _CODES[name].of_sources if name in _CODES else (name,)
+
+
 def exchange_of_figi(code: str) -> str | None:
     """The name of the exchange behind a code of the FIGI standard; None for other venues.
 

@@ -67,6 +67,16 @@ class EntityRecord(NamedTuple):
     """True where the file is about something else and names the issuer in passing: not counted as read."""
 
 
+class Acceptance(NamedTuple):
+    """The instant at which a register accepted a document, and so made it public."""
+
+    subject: str
+    """The issuer's strong identifier."""
+    document: str
+    instant: str
+    """RFC 3339, UTC."""
+
+
 class IdentifierLink(NamedTuple):
     """A source says that an identifier belongs to a subject, both `str(Identifier)`."""
 
@@ -114,6 +124,7 @@ Record = (
     | SeriesColumn
     | SeriesInfo
     | EntityRecord
+    | Acceptance
     | IdentifierLink
     | Release
     | Rejected

@@ -73,6 +73,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     observed_at: Annotated[str, instant("When Sankofa captured it (RFC 3339, UTC).")]
 
 
+AVAILABLE_PRECISIONS: Final = ("day", "second")
+
+
 class FundamentalsRow(Row, frozen=True, kw_only=True):
     """One vintage of one reported fact."""
 
@@ -98,8 +101,23 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     ]
     fiscal_year: Annotated[int | None, doc("Year in which the financial year ends.")]
     available_at: Annotated[date, doc("Day on which the figure became public.")]
+    available_instant: Annotated[
+        str | None,
+        instant("Instant at which its filing was accepted (UTC); null where only the day is known."),
+    ]
+    available_precision: Annotated[
+        str, one_of(AVAILABLE_PRECISIONS, "How exactly it is known when the figure became public.")
+    ]
+    tradable_from: Annotated[
+        date | None,
+        doc("First session of the issuer's exchange after that; null without a listing or a calendar."),
+    ]
     vintage: Annotated[int, doc("Number of this vintage; 1 is the figure as first reported.", ge=1)]
     restated: Annotated[bool, doc("True where this figure replaced an earlier one.")]
+    split_ratio: Annotated[
+        Decimal | None,
+        doc("New shares for an old one, where the figure was restated for a split; else null."),
+    ]
     superseded_at: Annotated[
         date | None, doc("Day on which a later figure replaced it; null where none is known by `as_of`.")
     ]

@@ -3,17 +3,19 @@
 import calendar
 import re
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import IO, Final
 
 from sankofa.model import text
 from sankofa.model.countries import country
+from sankofa.model.days import instant
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
 from sankofa.model.identifiers import cik
-from sankofa.model.records import EntityRecord, Fact, Profile, Record, Rejected, Skipped
+from sankofa.model.records import Acceptance, EntityRecord, Fact, Profile, Record, Rejected, Skipped
 from sankofa.sources.base import InputFile, adapter
+from sankofa.sources.sec_submissions import NEW_YORK
 
 _TAXONOMIES: Final = {"us-gaap": "us-gaap", "ifrs": "ifrs-full", "ifrs-full": "ifrs-full", "srt": "srt"}
 _RAGGED: Final = "another number of columns than the header"
@@ -29,8 +31,9 @@ Filings = dict[str, tuple[str, str]]
 def read(file: InputFile) -> Iterator[Record]:
     """SEC Financial Statement Data Sets: a quarterly zip of sub, num, tag and pre .txt.
 
-    Only consolidated figures are read: no segment, no co-registrant. tag and pre describe the
-    taxonomies and the presentation, and add nothing to a figure.
+    Only consolidated figures are read: no segment, no co-registrant. `accepted` is the instant at which a
+    filing became public, by the clock of New York. tag and pre describe the taxonomies and the presentation,
+    and add nothing to a figure.
     """
     if not file.is_zip:
         raise FormatError(f"{file.name}: expected a zip with sub.txt and num.txt")
@@ -77,7 +80,7 @@ class _Table:
 
 def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
     adsh, number, filed, name = table.require("adsh", "cik", "filed", "name")
-    names = ("countryinc", "stprinc", "countryba", "former")
+    names = ("countryinc", "stprinc", "countryba", "former", "accepted")
     optional = [table.find(column) for column in names]
     for line_number, row in table.rows():
         if not row or not _ACCESSION.match(row[adsh]):
@@ -89,7 +92,9 @@ def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
             yield table.rejected(line_number, failure)
             continue
         filings[row[adsh]] = (subject, day)
-        incorporated, state, business, former = (row[i].strip() if i is not None else "" for i in optional)
+        incorporated, state, business, former, accepted = (
+            row[i].strip() if i is not None else "" for i in optional
+        )
         home = country(incorporated)
         former_name = text.name(former)
         profile = Profile(
@@ -101,6 +106,12 @@ def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
             document=row[adsh],
         )
         yield EntityRecord(subject, day, profile, incidental=True)
+        if accepted:
+            try:
+                at = datetime.strptime(accepted[:19], "%Y-%m-%d %H:%M:%S").replace(tzinfo=NEW_YORK)
+                yield Acceptance(subject, row[adsh], instant(at))
+            except (ValueError, OverflowError):
+                yield table.rejected(line_number, "accepted: expected a day and a time")
 
 
 def _numbers(table: _Table, filings: Filings) -> Iterator[Record]:

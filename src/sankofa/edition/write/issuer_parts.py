@@ -1,11 +1,11 @@
 """Derives each issuer once for all datasets, in several processes, and reuses issuers that did not change.
 
-The parts of an issuer are made of the facts of its subjects, the captures of those facts, its name and its
-country. The ledger only grows, so the captures that brought facts of a subject identify those facts without
-reading them (`Ledger.fact_captures`). A capture is identified by its number, source, instant, licence class
-in the registry, file name and digest, and by whether its source rounds dates. Captures of sources that are
-left out do not count. The rest of the key is the code: every source file of this package and the versions of
-the libraries it computes with. No clock or setting enters.
+The parts of an issuer are made of the facts of its subjects, the captures of those facts, the acceptances of
+its documents, its exchanges, its name and its country. The ledger only grows, so the captures that brought
+facts of a subject identify those facts without reading them (`Ledger.fact_captures`). A capture is identified
+by its number, source, instant, licence class in the registry, file name and digest, and by whether its source
+rounds dates. Captures of sources that are left out do not count. The rest of the key is the code: every
+source file of this package and the versions of the libraries it computes with. No clock or setting enters.
 
 Each process reads the facts of its issuers through its own connection and sends back one issuer at a time. It
 reads what the build reads, even if something is ingested meanwhile (`ledger.generations.CaptureFilter`).
@@ -39,7 +39,7 @@ from sankofa.edition.write.checks import refuse_issuer
 from sankofa.edition.write.dataset import load_declarations
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.engines.datastore import LedgerRows
-from sankofa.ledger.entities import Entity
+from sankofa.ledger.entities import Entity, exchanges
 from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, FactReader, LedgerReader
 from sankofa.model.errors import OperatorError, SankofaError
@@ -321,11 +321,12 @@ class Issuers:
             raise
 
     def _tasks(self, entities: Iterable[Entity]) -> Iterator[IssuerTask]:
-        numbers_of = self._ledger.fact_captures()
+        numbers_of, accepted = self._ledger.fact_captures(), self._ledger.acceptance_captures()
         written = {number: _write((number, *_said(capture))) for number, capture in self._captures.items()}
         for entity in entities:
             known = [(subject, numbers_of[subject]) for subject in entity.subjects if subject in numbers_of]
             if known:
+                known += [(subject, accepted[subject]) for subject in entity.subjects if subject in accepted]
                 yield IssuerTask(entity, self._key(entity, known, written))
 
     def _derive_in(self, processes: IssuerProcesses, tasks: Iterable[IssuerTask]) -> None:
@@ -361,7 +362,8 @@ class Issuers:
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
         key = blake2b(code_digest(), digest_size=16)
-        identity = (entity.service_id, entity.legal_name, entity.country, known, list(self._makes))
+        listed = exchanges(entity, self._captures)
+        identity = (entity.service_id, entity.legal_name, entity.country, listed, known, list(self._makes))
         key.update(_write(identity))
         for number in sorted({number for _, numbers in known for number in numbers}):
             key.update(captures[number])

@@ -34,7 +34,7 @@ _TABLES: Final = {
     Input.TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
 OTHER_TABLES: Final = frozenset(
-    {"capture", "entity_record", "fact", "fact_subject", "link", "unchanged_file", "withdrawal"}
+    {"acceptance", "capture", "entity_record", "fact", "fact_subject", "link", "unchanged_file", "withdrawal"}
 )
 """Tables that enter a digest through organisations, issuers, or what is left out."""
 _write = msgspec.msgpack.Encoder().encode

@@ -87,6 +87,7 @@ def fact_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item:
     end, start = ordinal(period_end), ordinal(period_start) if period_start else None
     report = vintage.report
     period = issuer.names.name(start, end, report.available, rounded=report.capture.rounds_dates)
+    available_at, instant = _day(report.available), issuer.instant(report)
     return FundamentalsRow(
         service_id=issuer.entity.service_id,
         record_ref=_record_ref(identity, report),
@@ -99,9 +100,13 @@ def fact_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item:
         period_end=_day(end),
         period_type=period.period_type,
         fiscal_year=period.fiscal_year,
-        available_at=_day(report.available),
+        available_at=available_at,
+        available_instant=instant,
+        available_precision="second" if instant else "day",
+        tradable_from=issuer.tradable_from(available_at, instant),
         vintage=vintage.number,
         restated=vintage.number > 1,
+        split_ratio=issuer.split_ratios.get((identity, vintage.number)),
         superseded_at=None,
         superseding_record_ref=None,
         extraction_confidence=float(report.confidence) if report.confidence else None,
