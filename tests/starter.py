@@ -20,8 +20,8 @@ _PACKAGE = Path(sankofa.__file__).parent
 _COUNTRIES = ("NGA", "ZAF")
 _SOME = ("", "NG", "ZA")
 _SINCE = "2023"
-_ISSUERS = ("1172724", "1576914")
-"""By the numbers that the SEC gives them: Gold Fields, and another."""
+_ISSUERS = ("1172724", "1576914", "1067428")
+"""By the numbers that the SEC gives them: Gold Fields, MiX Telematics and AngloGold Ashanti."""
 
 
 def publish_starter(folder: Path) -> None:

@@ -272,10 +272,13 @@ class WebApp:
         if visit.request.embed and view.charts:
             view = await _embedded(view, visit, chart or view.charts[0].name)
         elif chart is not None:
-            rows = await visit.rows_uncut() if visit.cuts else 0
-            return await asyncio.to_thread(chart_reply, view, chart, visit, rows)
+            uncut = await visit.rows_uncut() if visit.cuts else 0
+            return await asyncio.to_thread(chart_reply, view, chart, visit, uncut)
         elif visit.request.embed:
             raise NotFound("This page has no chart to embed.")
+        if visit.cited:
+            rows = (await visit.ask("get_sources", shown=False)).rows
+            visit.sites = {row["source_id"]: row["url"] or "" for row in rows}
         part = visit.request.query.get("part")
         if part is not None and part not in view.parts:
             raise InvalidParameter("part", f"this page has {', '.join(view.parts) or 'no parts'}")

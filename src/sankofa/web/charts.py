@@ -346,7 +346,11 @@ def small_line(
     parts = [
         line(6, height - 20, width - 6, height - 20, "axis"),
         path(drawn, "line main"),
-        *(dot(*at, "point", f"{d.year}: {v}", 3) for at, (d, v) in zip(drawn, points, strict=True)),
+        *(
+            dot(*drawn[at], "point", f"{years[at][0]}: {years[at][1]}", 3)
+            for at in range(len(years))
+            if beside
+        ),
         dot(*drawn[-1], "dot", write(float(points[-1][1])), 3),
         text(6, 9, write(max(shown))),
         text(6, height - 24, write(min(shown))),

@@ -258,6 +258,19 @@ def _scale(rows: Iterable[Row]) -> int:
     return 1
 
 
+def reading_scale(table: StatementTable) -> int:
+    """Money is read in millions or thousands, by the largest figure of a table."""
+    shown = (row for _, line in table.lines for row in line if row and is_money(row))
+    largest = max((abs(row["value_reported"] or 0) for row in shown), default=0)
+    return next((scale for scale in _SCALES if largest >= 100 * scale), 1)
+
+
+def for_reading(row: Row, scale: int) -> Decimal | None:
+    """The figure of a row as its table shows it, before it is rounded."""
+    value = row["value_reported"]
+    return None if value is None else Decimal(value) / (scale if is_money(row) else 1)
+
+
 def scaled(row: Row, scale: int) -> Decimal | int | None:
     value = row["value_reported"]
     if value is None or not is_money(row):

@@ -66,6 +66,14 @@ class Language:
         plain = f"{exact:,}" if isinstance(exact, int) else f"{exact:,f}"
         return self._localised(plain)
 
+    def reading(self, value: Decimal | int | float | None) -> str:
+        """A figure rounded for reading: whole from a hundred on, else three digits."""
+        if value is None:
+            return _NOTHING
+        exact = Decimal(str(value))
+        digits = max(0, 2 - exact.adjusted()) if exact else 0
+        return self._localised(f"{exact:,.{digits}f}" if exact % 1 else f"{exact:,.0f}")
+
     def share(self, value: Decimal | float | None, digits: int = 1) -> str:
         """A ratio as a percentage, rounded."""
         if value is None:

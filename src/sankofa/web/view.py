@@ -23,6 +23,7 @@ from sankofa.settings import Settings
 from sankofa.web.charts import Chart
 from sankofa.web.documents import inline
 from sankofa.web.languages import LANGUAGES, Language, label, metric_value
+from sankofa.web.origins import original
 from sankofa.web.visit import PageRequest, Visit
 
 EVERYWHERE: Final = frozenset({"lang", "edition", "part", "chart", "format"})
@@ -201,6 +202,7 @@ def _context(view: View, visit: Visit) -> dict[str, Any]:
         "metric_value": partial(metric_value, language),
         "visit": visit,
         "title": view.title,
+        "origin": partial(original, visit.sites),
         "charts": {chart.name: chart for chart in view.charts},
         "base_url": settings.base_url + visit.prefix,
         "upgrade_url": _configured(settings.upgrade_url),

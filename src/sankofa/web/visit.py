@@ -174,6 +174,8 @@ class Visit:
         """Questions whose answers the sample tier cuts, with their parameters; the main one first."""
         self.cited: dict[str, None] = {}
         """The sources of the rows on the page."""
+        self.sites: dict[str, str] = {}
+        """The publishers' sites by source, for links to where rows come from."""
         self.usage: RateState | None = None
         self.grant: Grant | None = None
         self.tier = ""

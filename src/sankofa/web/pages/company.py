@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from datetime import date
+from decimal import Decimal
+from statistics import median
 from typing import Any, Final
 
 import msgspec
@@ -10,8 +12,9 @@ from sankofa.derive.metrics.contract import metrics
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.web import data
 from sankofa.web.bars import heat_map
-from sankofa.web.charts import Chart
-from sankofa.web.data import arrange, is_money, scaled
+from sankofa.web.charts import Chart, small_line
+from sankofa.web.data import StatementTable, arrange, for_reading, is_money, reading_scale
+from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -31,17 +34,28 @@ _MOST_STOPS: Final = 12
 _TELLING: Final = ("revenue", "profit", "assets", "equity")
 
 
-@page("/company/{service_id}", "as_of", "kind", "period")
+_FACTS: Final = ("revenue", "profit", "operating_cash_flow", "total_debt", "equity")
+_RANKED: Final = ("revenue_growth", "net_margin", "operating_margin", "return_on_equity", "debt_to_equity")
+_MOST_BESIDE: Final = 3
+_RESTATEMENTS_SHOWN: Final = "8"
+
+
+@page("/company/{service_id}", "as_of", "kind", "period", "beside")
 async def company(visit: Visit) -> View:
     """The page of one company. The part `statements` is all that a move of the day changes."""
     service_id = visit.parameters["service_id"]
     as_of = visit.day()
     context = await _statements(visit, service_id, as_of)
     context.update(await _metrics(visit, service_id, as_of))
-    if visit.given("part") == "statements":
-        return View("company.html", "", context, (), ("statements",))
     asked = await visit.ask("get_entity", service_id=service_id, shown=False)
     entity, successor = asked.first, asked.members["successor"]
+    context["facts"], facts = await _facts(visit, service_id, as_of)
+    context["ranks"] = await _ranks(visit, entity, context["metrics"], as_of)
+    context["country"] = entity["country"]
+    context["restatements"] = await _restatements(visit, service_id, as_of)
+    facts.append(_statement_table(visit, context["table"]))
+    if visit.given("part") == "statements":
+        return View("company.html", "", context, tuple(facts), ("statements",))
     if successor:
         successor = (await visit.ask("get_entity", service_id=successor, shown=False)).first
     name = entity["legal_name"] or service_id
@@ -49,7 +63,7 @@ async def company(visit: Visit) -> View:
     parties = await visit.ask("get_resolved_parties", shown=False, drawn=True, service_id=service_id)
     known, known_truncated = await _known(visit, service_id)
     stops = sorted({row.available_at for row in known})
-    charts = (_heat(visit, known, as_of),) if known else ()
+    charts = (*facts, *([_heat(visit, known, as_of)] if known else ()))
     context.update(
         entity=entity,
         successor=successor,
@@ -94,7 +108,14 @@ async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, A
     types = _PERIOD_TYPES[kind, cadence]
     rows, truncated = await data.statement(visit, service_id, as_of.isoformat(), types, kind)
     table = arrange(rows, LINE_ITEMS, cadence, truncated=truncated)
+    other: list[Row] = []
+    beside = visit.day("beside") if visit.given("beside") else None
+    if beside is not None:
+        other, _ = await data.statement(visit, service_id, beside.isoformat(), types, kind)
     return {
+        "beside": beside,
+        "compared": _side_by_side(table, arrange(other, LINE_ITEMS, cadence)) if beside else None,
+        "scale": reading_scale(table),
         "service_id": service_id.upper(),
         "as_of": as_of,
         "kind": kind,
@@ -103,10 +124,82 @@ async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, A
         "cadences": CADENCES,
         "table": table,
         "truncated": truncated,
-        "scaled": scaled,
+        "for_reading": for_reading,
         "is_money": is_money,
         "figure_address": _figure_address,
     }
+
+
+def _side_by_side(table: StatementTable, other: StatementTable) -> dict[str, Any]:
+    """The newest periods of two tables, each with its figure on either day."""
+    periods = sorted({*table.periods, *other.periods}, reverse=True)[:_MOST_BESIDE]
+    cells: list[dict[tuple[str, tuple[str, str]], Row | None]] = [
+        {
+            (item, period): row
+            for item, line in one.lines
+            for period, row in zip(one.periods, line, strict=True)
+        }
+        for one in (table, other)
+    ]
+    lines = []
+    for item in LINE_ITEMS:
+        pairs = [(cells[0].get((item, period)), cells[1].get((item, period))) for period in periods]
+        if any(first or second for first, second in pairs):
+            lines.append((item, pairs))
+    return {"periods": periods, "lines": lines}
+
+
+def _statement_table(visit: Visit, table: StatementTable) -> Chart:
+    """The statement with every digit, to be downloaded."""
+    columns = ("line_item", "period_type", "period_end", "value_reported", "unit", "available_at", "vintage",
+               "restated", "source_ref", "license_class", "observed_at")  # fmt: skip
+    rows = [tuple(row[name] for name in columns) for _, line in table.lines for row in line if row]
+    return Chart("statement", visit.language.text("Statement"), 0, 0, "", columns, rows)
+
+
+async def _facts(visit: Visit, service_id: str, as_of: date) -> tuple[list[dict[str, Any]], list[Chart]]:
+    """Key figures of the latest year known that day, each with its years as a small chart."""
+    facts, charts = [], []
+    for item in _FACTS:
+        rows = await data.full_years(visit, service_id, item, as_of)
+        same = [row for row in rows if row["unit"] == rows[-1]["unit"]]
+        if not same:
+            continue
+        points = {int(row["period_end"][:4]): Decimal(row["value_reported"]) for row in same}
+        name = label(visit.language, item)
+        chart = small_line(f"fact-{item}", name, sorted(points.items()), visit.language.short)
+        before = points.get(int(same[-1]["period_end"][:4]) - 1)
+        change = (Decimal(same[-1]["value_reported"]) - before) / abs(before) if before else None
+        charts.append(chart)
+        facts.append({"row": same[-1], "name": name, "chart": chart, "change": change})
+    return facts, charts
+
+
+async def _ranks(visit: Visit, entity: Row, known: list[dict[str, Any]], as_of: date) -> list[dict[str, Any]]:
+    """Some metrics beside those of the other companies of the country: the rank, of how many, the median."""
+    ranks = []
+    own = {row["metric"]: row for row in known}
+    for metric in _RANKED:
+        if metric not in own or not entity["country"]:
+            continue
+        asked: dict[str, Any] = {"metric": metric, "country": entity["country"]}
+        asked["as_of"] = as_of.isoformat()
+        asked["basis"] = "as_known" if as_of < visit.today else ""
+        peers = await visit.ask("get_screen", shown=False, drawn=False, **asked)
+        place = next((row["rank"] for row in peers.rows if row["service_id"] == entity["service_id"]), None)
+        values = [row["value"] for row in peers.rows if row["value"] is not None]
+        whole = {"of": len(values), "median": median(values)} if values and not peers.truncated else {}
+        ranks.append({**own[metric], "rank": place, "of": None, "median": None, **whole})
+    return ranks
+
+
+async def _restatements(visit: Visit, service_id: str, as_of: date) -> list[Row]:
+    asked: dict[str, Any] = {
+        "service_id": service_id,
+        "until": as_of.isoformat(),
+        "limit": _RESTATEMENTS_SHOWN,
+    }
+    return (await visit.ask("get_restatements", shown=False, **asked)).rows
 
 
 async def _metrics(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:

@@ -23,6 +23,7 @@ HEADLINES: Final = {
 }
 """The indicators that a country's page begins with, in words."""
 _MOST_TENDERS: Final = 5
+_MOST_RATES: Final = 4
 
 
 @page("/country/{country}")
@@ -43,11 +44,19 @@ async def country(visit: Visit) -> View:
         "country": code,
         "issuers": issuers.rows,
         "headlines": headlines,
-        "rates": [row for row in series.rows if row["vintages"]],
+        "rates": [
+            await _rate(visit, row) for row in [row for row in series.rows if row["vintages"]][:_MOST_RATES]
+        ],
         "tenders": tenders,
         "covered": covered,
     }
     return View("country.html", visit.language.country(code), context, tuple(charts))
+
+
+async def _rate(visit: Visit, entry: Row) -> dict[str, Any]:
+    """A series of exchange rates with its newest value."""
+    newest = await visit.ask("get_macro", shown=False, drawn=False, series=entry["series"], limit="1")
+    return {**entry, "latest": newest.rows[0] if newest.rows else None}
 
 
 async def _economy(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str, Any]]]:

@@ -4,18 +4,25 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
+
 from sankofa.edition.format.keys import may_name_a_person
-from sankofa.model.errors import Problem, UpgradeRequired
+from sankofa.edition.read.edition import Edition
+from sankofa.model.errors import NotFound, Problem, UpgradeRequired
+from sankofa.operations.answers import envelope
+from sankofa.operations.asking import ask, decode_answer, operation_named
 from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-_COUNTED: Final = {
-    "entity": "Organisations",
-    "fundamentals": "Reported figures",
-    "macro-series": "Macro values",
-    "tender": "Tender releases",
+COUNTED: Final = {
+    "Organisations": ("entity",),
+    "Reported figures": ("fundamentals",),
+    "Macro values": ("macro-series", "macro-annual"),
+    "Tender releases": ("tender",),
 }
+"""The rows that the first page and this one count together, by the datasets they are in."""
+_KINDS: Final = {kinds[0]: words for words, kinds in COUNTED.items()}
 _NAMES: Final = ("legal_name", "title", "series", "indicator", "name", "ocid", "service_id")
 _WHAT: Final = ("line_item", "id_type", "country", "metric")
 _WHEN: Final = ("period_end", "date", "year", "release_date")
@@ -35,7 +42,8 @@ async def editions(visit: Visit) -> View:
     ]
     context: dict[str, Any] = {
         "editions": rows,
-        "counted": _COUNTED,
+        "counted": COUNTED,
+        "kinds": _KINDS,
         "shown": current.id,
         "since": visit.given("since"),
         "changes": [],
@@ -46,6 +54,54 @@ async def editions(visit: Visit) -> View:
     if visit.given("since"):
         await _compare(visit, context)
     return View("editions.html", visit.language.text("Editions"), context)
+
+
+_SHOWN: Final = (
+    "line_item",
+    "period_end",
+    "period_type",
+    "value_reported",
+    "unit",
+    "available_at",
+    "vintage",
+)
+
+
+@page("/company/{service_id}/changes", "since", cached=False)
+async def company_changes(visit: Visit) -> View:
+    """The figures of a company that an edition has and an earlier one had not, or the other way round."""
+    visit.refuse_lock()
+    service_id, since = visit.parameters["service_id"], visit.given("since")
+    name = (await visit.ask("get_entity", shown=False, service_id=service_id)).first["legal_name"]
+    listed = await asyncio.to_thread(visit.service.datastore.list_editions)
+    context: dict[str, Any] = {
+        "service_id": service_id,
+        "name": name or service_id,
+        "editions": [one for one in listed.editions if one != visit.call.edition.id],
+        "shown": visit.call.edition.id,
+        "since": since,
+        "changes": [],
+        "upgrade": visit.call.grant.sample,
+    }
+    if since and not visit.call.grant.sample:
+        before = await _figures(visit, service_id, await visit.call.edition_to_compare(since))
+        after = await _figures(visit, service_id, visit.call.edition)
+        changes = [("added", after[key]) for key in after.keys() - before.keys()]
+        changes += [("removed", before[key]) for key in before.keys() - after.keys()]
+        changes.sort(key=lambda change: (change[1]["available_at"], change[1]["period_end"]), reverse=True)
+        context["changes"] = changes
+    return View("company_changes.html", context["name"], context)
+
+
+async def _figures(visit: Visit, service_id: str, edition: Edition) -> dict[tuple[Any, ...], Row]:
+    """Every vintage of every figure of a company in an edition; none where it does not know the company."""
+    call = msgspec.structs.replace(visit.call, edition=edition)
+    try:
+        answer = await ask(call, "get_fundamentals", {"service_id": service_id, "vintages": "all"})
+    except NotFound:
+        return {}
+    rows: list[Row] = decode_answer(envelope(answer, edition, operation_named("get_fundamentals")))["data"]
+    return {tuple(row[name] for name in (*_SHOWN, "concept", "period_start")): row for row in rows}
 
 
 async def _compare(visit: Visit, context: dict[str, Any]) -> None:

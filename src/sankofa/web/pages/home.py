@@ -12,6 +12,7 @@ from sankofa.web import data
 from sankofa.web.bars import TILES, Tile, tile_map
 from sankofa.web.charts import Chart, KnownValue, step_chart
 from sankofa.web.languages import label
+from sankofa.web.pages.editions import COUNTED
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -30,12 +31,7 @@ async def home(visit: Visit) -> View:
     context: dict[str, Any] = {
         "counts": ()
         if visit.lock
-        else (
-            ("Organisations", rows.get("entity", 0)),
-            ("Reported figures", rows.get("fundamentals", 0)),
-            ("Macro values", rows.get("macro-series", 0) + rows.get("macro-annual", 0)),
-            ("Tender releases", rows.get("tender", 0)),
-        ),
+        else tuple((words, sum(rows.get(kind, 0) for kind in kinds)) for words, kinds in COUNTED.items()),
         "built_from": manifest["built_from"],
         "example": example,
         "countries": countries,

@@ -51,7 +51,7 @@ async def series(visit: Visit) -> View:
         "known": len(then_rows),
         "revised": len(revised),
         "revisions": revised,
-        "rows_then": then_rows[:60],
+        "rows_then": then_rows[-1:],
     }
     if visit.given("part") == "series":
         return View("series.html", "", context, tuple(charts), ("series",))

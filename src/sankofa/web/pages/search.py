@@ -19,7 +19,9 @@ async def search(visit: Visit) -> View:
     context: dict[str, Any] = {"words": words, "found": [], "tenders": [], "truncated": False}
     if words:
         result = await visit.ask("search", q=words, country=visit.given("country"))
-        context["found"] = [{**row, "address": _address(visit, row)} for row in result.rows]
+        context["found"] = [
+            {**row, "address": _address(visit, row), "kind": await _kind(visit, row)} for row in result.rows
+        ]
         context["truncated"] = result.truncated
         tenders = await data.search_tenders(visit, _of_tenders(words), visit.given("country"))
         context["tenders"] = [listed(visit, row) for row in tenders]
@@ -30,6 +32,13 @@ def _of_tenders(words: str) -> str:
     """The words to look for in tenders: without the word itself, where there are others."""
     others = [word for word in words.split() if word.lower() not in _TENDER_WORDS]
     return " ".join(others) or words
+
+
+async def _kind(visit: Visit, row: Row) -> str:
+    """Companies with figures come before records of a register that has none."""
+    if row["type"] != "organisation":
+        return str(row["type"])
+    return "company" if await data.has_figures(visit, row["id"]) else "organisation"
 
 
 def _address(visit: Visit, row: Row) -> str:

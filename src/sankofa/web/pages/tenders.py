@@ -185,18 +185,9 @@ async def tender(visit: Visit) -> View:
         "description": _description(before),
         "of_title": before["title"],
         "changes": contract["changes"],
-        "portal": await _portal(visit, before),
         **_details(contract["release"], day),
     }
     return View("tender.html", shown["heading"], context)
-
-
-async def _portal(visit: Visit, row: Row) -> str:
-    """The address of the portal that published a release."""
-    source = row["source_ref"].partition(":")[0]
-    rows = (await visit.ask("get_sources", shown=False)).rows
-    url = next((one["url"] for one in rows if one["source_id"] == source), None) or ""
-    return url if url.startswith(("https://", "http://")) else ""
 
 
 def _details(release: Row, day: date) -> dict[str, Any]:

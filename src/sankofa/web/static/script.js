@@ -148,6 +148,18 @@
     });
   };
 
+  // The edition a page was last seen in is kept by the browser alone, for the link to what changed since.
+  for (const link of document.querySelectorAll("a[data-seen]")) {
+    try {
+      const key = `seen:${location.pathname}`;
+      const before = localStorage.getItem(key);
+      if (before && before !== link.dataset.seen) {
+        link.href += `${link.href.includes("?") ? "&" : "?"}since=${encodeURIComponent(before)}`;
+        link.textContent = link.dataset.words;
+      }
+      localStorage.setItem(key, link.dataset.seen);
+    } catch { /* storage is off: the link leads to the list of editions */ }
+  }
   document.querySelectorAll("form.day").forEach(startDay);
   document.querySelectorAll("table.sortable").forEach(startSort);
   document.addEventListener("click", (event) => {

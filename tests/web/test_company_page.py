@@ -1,0 +1,98 @@
+"""A company's page: key facts, rounded figures, two days in one table, restatements, what changed."""
+
+import csv
+import io
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.live import LiveServer
+from tests.web.site import COMPANY, ISSUER, ZEBRA_ID, Html, publish_hostile_world
+
+
+def test_key_facts_come_first_with_the_figures_of_the_statement_and_a_rank(
+    server: LiveServer, paid_key: str
+) -> None:
+    page = server.http.get(f"{COMPANY}?as_of=2024-06-01").text
+    assert page.index('id="facts-h"') < page.index('id="st-h"')
+    facts = Html.of(
+        page[
+            page.index('<section class="card" aria-labelledby="facts-h"') : page.index('id="st-h"')
+        ].rpartition("<section")[0]
+    )
+    rows = server.get(f"/v1/statements/{ISSUER}?period_type=FY&line_items=revenue&as_of=2024-06-01", paid_key)
+    newest, before = (row["value_reported"] for row in rows.json()["data"][:2])
+    assert facts.all("data")[0].attributes["value"] == str(newest)
+    assert f"{round(100 * (newest / before - 1))}\N{NO-BREAK SPACE}%" in page.replace("\N{MINUS SIGN}", "-")
+    country = server.get(f"/v1/entities/{ISSUER}", paid_key).json()["data"][0]["country"]
+    asked = f"/v1/screen?metric=net_margin&country={country}&as_of=2024-06-01&basis=as_known"
+    screen = server.get(asked, paid_key)
+    ranked = {row["service_id"]: row["rank"] for row in screen.json()["data"]}
+    assert f"{ranked[ISSUER]} of {len(ranked)}" in page
+
+
+def test_statement_figures_are_rounded_with_every_digit_on_hover_and_in_the_download(
+    server: LiveServer, paid_key: str
+) -> None:
+    asked = f"{COMPANY}?as_of=2024-06-01&kind=income"
+    headers = {"X-API-Key": paid_key}
+    page = server.http.get(asked, headers=headers).text
+    cells = re.findall(r'<data value="([^"]+)" title="([^"]+)">([^<]+)</data></a>', page)
+    assert len(cells) > 10
+    assert all(Decimal(title.split()[0].replace(",", "")) == Decimal(value) for value, title, _ in cells)
+    assert max(len(shown) for _, _, shown in cells) < max(len(title) for _, title, _ in cells)
+    table = server.http.get(f"{asked}&chart=statement&format=csv", headers=headers).text
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert sorted(row["value_reported"] for row in rows) == sorted(value for value, _, _ in cells)
+    assert all(row["source_ref"] for row in rows)
+
+
+def test_two_days_stand_side_by_side_in_one_table(server: LiveServer, paid_key: str) -> None:
+    days = ("2023-04-30", "2024-06-01")
+    page = server.http.get(f"{COMPANY}?as_of={days[0]}&beside={days[1]}", headers={"X-API-Key": paid_key})
+    (table,) = re.findall(r'<table class="statement beside">.*?</table>', page.text, re.DOTALL)
+    known = []
+    for day in days:
+        asked = f"/v1/statements/{ISSUER}?period_type=FY&line_items=profit&as_of={day}"
+        rows = server.get(asked, paid_key).json()["data"]
+        known.append({row["period_end"]: str(row["value_reported"]) for row in rows})
+    line = next(
+        row for row in re.findall(r"<tr>.*?</tr>", table, re.DOTALL) if "Profit for the period" in row
+    )
+    cells = [re.findall(r'value="([^"]+)"', cell) for cell in re.findall(r"<td.*?</td>", line, re.DOTALL)]
+    ends = sorted({*known[0], *known[1]}, reverse=True)[:3]
+    assert cells == [[one[end]] if end in one else [] for end in ends for one in known]
+    differing = [end for end in ends if end in known[0] and known[0][end] != known[1][end]]
+    assert line.count("differs") == len(differing) > 0
+
+
+def test_search_separates_companies_with_figures_from_bare_records(server: LiveServer, paid_key: str) -> None:
+    page = server.http.get("/search?q=sample").text
+    with_figures, _, bare = page.partition('id="organisation-h"')
+    ids = {part: re.findall(r'href="/company/(DC\w+)"', part) for part in (with_figures, bare)}
+    assert ids[with_figures]
+    for part, is_reporting in ((with_figures, True), (bare, False)):
+        for one in ids[part]:
+            rows = server.get(f"/v1/fundamentals/{one}?limit=1", paid_key).json()["data"]
+            assert bool(rows) == is_reporting, one
+
+
+@pytest.mark.rule("WEB-1")
+def test_what_an_edition_changed_of_a_company_is_listed_for_a_paid_key(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    publish_hostile_world(home)
+    with LiveServer(home) as live:
+        key = live.key("starter")
+        path = f"/company/{ZEBRA_ID}/changes"
+        before = re.findall(r'<option value="([^"]+)"', live.http.get(path).text)
+        assert len(before) == 1
+        page = live.http.get(f"{path}?since={before[0]}", headers={"X-API-Key": key})
+        assert 'value="1300000"' in page.text
+        assert 'value="1200000"' not in page.text
+        assert "1300000" not in live.http.get(f"{path}?since={before[0]}").text
+        assert live.http.get(
+            f"{path}?since=20200101T000000Z-00001-0000000000", headers={"X-API-Key": key}
+        ).status_code in (404, 410)
+        assert live.http.get(f"/at/2026-01-01{path}").status_code == 404
