@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.history import report
 from bench.world import reported
 from sankofa.edition.format.keys import LAYOUT
-from sankofa.edition.read.changes import FEEDS, ChangePlace, page
+from sankofa.edition.read.changes import FEEDS, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.factory import open_datastore
@@ -81,7 +81,7 @@ def _walk(one: Edition, two: Edition) -> None:
 
     async def walk(effort: int) -> int:
         pages = 0
-        following: ChangePlace | None = ChangePlace(dataset)
+        following: ChangePosition | None = ChangePosition(dataset)
         while following is not None:
             _, following = await page(one, two, following, 100, dataset=dataset, effort=effort)
             pages += 1

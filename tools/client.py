@@ -258,7 +258,7 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iter
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
-    doc += "\n\n`all` walks every page, and gives them as one answer." if has_pages else ""
+    doc += "\n\n`all` fetches every page and returns them as one answer." if has_pages else ""
     yield indent(
         f"def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
         f"{_docstring(doc)}\n"
@@ -266,12 +266,12 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iter
         "    ",
     )
     if has_pages:
-        walked = [one for one in signature if one[0] != "cursor"]
+        paged = [one for one in signature if one[0] != "cursor"]
         noun = _noun(name)
         yield indent(
-            f"def {noun}_pages(self, {_arguments(walked)}) -> Iterator[Answer[{rows}]]:\n"
+            f"def {noun}_pages(self, {_arguments(paged)}) -> Iterator[Answer[{rows}]]:\n"
             f'    """Every page of `{name}`, of `limit` rows; all of one edition, or Gone is raised."""\n'
-            f"    return self._walk({name!r}, {_passed(walked)})\n\n"
+            f"    return self._paged({name!r}, {_passed(paged)})\n\n"
             f"iter_{noun} = row_by_row({noun}_pages)",
             "    ",
         )
@@ -282,12 +282,12 @@ def _async_methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
     for name, signature in signatures.items():
         lines.append(f"    {name} = awaited(Methods.{name})")
         if _has_pages(signature):
-            walks = (f"{_noun(name)}_pages", f"iter_{_noun(name)}")
-            lines += [f"    {walk} = walked(Methods.{walk})" for walk in walks]
+            names = (f"{_noun(name)}_pages", f"iter_{_noun(name)}")
+            lines += [f"    {one} = paged(Methods.{one})" for one in names]
     return (
         f'"""The methods of `methods`, awaited.\n\n{_NOTICE}\n"""\n\n'
         "from sankofa.client.async_session import AsyncSession\n"
-        "from sankofa.client.answers import awaited, walked\n"
+        "from sankofa.client.answers import awaited, paged\n"
         "from sankofa.client.methods import Methods\n\n\n"
         "class AsyncMethods(AsyncSession):\n"
         '    """Every endpoint of the service, asked as `Methods` says."""\n\n' + "\n".join(lines)
@@ -319,7 +319,7 @@ def _rows_of(operation: Operation) -> str:
 
 
 def _noun(operation: str) -> str:
-    return operation.partition("_")[2]
+    return operation.partition("_")[2] or operation
 
 
 def _argument(parameter: str) -> str:

@@ -101,7 +101,7 @@ def test_a_bare_ticker_or_an_exact_name_is_as_good_as_a_service_id(client: Clien
 
 def test_the_advice_of_a_warning_can_be_followed(client: Client, server: LiveServer, sample_key: str) -> None:
     assert len(client.universe(all=True)) == len(client.universe()) == client.list_issuers(all=True).count
-    with pytest.warns(TruncatedWarning, match="all=True walks every page"):
+    with pytest.warns(TruncatedWarning, match="all=True fetches every page"):
         client.search_tenders(country="ZA").to_pandas()
     refused = pytest.warns(TruncatedWarning, match="the tier of your key serves no more")
     with Client(sample_key, server.url) as sample, refused:

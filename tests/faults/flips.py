@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def flip_a_bit(path: Path, picked: random.Random) -> str:
-    """Turn one bit of a file around; says which."""
+    """LockName one bit of a file around; says which."""
     content = bytearray(path.read_bytes())
     at, bit = picked.randrange(len(content)), picked.randrange(8)
     content[at] ^= 1 << bit

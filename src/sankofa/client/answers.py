@@ -238,7 +238,7 @@ class Answer(Generic[Row_co]):
             if self._is_cut_by_tier:
                 advice = "the tier of your key serves no more"
             elif self.next_cursor is not None:
-                advice = "all=True walks every page, limit= asks for so many"
+                advice = "all=True fetches every page, limit= asks for so many"
             warnings.warn(
                 f"{self._endpoint.path}: the first {self.count} rows, and more matched: {advice}",
                 TruncatedWarning,
@@ -310,7 +310,7 @@ def awaited(
     return ask
 
 
-def walked(
+def paged(
     method: Callable[Concatenate[Any, P], Iterator[T]],
 ) -> Callable[Concatenate[Any, P], AsyncIterator[T]]:
     """The same of a method that gives one after another."""

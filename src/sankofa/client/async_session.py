@@ -115,7 +115,7 @@ class AsyncSession(SessionBase):
         pages: list[Answer[Any]] = []
         with progress(name) as bar:
             try:
-                async for page in self._walk(name, **{"limit": PAGE, **given_only(arguments)}):
+                async for page in self._paged(name, **{"limit": PAGE, **given_only(arguments)}):
                     bar.update(page.count)
                     pages.append(page)
             except UpgradeRequired:
@@ -134,7 +134,7 @@ class AsyncSession(SessionBase):
                 self._service_ids[identifier] = service_id_of(identifier, matches)
         return self._service_ids[identifier]
 
-    async def _walk(self, name: str, **arguments: object) -> AsyncIterator[Answer[Any]]:
+    async def _paged(self, name: str, **arguments: object) -> AsyncIterator[Answer[Any]]:
         while True:
             page = await self._ask(name, **arguments)
             yield page

@@ -36,7 +36,7 @@ class Methods(Session):
         `edition` is that of the first page; where it is removed meanwhile, the pages go on in the current
         one, and `since` with it is a 410: start again. Needs the starter tier or above.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_changes",
@@ -59,7 +59,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.ChangeRow]]:
         """Every page of `get_changes`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_changes", since=since, dataset=dataset, limit=limit, edition=edition, known_by=known_by
         )
 
@@ -131,7 +131,7 @@ class Methods(Session):
         country, source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what
         is covered.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_coverage",
@@ -154,7 +154,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.CoverageRow]]:
         """Every page of `get_coverage`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_coverage", country=country, sku=sku, limit=limit, edition=edition, known_by=known_by
         )
 
@@ -183,7 +183,7 @@ class Methods(Session):
         through each third currency there is a value of its own. Two currencies without a common third have
         no rows.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_cross_rates",
@@ -214,7 +214,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.CrossRateRow]]:
         """Every page of `get_cross_rates`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_cross_rates",
             base=base,
             quote=quote,
@@ -248,7 +248,7 @@ class Methods(Session):
         `as_of` the match is who had the identifier on that day, by the name of that day. At most 20 matches
         are returned, ordered by service_id.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "find_by_identifier",
@@ -273,7 +273,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.CrosswalkMatchRow]]:
         """Every page of `find_by_identifier`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "find_by_identifier",
             id_type=id_type,
             id_value=id_value,
@@ -304,7 +304,7 @@ class Methods(Session):
         `withheld_id_types` instead of being returned, and the answer is `truncated`. `crosswalk_loaded` is
         false until identifiers were loaded.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_crosswalk",
@@ -329,7 +329,7 @@ class Methods(Session):
         proof: rows.Proof | None = None,
     ) -> Iterator[Answer[rows.CrosswalkRow]]:
         """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_crosswalk",
             service_id=service_id,
             as_of=as_of,
@@ -417,7 +417,7 @@ class Methods(Session):
         documented line items first, newest period first and in their documented order, then all others; a
         cursor goes on in the order it was given in.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_fundamentals",
@@ -450,7 +450,7 @@ class Methods(Session):
         proof: rows.Proof | None = None,
     ) -> Iterator[Answer[rows.FundamentalsRow]]:
         """Every page of `get_fundamentals`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_fundamentals",
             service_id=service_id,
             as_of=as_of,
@@ -518,7 +518,7 @@ class Methods(Session):
         and `fact_count` are those of that day, and so are names, LEI and listings; `exchange` selects by
         today's listings. Ordered by country, those of none last, then service_id.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "list_issuers",
@@ -543,7 +543,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.IssuerRow]]:
         """Every page of `list_issuers`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "list_issuers",
             country=country,
             exchange=exchange,
@@ -586,7 +586,7 @@ class Methods(Session):
         same. Of a series or indicator that is not there, the answer has no rows and names in `nearest`
         those that are close; of one that belongs to the other mode, `hint` says so.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_macro",
@@ -623,7 +623,7 @@ class Methods(Session):
         proof: rows.Proof | None = None,
     ) -> Iterator[Answer[rows.MacroRow]]:
         """Every page of `get_macro`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_macro",
             country=country,
             indicator=indicator,
@@ -662,7 +662,7 @@ class Methods(Session):
         figures that a later filing restated or added where that is the reason. Each row's `methodology_ref`
         names its formula, which is explained at `/methodology/` and that name. For information only.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_metrics",
@@ -691,7 +691,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.MetricsRow]]:
         """Every page of `get_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_metrics",
             service_id=service_id,
             metric=metric,
@@ -731,7 +731,7 @@ class Methods(Session):
         day on which its first figure was public. Ordered by country, those of none last, then service_id
         and day; with `issuers` by service_id and day. Needs the starter tier or above.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_panel",
@@ -768,7 +768,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.IssuerDayRow]]:
         """Every page of `get_panel`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_panel",
             from_=from_,
             metrics=metrics,
@@ -821,7 +821,7 @@ class Methods(Session):
         is a floor and no measurement, which is never a pass. For age, rejects and restatements the floor is
         a maximum; for every other measure it is a minimum.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_quality_metrics",
@@ -837,7 +837,7 @@ class Methods(Session):
         self, sku: str, *, limit: int | None = None, edition: str | None = None, known_by: str | None = None
     ) -> Iterator[Answer[rows.QualityRow]]:
         """Every page of `get_quality_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition, known_by=known_by)
+        return self._paged("get_quality_metrics", sku=sku, limit=limit, edition=edition, known_by=known_by)
 
     iter_quality_metrics = row_by_row(quality_metrics_pages)
 
@@ -864,7 +864,7 @@ class Methods(Session):
         `/feeds/restatements.atom` has the newest rows as an Atom feed, with the same parameters, and
         `/feeds/company/{service_id}.atom` those of one organisation.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_restatements",
@@ -895,7 +895,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.RestatementRow]]:
         """Every page of `get_restatements`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_restatements",
             since=since,
             until=until,
@@ -933,7 +933,7 @@ class Methods(Session):
         one out. Rows are ordered by `rank`, the position by size in the whole result, ties by service_id.
         It is not a rating.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_screen",
@@ -964,7 +964,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.ScreenRow]]:
         """Every page of `get_screen`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_screen",
             metric=metric,
             order=order,
@@ -1001,7 +1001,7 @@ class Methods(Session):
         kenya`), an indicator is found where that country has it. Under `as_of` it finds who and what was
         known on that day.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "search",
@@ -1016,7 +1016,7 @@ class Methods(Session):
             all=all,
         )
 
-    def _pages(
+    def search_pages(
         self,
         q: str,
         *,
@@ -1028,7 +1028,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.SearchRow]]:
         """Every page of `search`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "search",
             q=q,
             country=country,
@@ -1039,7 +1039,7 @@ class Methods(Session):
             known_by=known_by,
         )
 
-    iter_ = row_by_row(_pages)
+    iter_search = row_by_row(search_pages)
 
     def list_series(
         self,
@@ -1058,7 +1058,7 @@ class Methods(Session):
         `annual`, dates at the ends of its first and last year, and no vintages: its tables evidence no day
         of release. With `q`, those whose key or name has every word, or one that begins with it.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "list_series",
@@ -1081,7 +1081,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.SeriesCatalogueRow]]:
         """Every page of `list_series`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "list_series", country=country, q=q, limit=limit, edition=edition, known_by=known_by
         )
 
@@ -1153,7 +1153,7 @@ class Methods(Session):
         Newest first, then by frequency and country where several series share the key. A release that
         changed nothing is not listed. An annual indicator has none: its tables evidence no day of release.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_series_vintages",
@@ -1174,7 +1174,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.SeriesReleaseRow]]:
         """Every page of `get_series_vintages`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_series_vintages", series=series, limit=limit, edition=edition, known_by=known_by
         )
 
@@ -1207,7 +1207,7 @@ class Methods(Session):
         award has its whole amount, known from the day of the release that told it, not from the day of the
         award. `entity_name` is the name of today under any `as_of`.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_shared_facts",
@@ -1236,7 +1236,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.FactRow]]:
         """Every page of `get_shared_facts`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_shared_facts",
             entity_id=entity_id,
             country=country,
@@ -1269,7 +1269,7 @@ class Methods(Session):
         Only months closed by `as_of`, computed only from releases dated by then. Ordered by month
         descending, then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_procurement_demand",
@@ -1298,7 +1298,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.ProcurementDemandRow]]:
         """Every page of `get_procurement_demand`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_procurement_demand",
             country=country,
             category=category,
@@ -1330,7 +1330,7 @@ class Methods(Session):
         `/methodology/signals-v1/` and its key. `basis` is for the panels of issuers: fundamentals-factors,
         fundamentals-quality, fundamentals-revisions and issuer-persistence.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_signal",
@@ -1355,7 +1355,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.SignalRow]]:
         """Every page of `get_signal`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_signal",
             signal_key=signal_key,
             as_of=as_of,
@@ -1404,7 +1404,7 @@ class Methods(Session):
         where the standard or the currency changes; full years where `period_type` is omitted. Without
         `limit` the sample tier gets the first figures with `truncated: true`, paid tiers everything.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_statement",
@@ -1435,7 +1435,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.StatementRow]]:
         """Every page of `get_statement`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_statement",
             service_id=service_id,
             as_of=as_of,
@@ -1469,7 +1469,7 @@ class Methods(Session):
         identifier. Parties not established to be organisations are withheld; `org_evidence` says why a
         party is not.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "get_resolved_parties",
@@ -1494,7 +1494,7 @@ class Methods(Session):
         known_by: str | None = None,
     ) -> Iterator[Answer[rows.TenderPartyRow]]:
         """Every page of `get_resolved_parties`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "get_resolved_parties",
             country=country,
             role=role,
@@ -1538,7 +1538,7 @@ class Methods(Session):
         `ocid` gives one process. All filters apply to the row's own values; a row without one is left out.
         People are withheld: `withheld_parties` counts them.
 
-        `all` walks every page, and gives them as one answer.
+        `all` fetches every page and returns them as one answer.
         """
         return self._ask(
             "search_tenders",
@@ -1587,7 +1587,7 @@ class Methods(Session):
         proof: rows.Proof | None = None,
     ) -> Iterator[Answer[rows.TendersRow]]:
         """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._walk(
+        return self._paged(
             "search_tenders",
             country=country,
             from_=from_,

@@ -118,7 +118,7 @@ class Session(SessionBase):
         pages: list[Answer[Any]] = []
         with progress(name) as bar:
             try:
-                for page in self._walk(name, **{"limit": PAGE, **given_only(arguments)}):
+                for page in self._paged(name, **{"limit": PAGE, **given_only(arguments)}):
                     bar.update(page.count)
                     pages.append(page)
             except UpgradeRequired:
@@ -137,7 +137,7 @@ class Session(SessionBase):
                 self._service_ids[identifier] = service_id_of(identifier, matches)
         return self._service_ids[identifier]
 
-    def _walk(self, name: str, **arguments: object) -> Iterator[Answer[Any]]:
+    def _paged(self, name: str, **arguments: object) -> Iterator[Answer[Any]]:
         while True:
             page = self._ask(name, **arguments)
             yield page

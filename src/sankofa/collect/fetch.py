@@ -243,16 +243,16 @@ class Fetcher:
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, path: Path, name: str
     ) -> tuple[int, str]:
         """Take a small reply in one go; its size and SHA-256. What came of one that is cut is put aside."""
-        pieces: list[bytes] = []
+        chunks: list[bytes] = []
         expected = int(headers["content-length"])
         try:
-            for piece in reply.iter_raw():
-                pieces.append(piece)
-            content = b"".join(pieces)
+            for chunk in reply.iter_raw():
+                chunks.append(chunk)
+            content = b"".join(chunks)
             if len(content) != expected:
                 raise _Cut(f"{len(content):,} bytes came, {expected:,} were announced")
         except (httpx.TransportError, _Cut):
-            state.write_private(partial, b"".join(pieces))
+            state.write_private(partial, b"".join(chunks))
             state.note(partial, headers)
             raise
         if expected > self._collect.max_bytes:
@@ -283,14 +283,14 @@ class Fetcher:
                 f"the reply has {int(expected) + size:,} bytes, more than max_bytes ({most:,})"
             )
         came = 0
-        # Pieces as they come: what a buffer holds back is lost with the connection.
+        # Chunks as they come: what a buffer holds back is lost with the connection.
         with (
             state.noted_when_cut(partial, headers),
             open(partial, "ab" if resumed else "wb", opener=open_private) as stream,
         ):
-            for piece in reply.iter_raw():
-                stream.write(piece)
-                came += len(piece)
+            for chunk in reply.iter_raw():
+                stream.write(chunk)
+                came += len(chunk)
                 if came + size > most:
                     raise ReplyRefused(f"the reply has more than max_bytes ({most:,})")
         if expected.isdigit() and came != int(expected):

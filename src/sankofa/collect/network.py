@@ -58,7 +58,7 @@ _HTML: Final = re.compile(
 )
 _LOGIN: Final = re.compile(r"/(login|log-in|signin|sign-in|sso|auth|account/login)\b", re.IGNORECASE)
 _DIGEST: Final = re.compile(r"(sha-256|sha-512|md5)=:?([A-Za-z0-9+/_-]+={0,2}):?", re.IGNORECASE)
-_PIECE: Final = 1 << 20
+_CHUNK: Final = 1 << 20
 
 
 def refuse_login(url: httpx.URL, asked: httpx.URL) -> None:
@@ -121,8 +121,8 @@ def _refuse_broken_gzip(path: Path, most: int) -> None:
     size = 0
     try:
         with gzip.open(path) as stream:
-            while piece := stream.read(_PIECE):
-                size += len(piece)
+            while chunk := stream.read(_CHUNK):
+                size += len(chunk)
                 if size > most:
                     raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")
     except EOFError:

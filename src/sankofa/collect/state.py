@@ -132,10 +132,10 @@ def decompress(source: Path, target: Path, most: int) -> None:
     written = 0
     try:
         with source.open("rb") as packed, open(target, "wb", opener=open_private) as stream:
-            while piece := packed.read(_CHUNK):
-                while piece and not unzip.eof:
-                    unpacked = unzip.decompress(piece, 16 * _CHUNK)
-                    piece = unzip.unconsumed_tail
+            while chunk := packed.read(_CHUNK):
+                while chunk and not unzip.eof:
+                    unpacked = unzip.decompress(chunk, 16 * _CHUNK)
+                    chunk = unzip.unconsumed_tail
                     written += len(unpacked)
                     if written > most:
                         raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")

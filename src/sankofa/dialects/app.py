@@ -87,9 +87,9 @@ class DialectsApp:
         elif isinstance(body, bytes):
             await send({"type": "http.response.body", "body": body})
         else:
-            async for piece in body:
-                size += len(piece)
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            async for chunk in body:
+                size += len(chunk)
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         if (observe := self._service.observe) is not None:
             observe(exchange.observed(reply.status, size, began, request_id))

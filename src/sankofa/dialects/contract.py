@@ -118,8 +118,8 @@ class DialectQuestion(NamedTuple):
         if answer.selection.truncated:
             self.refuse_cut(self.call.grant.row_cap + 1)
         rows: list[Row] = []
-        for piece in answer.selection.lists():
-            rows += decode_answer(piece)
+        for chunk in answer.selection.lists():
+            rows += decode_answer(chunk)
             await asyncio.sleep(0)  # others are waiting
         return rows
 

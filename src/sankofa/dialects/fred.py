@@ -230,7 +230,7 @@ async def _search(question: DialectQuestion) -> DialectReply:
     answer = await question.answer("list_series", q=text)
     if answer.selection.truncated:
         question.refuse_cut(question.call.grant.row_cap + 1, "This search")
-    listed = (row for piece in answer.selection.lists() for row in _read_row(piece))
+    listed = (row for chunk in answer.selection.lists() for row in _read_row(chunk))
     rows = [row for row in listed if row.vintages]  # an annual indicator is the `WDI:` series beside it
     if request.given("filter_variable"):
         field = _FIELDS[request.chosen("filter_variable", ("frequency", "units", "seasonal_adjustment"), "")]

@@ -26,7 +26,7 @@ of its kind: what is in one part moves no address in another."""
 ALIASES: Final = "alias"
 """The kind under which other keys of an organisation lead to the one that its rows are kept by."""
 Manifest = Mapping[str, Any]
-Turn = Literal["publish", "switch"]
+LockName = Literal["publish", "switch"]
 """Locks: one command at a time builds an edition; one at a time moves the pointer or removes editions."""
 
 
@@ -89,7 +89,7 @@ class LedgerStore(Protocol):
     def written_state(self) -> str:
         """A text that changes with every write to the ledger, and not when a ledger is opened."""
 
-    def exclusive(self, turn: Turn, waiting: Callable[[], None]) -> AbstractContextManager[None]:
+    def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> AbstractContextManager[None]:
         """One command at a time on all machines that share this ledger; `waiting` is called where one waits.
         The lock ends with the process that holds it."""
 
@@ -119,10 +119,10 @@ class EditionWriter(Protocol):
     def end_part(self, content: str) -> None:
         """The part is whole, and known by `content`, the digest of what was written."""
 
-    def take_over(self, content: str) -> bool:
+    def reuse(self, content: str) -> bool:
         """Whether a part of this content is in a kept edition, whole; then it is in this one as well."""
 
-    def take_over_file(self, name: str, sha256: str) -> bool:
+    def reuse_file(self, name: str, sha256: str) -> bool:
         """The same for a file of `files`."""
 
     def finish(self, edition: str, manifest: Manifest) -> None:
@@ -216,7 +216,7 @@ class Datastore(Protocol):
         """The files of an edition, as `engines.edition_folder` writes them."""
 
     def exclusive(
-        self, turn: Turn, waiting: Callable[[], None] = lambda: None
+        self, lock_name: LockName, waiting: Callable[[], None] = lambda: None
     ) -> AbstractContextManager[None]:
         """One command at a time on this store, whatever its machine; the others wait.
 

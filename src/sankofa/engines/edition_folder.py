@@ -98,17 +98,17 @@ class EditionFolderWriter:
         with operator_errors(self._unfinished):
             self._part().finish()
             self._blocks = None
-            if content and self.take_over(content):  # it came out as it was
+            if content and self.reuse(content):  # it came out as it was
                 self._unfinished.unlink()
                 return
             stored = describe_file(self._unfinished)
             self._unfinished.rename(self._parts / stored.sha256)
             self._held[content] = stored
 
-    def take_over(self, content: str) -> bool:
+    def reuse(self, content: str) -> bool:
         return content in self._held or self._link(content, self._parts, "")
 
-    def take_over_file(self, name: str, sha256: str) -> bool:
+    def reuse_file(self, name: str, sha256: str) -> bool:
         return self._link(sha256, self.files, name)
 
     def finish(self, edition: str, manifest: Manifest) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sankofa.engines.block_file import BLOCK_CACHE_BYTES, ByteCache
 from sankofa.engines.checked_file import Damaged, FileStates
-from sankofa.engines.datastore import EditionList, LedgerStore, Manifest, Turn
+from sankofa.engines.datastore import EditionList, LedgerStore, LockName, Manifest
 from sankofa.engines.edition_folder import EditionFolderWriter, remove_edition
 from sankofa.engines.edition_log import EditionLog
 from sankofa.engines.edition_reader import (
@@ -197,14 +197,14 @@ class FileStore:
             raise StoreUnavailable("datastore", f"{self._pointer.name}: {failure}") from failure
 
     @contextmanager
-    def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        with self.ledgers.exclusive(turn, waiting), self.locked_here(turn, waiting):
+    def exclusive(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        with self.ledgers.exclusive(lock_name, waiting), self.locked_here(lock_name, waiting):
             yield
 
     @contextmanager
-    def locked_here(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def locked_here(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         """One process at a time on this HOME."""
-        path = self._home / f".{turn}.lock"
+        path = self._home / f".{lock_name}.lock"
         with ExitStack() as stack:
             with operator_errors(path):
                 make_private_folder(self._home)

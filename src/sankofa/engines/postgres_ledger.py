@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.engines.datastore import Row, Turn
+from sankofa.engines.datastore import LockName, Row
 from sankofa.engines.postgres_server import (
     NO_SUCH_TABLE,
     BoundedConnection,
@@ -29,7 +29,7 @@ LEDGER = "sankofa_ledger"
 
 # Names of advisory locks; they are shared by everything in the database.
 _CREATING, _WRITING = 0x53414E4B4F464101, 0x53414E4B4F464102
-_TURNS: Final[dict[Turn, int]] = {"publish": 0x53414E4B4F464103, "switch": 0x53414E4B4F464104}
+_LOCKS: Final[dict[LockName, int]] = {"publish": 0x53414E4B4F464103, "switch": 0x53414E4B4F464104}
 
 _PING_SECONDS: Final = limit(
     "answer of PostgreSQL to a status check", 0.8, "seconds", "/v1/status is degraded; data is answered"
@@ -271,13 +271,13 @@ class PostgresLedgers:
         return sha256("\n".join(map(repr, rows)).encode()).hexdigest()
 
     @contextmanager
-    def exclusive(self, turn: Turn, waiting: Callable[[], None]) -> Iterator[None]:
+    def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> Iterator[None]:
         """A lock of a session: the server releases it when the connection ends, however it ends."""
         with operator_errors():
             connection = self._server.connect()
         try:
             with operator_errors():
-                lock = (_TURNS[turn],)
+                lock = (_LOCKS[lock_name],)
                 if connection.execute(b"SELECT pg_try_advisory_lock(%s)", lock).fetchone() != (True,):
                     waiting()
                     connection.execute(b"SET lock_timeout = 0")

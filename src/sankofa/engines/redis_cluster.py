@@ -52,7 +52,7 @@ class RedisClusterKeyValue:
         self._component = component
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def get(self, name: str) -> bytes | None:
         value = await self._call(lambda client: client.hget(_hash_of(name), name))
@@ -111,7 +111,7 @@ class RedisClusterKeyValue:
         try:
             async with asyncio.timeout(_CALL_SECONDS):
                 client = self._opened()
-                async with self._turns:
+                async with self._slots:
                     return await work(client)
         except TimeoutError:
             raise StoreUnavailable(self._component, "did not answer in time") from None
@@ -123,7 +123,7 @@ class RedisClusterKeyValue:
     def _opened(self) -> Any:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            self._turns = asyncio.Semaphore(_AT_ONCE)
+            self._slots = asyncio.Semaphore(_AT_ONCE)
             self._client = self._new_client()
             self._loop = loop
         return self._client

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from sankofa.engines.datastore import Row, Turn
+from sankofa.engines.datastore import LockName, Row
 from sankofa.engines.private_files import locked, make_private_folder, operator_errors
 
 _listed = msgspec.json.Decoder(list[Any]).decode
@@ -211,7 +211,7 @@ class SqliteLedgers:
                     state += f" {waiting}"
         return state
 
-    def exclusive(self, turn: Turn, waiting: Callable[[], None]) -> AbstractContextManager[None]:
+    def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> AbstractContextManager[None]:
         """The store's own lock in the same folder is enough."""
         return nullcontext()
 

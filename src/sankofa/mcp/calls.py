@@ -47,7 +47,7 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
     limit = asked if call.grant.sample else _at_most(operation, asked, budget // _SMALLEST_ROW)
     answer = await perform(operation, call, {**arguments, "limit": limit})
     selection = answer.selection
-    size = sum(map(len, selection.runs))
+    size = sum(map(len, selection.slices))
     if size <= budget and (limit == asked or not selection.truncated):
         body = envelope(answer, call.edition, operation)
         if len(body) <= budget:
@@ -88,7 +88,7 @@ def _takes_overflow(operation: Operation, arguments: dict[str, Any]) -> bool:
 
 def _rows_within(selection: Selection, room: int) -> int:
     """How many of the rows fit into so many bytes."""
-    if sum(map(len, selection.runs)) + selection.count <= room:
+    if sum(map(len, selection.slices)) + selection.count <= room:
         return selection.count
     rows = 0
     for size in _sizes(selection):
@@ -101,8 +101,8 @@ def _rows_within(selection: Selection, room: int) -> int:
 
 def _sizes(selection: Selection) -> Iterator[int]:
     """The bytes of each row."""
-    if len(selection.runs) == selection.count:
-        yield from map(len, selection.runs)
+    if len(selection.slices) == selection.count:
+        yield from map(len, selection.slices)
         return
     for piece in selection.lists():
         yield from (len(bytes(row)) for row in _raws(piece))
@@ -132,7 +132,7 @@ def _one_row(operation: Operation, call: Call, answer: Answer, budget: int) -> b
     if shrink is None:
         return _body(operation, call, answer, _hint(operation, call, budget))
     placed = msgspec.json.decode(row, type=_Placed)
-    selection = replace(answer.selection, runs=(shrink(row),), between=b",", runs_in_a_row=1)
+    selection = replace(answer.selection, slices=(shrink(row),), between=b",", slices_per_row=1)
     rest = f"{call.base_url}{operation.path}?country={placed.country}&from={placed.release_date[:10]}"
     if "{ocid}" in operation.path:
         rest = f"{call.base_url}{operation.path.format(ocid=quote(placed.ocid, safe=''))}"

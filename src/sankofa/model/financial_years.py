@@ -98,7 +98,7 @@ class FullYears(KnownYears):
     def __init__(self, durations: Sequence[tuple[YearEvidence, int]]) -> None:
         full = [e for e, months in durations if months == 12 and e.declared != TRAILING]
         super().__init__((e.known, e.start, e.end) for e in full)
-        self._turns = _doubts(self._years, durations)
+        self._switch_days = _doubts(self._years, durations)
         self._known_by: dict[int, list[Year]] = {}
         self.real_ends: list[int] = []
         """Year-ends with exact dates, in order; filled only where other year-ends have rounded dates."""
@@ -115,8 +115,8 @@ class FullYears(KnownYears):
         return years
 
     def _doubted(self, year: Year, day: int) -> bool:
-        turns = self._turns.get(year)
-        return bool(turns) and bisect_right(turns or (), day) % 2 == 1
+        switch_days = self._switch_days.get(year)
+        return bool(switch_days) and bisect_right(switch_days or (), day) % 2 == 1
 
     def _leave_out_rounded(self, real: set[Year]) -> None:
         days = zip(self._years, self._days, strict=True)
@@ -144,8 +144,8 @@ def _doubts(years: Sequence[Year], durations: Sequence[tuple[YearEvidence, int]]
     ]
     if _agree([claim.year_end for claim in claims]) and not _crowded(sorted({end for _, end in years})):
         return {}
-    turns_by_year = {(start, end): _turns(start or 0, end, claims) for start, end in years}
-    return {year: turns for year, turns in turns_by_year.items() if turns}
+    switch_days_by_year = {(start, end): _switch_days(start or 0, end, claims) for start, end in years}
+    return {year: switch_days for year, switch_days in switch_days_by_year.items() if switch_days}
 
 
 def _agree(year_ends: Sequence[int]) -> bool:
@@ -160,18 +160,18 @@ def _crowded(ends: Sequence[int]) -> bool:
     return any(after - before <= ROUNDED_WITHIN for before, after in pairwise(ends))
 
 
-def _turns(start: int, end: int, claims: Sequence[_YearEndClaim]) -> list[int]:
+def _switch_days(start: int, end: int, claims: Sequence[_YearEndClaim]) -> list[int]:
     """The days on which doubt about one full year began, ended, began again, and so on."""
     tally = _Tally(start, end)
-    turns: list[int] = []
+    switch_days: list[int] = []
     for known, of_a_day in groupby(
         [claim for claim in claims if tally.concerns(claim)], key=lambda claim: claim[0].known
     ):
         for claim in of_a_day:
             tally.count(claim)
-        if tally.doubted() != len(turns) % 2:
-            turns.append(known)
-    return turns
+        if tally.doubted() != len(switch_days) % 2:
+            switch_days.append(known)
+    return switch_days
 
 
 class _Tally:

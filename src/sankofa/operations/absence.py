@@ -198,8 +198,8 @@ class _Question:
         selection = await self._edition.select(kind, service_id, day=FOREVER - 1, modes=int(Mode.ALL))
         first = last = None
         items: set[str] = set()
-        for piece in selection.lists() if selection is not None else ():
-            for one in _facts(piece):
+        for chunk in selection.lists() if selection is not None else ():
+            for one in _facts(chunk):
                 known = max(one.available_at, one.period_end)
                 first = known if first is None else min(first, known)
                 last = known if last is None else max(last, known)

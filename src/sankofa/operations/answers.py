@@ -42,12 +42,12 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     """The body of a list response; the rows are already bytes, and copied only here."""
     selection = answer.selection
     parts: list[bytes | memoryview] = [f'{{"{operation.rows_under}":['.encode()]
-    if selection.between and selection.runs:
-        spaced: list[bytes | memoryview] = [selection.between] * (2 * len(selection.runs) - 1)
-        spaced[::2] = selection.runs
+    if selection.between and selection.slices:
+        spaced: list[bytes | memoryview] = [selection.between] * (2 * len(selection.slices) - 1)
+        spaced[::2] = selection.slices
         parts += spaced
     else:
-        parts += selection.runs
+        parts += selection.slices
     as_of = "" if answer.as_of is msgspec.UNSET else f'"as_of":{_encode(answer.as_of).decode()},'
     truncated = "true" if selection.truncated else "false"
     terms = f'"_license":{operation.notice(answer, edition).json}'

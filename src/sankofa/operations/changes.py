@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from sankofa.access.cursors import Position
-from sankofa.edition.read.changes import Change, ChangePlace, page
+from sankofa.edition.read.changes import Change, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.model.catalogue_rows import ChangeRow
 from sankofa.model.errors import NotFound
@@ -69,17 +69,17 @@ async def get_changes(
         edition = await call.edition_for_cursor(position.edition)
         first_edition = position.edition
         name, key, part, *behind = position.after
-        start = ChangePlace(str(name), str(key), int(part), tuple(behind))
+        start = ChangePosition(str(name), str(key), int(part), tuple(behind))
     most = call.grant.rows(limit)
     before = None if since is None else await call.edition_to_compare(since)
     changes, following = await page(before, edition, start, most, dataset=dataset, effort=_EFFORT)
-    runs = []
+    slices = []
     for first in range(0, len(changes), _ROWS_A_TURN):
         some = changes[first : first + _ROWS_A_TURN]
-        runs.append(b",".join([_row(change, since or "", edition) for change in some]))
+        slices.append(b",".join([_row(change, since or "", edition) for change in some]))
         await asyncio.sleep(0)  # others are waiting too
     return Answer(
-        Selection(runs, len(changes), truncated=following is not None),
+        Selection(slices, len(changes), truncated=following is not None),
         members={
             "since": since,
             "next_cursor": following and _cursor(call, first_edition, filters, following),
@@ -88,8 +88,8 @@ async def get_changes(
     )
 
 
-def _cursor(call: Call, edition_id: str, filters: str, place: ChangePlace) -> str:
-    after = (place.dataset, place.key, place.part, *place.behind)
+def _cursor(call: Call, edition_id: str, filters: str, position: ChangePosition) -> str:
+    after = (position.dataset, position.key, position.part, *position.behind)
     return call.cursors.issue(Position(edition_id, filters, after))
 
 

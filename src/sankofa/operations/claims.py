@@ -192,7 +192,7 @@ async def _of_line_item(
     )
     if selection is None:
         return []
-    facts = [one for piece in selection.lists() for one in _facts(piece) if _is_of(when, one)]
+    facts = [one for chunk in selection.lists() for one in _facts(chunk) if _is_of(when, one)]
     if when.year is None and when.start is None:  # a day may end periods of several lengths
         lengths: tuple[Callable[[_Fact], bool], ...] = (
             lambda one: one.period_type == "FY",

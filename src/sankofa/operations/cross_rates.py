@@ -92,7 +92,7 @@ def _span(page: ListPage, since: date | None, until: date | None) -> DayRange:
 async def _rows(
     page: ListPage, pair: tuple[str, str], via: str | None, span: DayRange, most: int
 ) -> Selection:
-    runs: list[bytes] = []
+    slices: list[bytes] = []
     last: SortKey = ()
     begins_via, last_day = page.key or ("", FOREVER)
     for rates in await rate_pairs(page.edition, *pair):
@@ -100,11 +100,11 @@ async def _rows(
             continue
         until = min(span.until, int(last_day) - 1) if rates.via == begins_via else span.until
         async for inputs in input_pairs(page.edition, rates, span._replace(until=until)):
-            if len(runs) == most:
-                return Selection(runs, most, truncated=True, following=last)
-            runs.append(wire.encode(_row(pair, rates, inputs)))
+            if len(slices) == most:
+                return Selection(slices, most, truncated=True, following=last)
+            slices.append(wire.encode(_row(pair, rates, inputs)))
             last = rates.via, inputs.day.toordinal()
-    return Selection(runs, len(runs), truncated=False)
+    return Selection(slices, len(slices), truncated=False)
 
 
 def _row(pair: tuple[str, str], rates: RatePair, inputs: InputPair) -> CrossRateRow:

@@ -88,7 +88,9 @@ async def get_crosswalk(
         "crosswalk_loaded": bool(edition.manifest.get("crosswalk_loaded")),
     }
     if withheld:
-        selection = Selection(selection.runs, selection.count, truncated=True, following=selection.following)
+        selection = Selection(
+            selection.slices, selection.count, truncated=True, following=selection.following
+        )
     return page.answer(selection, CROSSWALK_ORDER, as_of=page.day, members=members)
 
 

@@ -260,9 +260,9 @@ async def list_series(
 
     start = await page.start(locate)
     first = int(start[0]) if start else 0
-    runs, count, last = await catalogue_page(page.edition, spans, country, first, call.grant.rows(limit))
+    slices, count, last = await catalogue_page(page.edition, spans, country, first, call.grant.rows(limit))
     following = None if last is None else (last,)
-    selection = Selection(runs, count, truncated=last is not None, following=following)
+    selection = Selection(slices, count, truncated=last is not None, following=following)
     return page.answer(selection, CATALOGUE_ORDER)
 
 

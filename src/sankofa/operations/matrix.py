@@ -179,8 +179,8 @@ async def get_fundamentals_matrix(
                 **{name: getattr(one, name) for name in _DETAILS},
             },
         )
-        for piece in selection.lists()
-        for one in _reported(piece)
+        for chunk in selection.lists()
+        for one in _reported(chunk)
     ]
     return await _matrix(call, vintages, day, (from_, to), release, (FigureMatrixRow, NthFigureRow))
 

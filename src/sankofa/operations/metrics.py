@@ -255,8 +255,8 @@ async def get_metrics(
             omitted[TOO_OLD] = len(too_old)
             missing = sorted([*missing, *too_old], key=lambda one: one.metric)
             values, rows = NO_ROWS, b""
-    runs = (dated(rows, page.day),) if rows else ()
-    selection = Selection(runs, values.count, truncated=values.truncated, following=values.following)
+    slices = (dated(rows, page.day),) if rows else ()
+    selection = Selection(slices, values.count, truncated=values.truncated, following=values.following)
     members = {
         "basis": applied,
         "omitted": omitted,

@@ -211,8 +211,8 @@ async def _listed(
 ) -> AsyncIterator[tuple[str, str]]:
     while True:
         some = await issuers_on(edition, known_by, country, exchange, first, _ISSUERS_AT_ONCE)
-        for run in islice(some.runs, 0, None, some.runs_in_a_row):
-            place, service_id = issuer_key(bytes(run))
+        for row_slice in islice(some.slices, 0, None, some.slices_per_row):
+            place, service_id = issuer_key(bytes(row_slice))
             yield str(place), str(service_id)
         if some.following is None:
             return

@@ -105,7 +105,7 @@ def _issuer(entity_id: str | None) -> str | None:
 
 def _holds_annual(selection: Selection) -> bool:
     """Whether the rows have annual macro values: those are never returned under an as_of."""
-    return any(b'"available_at":null' in bytes(run) for run in selection.runs)
+    return any(b'"available_at":null' in bytes(row_slice) for row_slice in selection.slices)
 
 
 def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> str:

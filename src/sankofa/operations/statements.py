@@ -123,7 +123,7 @@ async def get_statement(
     hint = await predecessor_hint(page.edition, service_id, selection)
     if not wide:
         return page.answer(selection, _ORDER, as_of=page.day, shape=StatementFigureRow, members=hint)
-    columns, rows = _wide(cell for piece in selection.lists() for cell in _cells(piece))
+    columns, rows = _wide(cell for chunk in selection.lists() for cell in _cells(chunk))
     table = _wide_page(rows, page.key, most, more=selection.truncated)
     return page.answer(
         table, _WIDE_ORDER, as_of=page.day, shape=WideStatementRow, members=hint, more_columns=columns

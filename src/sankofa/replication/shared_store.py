@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sankofa.engines.datastore import EditionList, LedgerStore, Turn
+from sankofa.engines.datastore import EditionList, LedgerStore, LockName
 from sankofa.engines.edition_folder import EditionFolderWriter
 from sankofa.engines.edition_log import NO_ENTRIES, LogTree
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
@@ -76,11 +76,11 @@ class SharedStore(FollowingStore):
             raise OperatorError(str(failure)) from failure
 
     @contextmanager
-    def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def exclusive(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Begins with what other machines published."""
-        with self.ledgers.exclusive(turn, waiting):
+        with self.ledgers.exclusive(lock_name, waiting):
             self.refresh()
-            with self.locked_here(turn, waiting):
+            with self.locked_here(lock_name, waiting):
                 yield
 
     def build(self) -> EditionFolderWriter:

@@ -2,7 +2,7 @@
 where it may name people.
 
 An object is complete once it has its name: it is written beside, synced, and renamed. An encrypted one is a
-sequence of pieces, each sealed with AES-GCM under its position, so that none can be left out or moved.
+sequence of chunks, each sealed with AES-GCM under its position, so that none can be left out or moved.
 """
 
 import base64
@@ -23,7 +23,7 @@ from sankofa.model.errors import OperatorError, SettingsError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-_PIECE: Final = 1 << 20
+_CHUNK: Final = 1 << 20
 _LEVEL: Final = 1
 _MAGIC: Final = b"SANKVLT1"
 _PREFIX_BYTES: Final = 8
@@ -109,7 +109,7 @@ class Objects:
         """Store the bytes of a file with this SHA-256; returns the stored size."""
         target = self.path(sha256, encrypted=False)
         if not target.exists():
-            self._write(target, _compressed(_pieces(path)))
+            self._write(target, _compressed(_chunks(path)))
         return target.stat().st_size
 
     def put_encrypted(self, path: Path, sha256: str, name: str) -> str:
@@ -119,7 +119,7 @@ class Objects:
         target = self.path(sha256, encrypted=True)
         if not target.exists():
             header = name.encode()
-            packed = _compressed([_LENGTH.pack(len(header)) + header, *_pieces(path)])
+            packed = _compressed([_LENGTH.pack(len(header)) + header, *_chunks(path)])
             self._write(target, _encrypted(self._key.cipher(), packed))
         return self.stored_digest(target)
 
@@ -130,7 +130,7 @@ class Objects:
         try:
             with path.open("rb") as stream:
                 if not encrypted:
-                    yield "", _decompressed(iter(lambda: stream.read(_PIECE), b""))
+                    yield "", _decompressed(iter(lambda: stream.read(_CHUNK), b""))
                     return
                 if self._key is None:
                     raise SettingsError("SANKOFA_VAULT_KEY is not set: an encrypted object cannot be read")
@@ -162,13 +162,13 @@ class Objects:
     def remove_encrypted(self, sha256: str) -> None:
         self.path(sha256, encrypted=True).unlink(missing_ok=True)
 
-    def _write(self, target: Path, pieces: Iterable[bytes]) -> None:
+    def _write(self, target: Path, chunks: Iterable[bytes]) -> None:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = target.with_name(f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}")
         try:
             with open(draft, "xb", opener=open_private) as stream:
-                for piece in pieces:
-                    stream.write(piece)
+                for chunk in chunks:
+                    stream.write(chunk)
                 stream.flush()
                 os.fdatasync(stream.fileno())
             draft.replace(target)
@@ -202,7 +202,7 @@ class LineWriter:
     def write(self, line: bytes) -> None:
         self._waiting += line
         self._waiting += b"\n"
-        if len(self._waiting) >= _PIECE:
+        if len(self._waiting) >= _CHUNK:
             self._flush()
 
     def close(self) -> None:
@@ -220,8 +220,8 @@ def read_lines(path: Path) -> Iterator[bytes]:
     rest = b""
     try:
         with path.open("rb") as stream:
-            for piece in _decompressed(iter(lambda: stream.read(_PIECE), b"")):
-                *lines, rest = (rest + piece).split(b"\n")
+            for chunk in _decompressed(iter(lambda: stream.read(_CHUNK), b"")):
+                *lines, rest = (rest + chunk).split(b"\n")
                 yield from lines
     except OSError as failure:
         raise ObjectDamaged(f"cannot be read: {failure.strerror}") from failure
@@ -229,33 +229,33 @@ def read_lines(path: Path) -> Iterator[bytes]:
         raise ObjectDamaged(f"cannot be unpacked: {failure}") from failure
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as stream:
-        while piece := stream.read(_PIECE):
-            yield piece
+        while chunk := stream.read(_CHUNK):
+            yield chunk
 
 
 def _options() -> dict[int, int]:
     return {zstd.CompressionParameter.compression_level: _LEVEL, zstd.CompressionParameter.checksum_flag: 1}
 
 
-def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _compressed(chunks: Iterable[bytes]) -> Iterator[bytes]:
     compressor = zstd.ZstdCompressor(options=_options())
-    for piece in pieces:
-        if packed := compressor.compress(piece):
+    for chunk in chunks:
+        if packed := compressor.compress(chunk):
             yield packed
     yield compressor.flush()
 
 
-def _decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _decompressed(chunks: Iterable[bytes]) -> Iterator[bytes]:
     decompressor = zstd.ZstdDecompressor()
     has_ended = False
-    for piece in pieces:
+    for chunk in chunks:
         if has_ended:
             raise ObjectDamaged("has bytes behind its end")
-        yield decompressor.decompress(piece, _PIECE)
+        yield decompressor.decompress(chunk, _CHUNK)
         while not (decompressor.needs_input or decompressor.eof):
-            yield decompressor.decompress(b"", _PIECE)
+            yield decompressor.decompress(b"", _CHUNK)
         has_ended = decompressor.eof
     if not has_ended:
         raise ObjectDamaged("is cut short")
@@ -263,19 +263,19 @@ def _decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
         raise ObjectDamaged("has bytes behind its end")
 
 
-def _encrypted(cipher: "AESGCM", pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _encrypted(cipher: "AESGCM", chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Magic and a random prefix; then each block: its length, and its bytes sealed under its position."""
     prefix = secrets.token_bytes(_PREFIX_BYTES)
     yield _MAGIC + prefix
     number = 0
-    for piece in pieces:
-        yield _sealed(cipher, prefix, number, piece)
+    for chunk in chunks:
+        yield _sealed(cipher, prefix, number, chunk)
         number += 1
     yield _sealed(cipher, prefix, number, b"")  # the end: nothing can be cut off
 
 
-def _sealed(cipher: "AESGCM", prefix: bytes, number: int, piece: bytes) -> bytes:
-    packed = cipher.encrypt(prefix + _LENGTH.pack(number), piece, _MAGIC)
+def _sealed(cipher: "AESGCM", prefix: bytes, number: int, chunk: bytes) -> bytes:
+    packed = cipher.encrypt(prefix + _LENGTH.pack(number), chunk, _MAGIC)
     return _LENGTH.pack(len(packed)) + packed
 
 
@@ -292,11 +292,11 @@ def _decrypted(cipher: "AESGCM", read: Callable[[int], bytes]) -> Iterator[bytes
         if len(length) < _LENGTH.size:
             raise ObjectDamaged("is cut short")
         try:
-            packed = read(min(_LENGTH.unpack(length)[0], 4 * _PIECE))
-            piece = cipher.decrypt(prefix + _LENGTH.pack(number), packed, _MAGIC)
+            packed = read(min(_LENGTH.unpack(length)[0], 4 * _CHUNK))
+            chunk = cipher.decrypt(prefix + _LENGTH.pack(number), packed, _MAGIC)
         except InvalidTag:
             raise ObjectDamaged("was altered, or encrypted with another key") from None
-        if not piece:
+        if not chunk:
             return
-        yield piece
+        yield chunk
         number += 1

@@ -23,7 +23,7 @@ from sankofa.vault.journal import Dropped, Event, Journal, JournalDamaged, Recei
 from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, VaultKey, is_alive, read_lines
 
 _COPIES: Final = ".read-"
-_PIECE: Final = 32 << 20
+_CHUNK: Final = 32 << 20
 
 
 class Verified(NamedTuple):
@@ -156,13 +156,13 @@ class Vault:
         with TemporaryDirectory(prefix=f"{_COPIES}{os.getpid()}-", dir=self._folder) as folder:
             encrypted = received.kept == "encrypted"
             try:
-                with self._objects.opened(received.sha256, encrypted=encrypted) as (kept_name, pieces):
+                with self._objects.opened(received.sha256, encrypted=encrypted) as (kept_name, chunks):
                     path = Path(folder, kept_name or name or received.file)
                     digest = hashlib.sha256()
                     with open(path, "wb", opener=open_private) as stream:
-                        for piece in pieces:
-                            digest.update(piece)
-                            stream.write(piece)
+                        for chunk in chunks:
+                            digest.update(chunk)
+                            stream.write(chunk)
                 if digest.hexdigest() != received.sha256:
                     raise ObjectDamaged("has other bytes than were kept")
             except ObjectDamaged as failure:
@@ -173,7 +173,7 @@ class Vault:
         return not (self._folder / "journal.jsonl").exists()
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Every file of the vault by its path in it, in pieces: for a copy while files are taken in.
+        """Every file of the vault by its path in it, in chunks: for a copy while files are taken in.
 
         The journal comes first, as it stands between two of its lines; everything it tells of is there.
         """
@@ -182,7 +182,7 @@ class Vault:
         yield "journal.jsonl", iter((journal,))
         for path in self._objects.stored_files():
             with suppress(FileNotFoundError), path.open("rb") as stream:  # it may have expired meanwhile
-                yield path.relative_to(self._folder).as_posix(), iter(lambda s=stream: s.read(_PIECE), b"")  # type: ignore[misc]
+                yield path.relative_to(self._folder).as_posix(), iter(lambda s=stream: s.read(_CHUNK), b"")  # type: ignore[misc]
 
     def verify(self) -> Verified:
         """Read every byte and hold it against the journal."""
@@ -219,10 +219,10 @@ class Vault:
 
     def _checked(self, received: Received) -> int:
         digest, size = hashlib.sha256(), 0
-        with self._objects.opened(received.sha256, encrypted=received.kept == "encrypted") as (_, pieces):
-            for piece in pieces:
-                digest.update(piece)
-                size += len(piece)
+        with self._objects.opened(received.sha256, encrypted=received.kept == "encrypted") as (_, chunks):
+            for chunk in chunks:
+                digest.update(chunk)
+                size += len(chunk)
         if digest.hexdigest() != received.sha256 or size != received.size:
             raise ObjectDamaged("has other bytes than were kept")
         return size

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from itertools import chain, pairwise, repeat, takewhile
 from typing import Final, NamedTuple
 
-from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.format.row_blocks import RowSlice
 from sankofa.engines.datastore import Block
 from sankofa.model.days import iso_day
 from sankofa.model.provenance import LICENSE_CLASSES
 
 ISSUERS_ON_A_PAGE: Final = 64
-RUNS_IN_A_ROW: Final = 2
+SLICES_PER_ROW: Final = 2
 _MARK: Final = 64
 _UNKNOWN: Final = 2**32 - 1
 
@@ -47,8 +47,8 @@ def encode_page(issuers: Sequence[tuple[bytes, Sequence[Step]]]) -> tuple[bytes,
         ends += [end[len(shared) :] for end in own_ends]
     steps = [(step.day, owner, step) for owner, (_, own) in enumerate(issuers) for step in own]
     bounds = array("I", [0])
-    for piece in chain(beginnings, ends):
-        bounds.append(bounds[-1] + len(piece))
+    for part in chain(beginnings, ends):
+        bounds.append(bounds[-1] + len(part))
     by_day = sorted(range(len(steps)), key=lambda number: steps[number][:2])
     owners = bytes(steps[number][1] for number in by_day)
     index = (
@@ -92,29 +92,29 @@ def _end(step: Step) -> bytes:
 class IssuersKnown(NamedTuple):
     """The rows of a page known on a day, and the number of the first issuer that did not fit."""
 
-    runs: list[Run]
-    """`RUNS_IN_A_ROW` slices for each row, after a comma."""
+    slices: list[RowSlice]
+    """`SLICES_PER_ROW` slices for each row, after a comma."""
     following: int | None
 
 
-class PagePieces(NamedTuple):
+class RowParts(NamedTuple):
     """The text of a page, cut for repeated reading."""
 
-    beginnings: Sequence[Run]
+    beginnings: Sequence[RowSlice]
     """The beginning of each row, after a comma."""
-    ends: Sequence[Run] = ()
+    ends: Sequence[RowSlice] = ()
     """The end of the row of each step; empty if they are not cached."""
 
 
-def pieces_of(block: Block, *, ends: bool = False) -> PagePieces:
+def row_parts(block: Block, *, ends: bool = False) -> RowParts:
     """The beginnings of the rows of a page, and with `ends` the ends."""
     index, text = block
     words = memoryview(index).cast("I")
     last = 3 + words[0]
     stops = words[2 : last + words[1] + 1 if ends else last].tolist()
-    pieces = [bytes(text[start:end]) for start, end in pairwise(stops)]
+    parts = [bytes(text[start:end]) for start, end in pairwise(stops)]
     # Where the beginnings end is written twice: as their last bound, and as the first of the steps.
-    return PagePieces(pieces[: words[0]], pieces[words[0] + 1 :])
+    return RowParts(parts[: words[0]], parts[words[0] + 1 :])
 
 
 class PageIndex:
@@ -150,16 +150,16 @@ def rows_on(
     day: int,
     wanted: Sequence[int],
     room: int,
-    pieces: PagePieces | None = None,
+    parts: RowParts | None = None,
     page_index: PageIndex | None = None,
 ) -> IssuersKnown:
     """The first `room` of the wanted issuers of a page that are known on a day.
 
-    `pieces` and `page_index` are those of the page, if the caller has them. With the ends of rows in
-    `pieces` the text of the block is not needed.
+    `parts` and `page_index` are those of the page, if the caller has them. With the ends of rows in
+    `parts` the text of the block is not needed.
     """
     index, text = block
-    beginnings, page_ends = pieces or pieces_of(block)
+    beginnings, page_ends = parts or row_parts(block)
     page_index = page_index or PageIndex(index)
     state = page_index.state_on(day)
     known = [number for number in wanted if state[number] != _UNKNOWN] if _UNKNOWN in state else wanted
@@ -168,11 +168,11 @@ def rows_on(
         beginnings, standing = beginnings[shown.start : shown.stop], state[shown.start : shown.stop]
     else:
         beginnings, standing = [beginnings[number] for number in shown], [state[number] for number in shown]
-    runs: list[Run] = [b""] * (RUNS_IN_A_ROW * len(shown))
-    runs[::2] = beginnings
+    slices: list[RowSlice] = [b""] * (SLICES_PER_ROW * len(shown))
+    slices[::2] = beginnings
     if page_ends:
-        runs[1::2] = [page_ends[step] for step in standing]
+        slices[1::2] = [page_ends[step] for step in standing]
     else:
         ends = page_index.bounds
-        runs[1::2] = [text[ends[step] : ends[step + 1]] for step in standing]
-    return IssuersKnown(runs, known[room] if len(known) > room else None)
+        slices[1::2] = [text[ends[step] : ends[step + 1]] for step in standing]
+    return IssuersKnown(slices, known[room] if len(known) > room else None)

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import Entry, Run, cut, runs_of
+from sankofa.edition.format.row_blocks import Entry, RowSlice, cut, slices_of
 from sankofa.edition.format.visibility import first_day_of_blocks, rows_visible_on, visible
 from sankofa.engines.datastore import Block, ByteRange
 from sankofa.model.days import FOREVER, iso_day
@@ -99,7 +99,7 @@ def pack_series(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
         yield b"".join(parts), b",".join([e.row for e in (*in_force, *replaced)])
 
 
-def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, bool]:
+def select(block: Block, span: DayRange, room: int) -> tuple[list[RowSlice], int, bool]:
     """The first rows of a block within a span, as slices of wire bytes; their number; and if more follow."""
     known_on, since, until = span
     index, rows = block
@@ -115,8 +115,8 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, boo
         if low >= end:
             return [], 0, low < high
         ends = words[2 * count + 3 * replaced :]
-        run = ((ends[low - 1] + 1 if low else 0, ends[end - 1]),)
-        return cut(rows, run, sparse=4 * (end - low) < count + replaced), end - low, end < high
+        row_slice = ((ends[low - 1] + 1 if low else 0, ends[end - 1]),)
+        return cut(rows, row_slice, sparse=4 * (end - low) < count + replaced), end - low, end < high
     seen = [
         (-day, row)
         for row, (day, first) in enumerate(
@@ -135,8 +135,8 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, boo
     seen.sort()
     chosen = [row for _, row in seen[:room]]
     ends = words[2 * count + 3 * replaced :]
-    runs = runs_of(ends, chosen)
-    return cut(rows, runs, sparse=4 * len(chosen) < count + replaced), len(chosen), len(seen) > room
+    slices = slices_of(ends, chosen)
+    return cut(rows, slices, sparse=4 * len(chosen) < count + replaced), len(chosen), len(seen) > room
 
 
 def list_pages(
@@ -245,14 +245,14 @@ def encode_ranges(facts: Sequence[FactRange]) -> bytes:
     return b"".join(array("i", column).tobytes() for column in columns)
 
 
-def first_range(block: Run) -> ByteRange:
+def first_range(block: RowSlice) -> ByteRange:
     """The byte range of the first fact of a block."""
     numbers = memoryview(block).cast("i")
     count = len(numbers) // 5
     return numbers[2 * count], numbers[3 * count], numbers[4 * count]
 
 
-def visible_ranges(block: Run, day: int) -> list[ByteRange]:
+def visible_ranges(block: RowSlice, day: int) -> list[ByteRange]:
     """The byte ranges of the facts of a block that are visible on a day."""
     numbers = memoryview(block).cast("i")
     count = len(numbers) // 5

@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 _ALWAYS = Entry(b"")[1:]
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
-Run = bytes | memoryview
+RowSlice = bytes | memoryview
 """A slice of the rows of a block, not copied until the answer is assembled."""
 
 
@@ -107,16 +107,16 @@ def _stretches(
     changes = sorted({day for _, first, until in latest for day in (first, until)} - {FOREVER})
     if len(changes) > _MOST_STRETCHES:
         return None
-    days, counts, bounds, runs = array("i", changes), array("I"), array("I", [0]), array("I")
+    days, counts, bounds, slices = array("i", changes), array("I"), array("I", [0]), array("I")
     for day in changes:
         seen = [n for n, first, until in latest if visible(first, until, day)]
         counts.append(len(seen))
-        runs.extend(chain.from_iterable(runs_of(ends, seen)))
-        bounds.append(len(runs))
-    return days, counts, bounds, runs
+        slices.extend(chain.from_iterable(slices_of(ends, seen)))
+        bounds.append(len(slices))
+    return days, counts, bounds, slices
 
 
-def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
+def slices_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
     """The byte ranges of these rows, neighbours together with the commas between them."""
     start = previous = -2
     for row in seen:
@@ -129,9 +129,11 @@ def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
         yield (ends[start - 1] + 1 if start else 0), ends[previous]
 
 
-def first_rows(ends: Sequence[int], runs: Iterable[tuple[int, int]], room: int) -> Iterator[tuple[int, int]]:
-    """The byte ranges of the first `room` rows, out of those of `runs_of`."""
-    for start, end in runs:
+def first_rows(
+    ends: Sequence[int], slices: Iterable[tuple[int, int]], room: int
+) -> Iterator[tuple[int, int]]:
+    """The byte ranges of the first `room` rows, out of those of `slices_of`."""
+    for start, end in slices:
         if not room:
             return
         first = bisect_left(ends, start)
@@ -142,12 +144,12 @@ def first_rows(ends: Sequence[int], runs: Iterable[tuple[int, int]], room: int) 
         yield start, end
 
 
-def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run]:
+def cut(rows: RowSlice, slices: Iterable[tuple[int, int]], *, sparse: bool) -> list[RowSlice]:
     """Slices of the rows of a block: views, or copies if few, as a view holds the block in memory."""
     if sparse:
-        return [bytes(rows[a:b]) for a, b in runs]
+        return [bytes(rows[a:b]) for a, b in slices]
     view = memoryview(rows)
-    return [view[a:b] for a, b in runs]
+    return [view[a:b] for a, b in slices]
 
 
 def shows_any(index: bytes | memoryview, day: int, modes: int) -> bool:
@@ -160,7 +162,7 @@ def shows_any(index: bytes | memoryview, day: int, modes: int) -> bool:
     return bool(_DAY.unpack_from(index, _SIZE + (14 * count + 3) // 4 * 4)[0] <= day)
 
 
-def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[Run], int]:
+def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[RowSlice], int]:
     """The rows of a block visible on a day, as slices without outer commas, and their number."""
     index, rows = block
     if not index:
@@ -177,11 +179,11 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         bound = 2 * stretches + stretch
         first = 3 * stretches + 1
         bounds = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
-        runs: Iterable[tuple[int, int]] = zip(bounds, bounds, strict=True)
+        slices: Iterable[tuple[int, int]] = zip(bounds, bounds, strict=True)
         if seen_rows > room:
             seen_rows = room
-            runs = first_rows(view[_SIZE + 8 * count : _SIZE + 12 * count].cast("I"), runs, room)
-        return cut(rows, runs, sparse=4 * seen_rows < count), seen_rows
+            slices = first_rows(view[_SIZE + 8 * count : _SIZE + 12 * count].cast("I"), slices, room)
+        return cut(rows, slices, sparse=4 * seen_rows < count), seen_rows
     firsts, untils, ends = (
         view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
     )
@@ -193,12 +195,12 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         if seen_by[row] & modes and (tag == ANY_TAG or tags[row] == tag)
     ]
     del seen[room:]
-    return cut(rows, runs_of(ends, seen), sparse=4 * len(seen) < count), len(seen)
+    return cut(rows, slices_of(ends, seen), sparse=4 * len(seen) < count), len(seen)
 
 
 def select_where(
     block: Block, day: int, modes: int, tag: int, room: int, where: Callable[[bytes], bool]
-) -> tuple[list[Run], int]:
+) -> tuple[list[RowSlice], int]:
     """As `select`, for the rows whose bytes pass a test. Slower: it looks at every row."""
     rows = [
         entry.row
@@ -207,16 +209,16 @@ def select_where(
         and admitted(entry.modes, entry.tag, modes, tag)
         and where(entry.row)
     ][:room]
-    return list[Run](rows), len(rows)
+    return list[RowSlice](rows), len(rows)
 
 
-def without_first(runs: Sequence[Run], number: int) -> list[Run]:
+def without_first(slices: Sequence[RowSlice], number: int) -> list[RowSlice]:
     """Slices of rows without the first `number` rows."""
-    rows = _raws(b"[%b]" % b",".join(runs))
+    rows = _raws(b"[%b]" % b",".join(slices))
     return [bytes(row) for row in rows[number:]]
 
 
-def between(block: Block, first: int, end: int) -> Run:
+def between(block: Block, first: int, end: int) -> RowSlice:
     """The rows [first, end) of a block by their number in it, with the commas between them."""
     index, rows = block
     if not index:
@@ -293,7 +295,7 @@ class RowOrder:
         self._decode = msgspec.json.Decoder(msgspec.defstruct("SortFields", types)).decode
         self._names = tuple(paths[0][0] for paths in self._paths)
 
-    def key_of(self, row: Run) -> SortKey:
+    def key_of(self, row: RowSlice) -> SortKey:
         """The sort key of an encoded row."""
         fields = self._decode(row)
         values = [getattr(fields, name) for name in self._names]
@@ -315,7 +317,7 @@ class RowOrder:
                 return bool(a < b if descending else a > b)
         return False
 
-    def behind(self, key: Sequence[int | str]) -> Callable[[Run], bool]:
+    def behind(self, key: Sequence[int | str]) -> Callable[[RowSlice], bool]:
         """A test for encoded rows: whether one comes after a key."""
         return lambda row: self.is_behind(self.key_of(row), key)
 
@@ -332,14 +334,14 @@ def _first_value(fields: Any, paths: tuple[list[str], ...]) -> int | str:
     return ""
 
 
-def last_row(run: Run) -> bytes:
+def last_row(row_slice: RowSlice) -> bytes:
     """The last row of a slice. All rows begin with the same member, and nothing inside them does."""
-    beginning = bytes(run[:64])
+    beginning = bytes(row_slice[:64])
     mark = b"," + beginning[: beginning.index(b":") + 1]
     for size in _TAILS:
-        if size < len(run) and (at := (tail := bytes(run[-size:])).rfind(mark)) >= 0:
+        if size < len(row_slice) and (at := (tail := bytes(row_slice[-size:])).rfind(mark)) >= 0:
             return tail[at + 1 :]
-    whole = bytes(run)
+    whole = bytes(row_slice)
     return whole[whole.rfind(mark) + 1 :]
 
 

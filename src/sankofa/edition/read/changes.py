@@ -16,7 +16,7 @@ import msgspec
 
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, TENDERS_PER_BLOCK, key_list
 from sankofa.edition.format.macro import DayRange
-from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, FUNDAMENTALS_ORDER, RowOrder, Run
+from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, FUNDAMENTALS_ORDER, RowOrder, RowSlice
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_one_series
@@ -40,7 +40,7 @@ RELEASE_ORDER: Final = RowOrder(
 )
 
 
-class ChangePlace(NamedTuple):
+class ChangePosition(NamedTuple):
     """A position among the changes: dataset, key, part of the key, and the last row."""
 
     dataset: str
@@ -62,10 +62,10 @@ class Change(NamedTuple):
     before: msgspec.Raw | None
 
 
-Runs = Sequence[Run]
+RowSlices = Sequence[RowSlice]
 """Row slices, each of one block, to be joined by commas."""
-Load = Callable[[Edition, str, int], Awaitable[Runs]]
-Window = Callable[[ChangePlace], tuple[tuple[int | str, ...], int]]
+Load = Callable[[Edition, str, int], Awaitable[RowSlices]]
+Window = Callable[[ChangePosition], tuple[tuple[int | str, ...], int]]
 """For a part, the row after which changes are wanted, and their number."""
 
 
@@ -86,7 +86,7 @@ class Feed(NamedTuple):
     """Prefix of keys that lead to the rows of another key."""
 
 
-async def _tenders(edition: Edition, key: str, part: int) -> Runs:
+async def _tenders(edition: Edition, key: str, part: int) -> RowSlices:
     first, end = DayRows(await edition.numbers("tender_day", key, keep=True)).rows_of(part)
     return await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
 
@@ -94,22 +94,22 @@ async def _tenders(edition: Edition, key: str, part: int) -> Runs:
 def whole(kind: str) -> Load:
     """All rows of a key that are in force."""
 
-    async def load(edition: Edition, key: str, part: int) -> Runs:
+    async def load(edition: Edition, key: str, part: int) -> RowSlices:
         selection = await edition.select(kind, key, day=_AT_LAST, modes=_EVERY_MODE)
-        return () if selection is None else selection.runs
+        return () if selection is None else selection.slices
 
     return load
 
 
 def _column(kind: str) -> Load:
-    async def load(edition: Edition, key: str, part: int) -> Runs:
+    async def load(edition: Edition, key: str, part: int) -> RowSlices:
         selection = await read_one_series(edition, kind, key, DayRange(_AT_LAST), FOREVER)
-        return () if selection is None else selection.runs
+        return () if selection is None else selection.slices
 
     return load
 
 
-async def stored(edition: Edition, kind: str, key: str) -> Runs:
+async def stored(edition: Edition, kind: str, key: str) -> RowSlices:
     """All stored rows of a key, including those no longer in force."""
     return [rows for _, rows in await edition.blocks(kind, key, 0, FOREVER)]
 
@@ -149,12 +149,12 @@ FEEDS: Final = (
 async def page(
     before: Edition | None,
     after: Edition,
-    start: ChangePlace | None,
+    start: ChangePosition | None,
     most: int,
     *,
     dataset: str | None,
     effort: int,
-) -> tuple[list[Change], ChangePlace | None]:
+) -> tuple[list[Change], ChangePosition | None]:
     """The next changes, and the position after them; None if there are no more.
 
     A page with few changes ends after `effort`, just before the next change, so the next page is not empty.
@@ -162,22 +162,24 @@ async def page(
     """
     listed: list[Change] = []
     spent = 0
-    following: ChangePlace | None = None
+    following: ChangePosition | None = None
     for feed in FEEDS:
         if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
             continue
-        begin = start if start is not None and start.dataset == feed.dataset else ChangePlace(feed.dataset)
+        begin = start if start is not None and start.dataset == feed.dataset else ChangePosition(feed.dataset)
         window = partial(_window, begin, listed, most)
-        async for place, changes, cost in walk(feed, before, after, begin, window):
+        async for position, changes, cost in changed_keys(feed, before, after, begin, window):
             if following is not None and (changes or spent >= _LOOK_AHEAD * effort):
                 return listed, following
             room = most - len(listed)
             listed += changes[:room]
             if len(changes) > room:
-                return listed, place._replace(behind=_behind(feed, listed[-1]) if room else ())
+                return listed, position._replace(behind=_behind(feed, listed[-1]) if room else ())
             spent += cost
             if spent >= effort:
-                following = place if place.part == _KEY_DONE else place._replace(part=place.part - 1)
+                following = (
+                    position if position.part == _KEY_DONE else position._replace(part=position.part - 1)
+                )
     return listed, None
 
 
@@ -189,29 +191,29 @@ def _behind(feed: Feed, change: Change) -> tuple[int | str, ...]:
 
 
 def _window(
-    begin: ChangePlace, listed: list[Change], most: int, place: ChangePlace
+    begin: ChangePosition, listed: list[Change], most: int, position: ChangePosition
 ) -> tuple[tuple[int | str, ...], int]:
     """The changes of a part that a page still needs: after the previous pages, one more than fits.
 
     An issuer may have far more changes than a page. Making all of them would block the event loop.
     """
-    return begin.behind if place[:3] == begin[:3] else (), most - len(listed) + 1
+    return begin.behind if position[:3] == begin[:3] else (), most - len(listed) + 1
 
 
-def _all_changes(_: ChangePlace) -> tuple[tuple[int | str, ...], int]:
+def _all_changes(_: ChangePosition) -> tuple[tuple[int | str, ...], int]:
     return (), FOREVER
 
 
-async def walk(
-    feed: Feed, before: Edition | None, after: Edition, start: ChangePlace, window: Window = _all_changes
-) -> AsyncIterator[tuple[ChangePlace, list[Change], int]]:
+async def changed_keys(
+    feed: Feed, before: Edition | None, after: Edition, start: ChangePosition, window: Window = _all_changes
+) -> AsyncIterator[tuple[ChangePosition, list[Change], int]]:
     """Every part of every key from a position on: its changes in the window, and the cost of reading it."""
     if start.part != _KEY_DONE:
         async for step in _of_key(feed, before, after, start.key, start.part, window):
             yield step
     async for key, same, number in _keys(feed.kind, before, after, start.key):
         if same or (feed.aliases and key.startswith(feed.aliases)):
-            yield ChangePlace(feed.dataset, key), [], number
+            yield ChangePosition(feed.dataset, key), [], number
         else:
             async for step in _of_key(feed, before, after, key, FOREVER, window):
                 yield step
@@ -219,7 +221,7 @@ async def walk(
 
 async def _of_key(
     feed: Feed, before: Edition | None, after: Edition, key: str, begin: int, window: Window
-) -> AsyncIterator[tuple[ChangePlace, list[Change], int]]:
+) -> AsyncIterator[tuple[ChangePosition, list[Change], int]]:
     for part in await _parts(feed, before, after, key):
         if part > begin:
             continue
@@ -227,9 +229,9 @@ async def _of_key(
         new = await feed.load(after, key, part)
         size = sum(map(len, old)) + sum(map(len, new))
         cost = _COST_OF_A_UNIT + size // _BYTES_PER_COST
-        place = ChangePlace(feed.dataset, key, part)
-        changes = await in_thread_if_large(size, _compared, feed, key, old, new, *window(place))
-        yield place, changes, cost
+        position = ChangePosition(feed.dataset, key, part)
+        changes = await in_thread_if_large(size, _compared, feed, key, old, new, *window(position))
+        yield position, changes, cost
         await asyncio.sleep(0)
 
 
@@ -273,8 +275,8 @@ async def _keys(
 def _compared(
     feed: Feed,
     key: str,
-    before: Runs,
-    after: Runs,
+    before: RowSlices,
+    after: RowSlices,
     behind: tuple[int | str, ...] = (),
     most: int = FOREVER,
 ) -> list[Change]:
@@ -300,7 +302,7 @@ def _starts(
     return (first, len(new)) if is_removed else (0, first)
 
 
-def _same(before: Runs, after: Runs) -> bool:
+def _same(before: RowSlices, after: RowSlices) -> bool:
     """Views are copied first: Python compares them item by item, fifty times slower."""
     return [*map(len, before)] == [*map(len, after)] and all(
         bytes(one) == bytes(other) for one, other in zip(before, after, strict=True)
@@ -325,17 +327,17 @@ RowsByName = dict[tuple[str, ...], msgspec.Raw]
 """Rows by the values of their identifying fields."""
 
 
-def identified(runs: Runs, identity: tuple[str, ...] | None, service_id: str | None) -> RowsByName:
+def identified(slices: RowSlices, identity: tuple[str, ...] | None, service_id: str | None) -> RowsByName:
     """Rows by the values of their identifying fields, in order; none if they are another organisation's.
 
     Slices are decoded one at a time, because one call on megabytes would hold the interpreter.
     """
-    lists = [b"".join((b"[", run, b"]")) for run in runs]
+    lists = [b"".join((b"[", row_slice, b"]")) for row_slice in slices]
     if identity is None:
         try:
             return {(bytes(row).decode(),): row for one in lists for row in _each_row.decode(one)}
         except msgspec.DecodeError:  # not a list of rows: compared as one
-            return {(): msgspec.Raw(b",".join(runs))}
+            return {(): msgspec.Raw(b",".join(slices))}
     names = _names_of(identity)
     rows = (
         (fields, row)

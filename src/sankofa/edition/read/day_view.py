@@ -116,7 +116,7 @@ class DayView(Edition):
     async def known_days(self) -> KnownDays:
         """Read once for an edition."""
         name = (KNOWN, "", 0)
-        known: KnownDays | None = self.kept_parts.get(name)
+        known: KnownDays | None = self.cached_parts.get(name)
         if known is None:
             days = array("i", await super().numbers(KNOWN, "days"))
             ids = bytes(await super().raw(KNOWN, "ids") or b"")
@@ -127,7 +127,7 @@ class DayView(Edition):
                 number = known.number(named[at * _ID : (at + 1) * _ID])
                 if number is not None:
                     days[number] = min(days[number], day)
-            self.keep_part(name, known)
+            self.cache_part(name, known)
         return known
 
     async def record_days(self, index: SearchIndex) -> "array[int]":
@@ -135,12 +135,12 @@ class DayView(Edition):
         if index is not MACRO_ITEMS:
             return (await self.known_days()).days
         name = (SERIES_KNOWN, "", 0)
-        days: array[int] | None = self.kept_parts.get(name)
+        days: array[int] | None = self.cached_parts.get(name)
         if days is None:
             entries = await super().numbers(SERIES_KNOWN, "")
             spans = await super().numbers(MACRO_SPANS, "")
             days = array("i", (min(entries[spans[n] : spans[n + 1]]) for n in range(0, len(spans), 2)))
-            self.keep_part(name, days)
+            self.cache_part(name, days)
         return days
 
     async def record_count(self, index: SearchIndex) -> int:
@@ -251,7 +251,7 @@ class DayView(Edition):
             return ()
         if kind == ENTITIES:
             return ((b"", selection.rows),)[skip : skip + most]
-        entries = (Entry(bytes(row), modes=FREE | PAID) for row in selection.runs)
+        entries = (Entry(bytes(row), modes=FREE | PAID) for row in selection.slices)
         return tuple(pack(entries, _ROWS_IN_A_BLOCK))[skip : skip + most]
 
     async def holds(self, kind: str, key: str) -> bool:

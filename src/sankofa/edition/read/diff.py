@@ -11,12 +11,12 @@ from sankofa.edition.read.changes import (
     CHANGED,
     FEEDS,
     Change,
-    ChangePlace,
+    ChangePosition,
     Feed,
     Load,
-    Runs,
+    RowSlices,
+    changed_keys,
     stored,
-    walk,
     whole,
 )
 from sankofa.edition.read.edition import Edition
@@ -61,8 +61,8 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
         only = panel_key() if _is_list(feed.kind, before, after) else _FIRST_KEY.get(feed.kind)
         panel = feed.kind.startswith(_PANELS)
         first = panel_key() if panel else only  # or the empty key would be passed over
-        start = ChangePlace(feed.dataset) if first is None else ChangePlace(feed.dataset, first, 0)
-        async for position, changes, _ in walk(feed, before, after, start):
+        start = ChangePosition(feed.dataset) if first is None else ChangePosition(feed.dataset, first, 0)
+        async for position, changes, _ in changed_keys(feed, before, after, start):
             if only is not None and position.key != only:
                 break
             if panel and not is_widest(position.key):
@@ -98,14 +98,14 @@ def _is_list(kind: str, *editions: Edition) -> bool:
 def _listed(kind: str) -> Load:
     """A whole list at once: its keys say nothing about its rows."""
 
-    async def load(edition: Edition, key: str, part: int) -> Runs:
-        return [run for one in edition.segments(kind) for run in await stored(edition, kind, one)]
+    async def load(edition: Edition, key: str, part: int) -> RowSlices:
+        return [row_slice for one in edition.segments(kind) for row_slice in await stored(edition, kind, one)]
 
     return load
 
 
 def _stored(kind: str) -> Load:
-    async def load(edition: Edition, key: str, part: int) -> Runs:
+    async def load(edition: Edition, key: str, part: int) -> RowSlices:
         return await stored(edition, kind, key)
 
     return load

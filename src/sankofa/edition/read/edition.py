@@ -9,7 +9,7 @@ import msgspec
 
 from sankofa.edition.format.columns import RowFilter
 from sankofa.edition.format.row_blocks import (
-    Run,
+    RowSlice,
     between,
     last_row,
     row_ends,
@@ -65,40 +65,40 @@ _FILTERED_BLOCKS_PER_YIELD = 8
 class Selection(msgspec.Struct, frozen=True):
     """Rows as they go on the wire, in slices to be joined, and whether more matched."""
 
-    runs: Sequence[bytes | memoryview]
+    slices: Sequence[bytes | memoryview]
     count: int
     truncated: bool
     row_filter: RowFilter | None = None
     """The filter that gives exactly these rows, if there is one."""
     between: bytes = b","
     """Separator of two slices."""
-    runs_in_a_row: int = 1
+    slices_per_row: int = 1
     """Slices per row, if each is only a part of one."""
     following: tuple[int | str, ...] | None = None
     """Where the next rows begin; None if there are none."""
 
     @property
     def rows(self) -> bytes:
-        return self.between.join(self.runs)
+        return self.between.join(self.slices)
 
     @property
     def last_row(self) -> bytes:
-        if self.runs_in_a_row == 1:
-            return last_row(self.runs[-1])
-        return b"".join(self.runs[-self.runs_in_a_row :]).removeprefix(b",")
+        if self.slices_per_row == 1:
+            return last_row(self.slices[-1])
+        return b"".join(self.slices[-self.slices_per_row :]).removeprefix(b",")
 
     def lists(self) -> Iterator[bytes]:
         """The rows as JSON lists of bounded size, in their order."""
-        piece: list[bytes | memoryview] = []
+        chunk: list[bytes | memoryview] = []
         size = 0
-        for number, run in enumerate(self.runs, 1):
-            piece.append(run)
-            size += len(run)
-            if size >= CALL_BYTES and number % self.runs_in_a_row == 0:
-                yield b"[%b]" % self.between.join(piece).removeprefix(b",")
-                piece, size = [], 0
-        if piece:
-            yield b"[%b]" % self.between.join(piece).removeprefix(b",")
+        for number, row_slice in enumerate(self.slices, 1):
+            chunk.append(row_slice)
+            size += len(row_slice)
+            if size >= CALL_BYTES and number % self.slices_per_row == 0:
+                yield b"[%b]" % self.between.join(chunk).removeprefix(b",")
+                chunk, size = [], 0
+        if chunk:
+            yield b"[%b]" % self.between.join(chunk).removeprefix(b",")
 
 
 class Notice:
@@ -122,11 +122,11 @@ class Edition:
         self.id = edition_id
         self.manifest = reader.manifest
         self._reader = reader
-        self._kept_numbers: dict[tuple[str, str], memoryview] = {}
-        self._kept_blocks: dict[tuple[str, str], Block] = {}
-        self._kept_keys: dict[str, tuple[str, ...]] = {}
+        self._cached_numbers: dict[tuple[str, str], memoryview] = {}
+        self._cached_blocks: dict[tuple[str, str], Block] = {}
+        self._cached_keys: dict[str, tuple[str, ...]] = {}
         self._segments: dict[str, list[str]] = {}
-        self.kept_parts: dict[tuple[str, str, int], Any] = {}
+        self.cached_parts: dict[tuple[str, str, int], Any] = {}
         """Values computed from a block, by kind, key and number of the block."""
         self.caches: dict[str, BoundedCache[Any, Any]] = {}
         """Further caches of readers, by name."""
@@ -167,21 +167,21 @@ class Edition:
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index; None if there is no such key."""
-        if (block := self._kept_blocks.get((kind, key))) is not None:
+        if (block := self._cached_blocks.get((kind, key))) is not None:
             return block[1]
         block = await self.index_block(kind, key)
         return None if block is None else block[1]
 
     async def index_block(self, kind: str, key: str) -> Block | None:
         """The only block under a key of an index; None if there is no such key."""
-        if (cached := self._kept_blocks.get((kind, key))) is not None:
+        if (cached := self._cached_blocks.get((kind, key))) is not None:
             return cached
         blocks = await self._reader.blocks(kind, key, 0, 1)
         if blocks is None:
             return None
         block = blocks[0]
-        if isinstance(block[1], memoryview) and len(self._kept_blocks) < _FOUND_AT_MOST:
-            self._kept_blocks[kind, key] = block  # a view of a mapped file takes no memory
+        if isinstance(block[1], memoryview) and len(self._cached_blocks) < _FOUND_AT_MOST:
+            self._cached_blocks[kind, key] = block  # a view of a mapped file takes no memory
         return block
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
@@ -217,14 +217,14 @@ class Edition:
         if limit is None and where is None and not skip and not passed:
             return await self._every(kind, key, day, modes, tag)
 
-        def take(block: Block, room: int) -> tuple[list[Run], int]:
+        def take(block: Block, room: int) -> tuple[list[RowSlice], int]:
             if where is None:
                 return select(block, day, modes, tag, room)
             return select_where(block, day, modes, tag, room, where)
 
         most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
-        runs: list[Run] = []
+        slices: list[RowSlice] = []
         count = 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD if where is None else _FILTERED_BLOCKS_PER_YIELD)
         while True:
@@ -235,20 +235,20 @@ class Edition:
                 await yield_points.step()
                 if room == count:  # full: find out whether more matched
                     if take(block, 1)[1]:
-                        return Selection(runs, count, truncated=True, following=(number, 0))
+                        return Selection(slices, count, truncated=True, following=(number, 0))
                     continue
                 end = passed + room - count
-                taken_runs, taken = take(block, end + 1)
+                taken_slices, taken = take(block, end + 1)
                 more = taken > end
                 if more:
-                    taken_runs, taken = take(block, end)
-                runs += without_first(taken_runs, passed) if passed else taken_runs
+                    taken_slices, taken = take(block, end)
+                slices += without_first(taken_slices, passed) if passed else taken_slices
                 count += taken - passed
                 if more:
-                    return Selection(runs, count, truncated=True, following=(number, end))
+                    return Selection(slices, count, truncated=True, following=(number, end))
                 passed = 0
             if len(blocks) < most:
-                return Selection(runs, count, truncated=False)
+                return Selection(slices, count, truncated=False)
             skip += most
             most *= 4
 
@@ -270,7 +270,7 @@ class Edition:
     ) -> Selection:
         """The rows of a kind that is one list, like `select`; `start` is `following` of an earlier page."""
         first, skip, passed = str(start[0]) if start else "", *map(int, start[1:] or (0, 0))
-        runs: list[Run] = []
+        slices: list[RowSlice] = []
         count = 0
         for key in self.segments(kind):
             if key < first:
@@ -280,13 +280,13 @@ class Edition:
             skip = passed = 0
             if own is None:
                 continue
-            runs += own.runs
+            slices += own.slices
             count += own.count
             if own.following is not None:
-                return Selection(runs, count, truncated=True, following=(key, *own.following))
-        return Selection(runs, count, truncated=False)
+                return Selection(slices, count, truncated=True, following=(key, *own.following))
+        return Selection(slices, count, truncated=False)
 
-    async def rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
+    async def rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[RowSlice]:
         """The rows [first, end) under a key, if every block except the last has the same number of rows."""
         if first >= end:
             return []
@@ -297,25 +297,27 @@ class Edition:
             for start, block in zip(range(skip * rows_per_block, end, rows_per_block), blocks, strict=False)
         ]
 
-    async def single_rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
+    async def single_rows(
+        self, kind: str, key: str, rows_per_block: int, first: int, end: int
+    ) -> list[RowSlice]:
         """As `rows`, with one slice for each row."""
         if first >= end:
             return []
         skip, last = first // rows_per_block, (end - 1) // rows_per_block
         blocks = await self._reader.blocks(kind, key, skip, last - skip + 1) or ()
-        runs: list[Run] = []
+        slices: list[RowSlice] = []
         for start, block in zip(range(skip * rows_per_block, end, rows_per_block), blocks, strict=False):
             ends = row_ends(block)
             rows = memoryview(block[1])
             numbers = range(max(first - start, 0), min(end - start, len(ends)))
-            runs += [rows[ends[n - 1] + 1 if n else 0 : ends[n]] for n in numbers]
-        return runs
+            slices += [rows[ends[n - 1] + 1 if n else 0 : ends[n]] for n in numbers]
+        return slices
 
-    def keep_part(self, name: tuple[str, str, int], part: Any) -> None:
+    def cache_part(self, name: tuple[str, str, int], part: Any) -> None:
         """Cache a value computed from a block."""
-        if len(self.kept_parts) >= _MOST_PARTS:
-            self.kept_parts.clear()
-        self.kept_parts[name] = part
+        if len(self.cached_parts) >= _MOST_PARTS:
+            self.cached_parts.clear()
+        self.cached_parts[name] = part
 
     def cache(self, name: str, most: int) -> BoundedCache[Any, Any]:
         """The cache with this name, created with room for `most` entries."""
@@ -325,21 +327,21 @@ class Edition:
 
     async def keys(self, kind: str) -> Sequence[str]:
         """All keys of a kind with few of them."""
-        if (cached := self._kept_keys.get(kind)) is not None:
+        if (cached := self._cached_keys.get(kind)) is not None:
             return cached
         listed = tuple(key for key, _ in await self._reader.digests(kind, "", _MOST_KEYS))
-        self._kept_keys[kind] = listed
+        self._cached_keys[kind] = listed
         return listed
 
     async def numbers(self, kind: str, key: str, *, keep: bool = False) -> memoryview:
         """The 32-bit numbers under a key of an index; none if there is no such key. `keep` caches them."""
-        if (cached := self._kept_numbers.get((kind, key))) is not None:
+        if (cached := self._cached_numbers.get((kind, key))) is not None:
             return cached
         blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK) or ()
         joined = blocks[0][1] if len(blocks) == 1 else b"".join(rows for _, rows in blocks)
         numbers = memoryview(joined).cast("i")
         if keep and blocks:
-            self._kept_numbers[kind, key] = numbers
+            self._cached_numbers[kind, key] = numbers
         return numbers
 
     async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
@@ -349,16 +351,16 @@ class Edition:
             return None
         row_filter = RowFilter(kind, key, day, modes, tag)
         if len(blocks) == 1:
-            runs, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
-            return Selection(runs, count, truncated=False, row_filter=row_filter)
-        runs, count = [], 0
+            slices, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
+            return Selection(slices, count, truncated=False, row_filter=row_filter)
+        slices, count = [], 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD)
         for block in blocks:
             await yield_points.step()
-            taken_runs, taken = select(block, day, modes, tag, _EVERY_BLOCK)
-            runs += taken_runs
+            taken_slices, taken = select(block, day, modes, tag, _EVERY_BLOCK)
+            slices += taken_slices
             count += taken
-        return Selection(runs, count, truncated=False, row_filter=row_filter)
+        return Selection(slices, count, truncated=False, row_filter=row_filter)
 
     async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
         """The stored columns of the key; none if it has few rows."""
@@ -375,10 +377,10 @@ class Edition:
         self._reader.scrub(most)
 
     def close(self) -> None:
-        self.kept_parts.clear()
+        self.cached_parts.clear()
         self.caches.clear()
-        self._kept_numbers.clear()
-        self._kept_blocks.clear()
+        self._cached_numbers.clear()
+        self._cached_blocks.clear()
         self._reader.close()
 
 

@@ -219,8 +219,8 @@ class _Older:
         self._store = store
         self._open: OrderedDict[str, Edition] = OrderedDict()
         self._opening: dict[str, asyncio.Task[Edition]] = {}
-        self._turn = asyncio.Lock()
-        self._kept_ids: frozenset[str] = frozenset()
+        self._one_at_a_time = asyncio.Lock()
+        self._stored_ids: frozenset[str] = frozenset()
         self._published: frozenset[str] = frozenset()
         self._published_seen = float("-inf")
         self._seen = 0.0
@@ -229,11 +229,11 @@ class _Older:
     def see(self, listed: EditionList) -> None:
         """Take note of the stored editions, and drop the others."""
         self._seen = time.monotonic()
-        if self._kept_ids != (kept_ids := frozenset(listed.editions)):
-            self._kept_ids = kept_ids
-            for edition_id in set(self._open) - kept_ids:
+        if self._stored_ids != (stored_ids := frozenset(listed.editions)):
+            self._stored_ids = stored_ids
+            for edition_id in set(self._open) - stored_ids:
                 del self._open[edition_id]
-            for edition_id in set(self._unusable) - kept_ids:
+            for edition_id in set(self._unusable) - stored_ids:
                 del self._unusable[edition_id]
 
     def add(self, edition: Edition) -> None:
@@ -245,9 +245,9 @@ class _Older:
 
     async def get(self, edition_id: str) -> Edition:
         """Raises Gone, NotFound, or StoreUnavailable while it is still being verified."""
-        if edition_id not in self._kept_ids and time.monotonic() - self._seen > _LOOK_EVERY:
+        if edition_id not in self._stored_ids and time.monotonic() - self._seen > _LOOK_EVERY:
             self.see(await asyncio.to_thread(self._store.list_editions))
-        if edition_id not in self._kept_ids:
+        if edition_id not in self._stored_ids:
             raise await self._missing(edition_id)
         if (edition := self._open.get(edition_id)) is not None and edition.damage is None:
             self._open.move_to_end(edition_id)
@@ -284,7 +284,7 @@ class _Older:
         return NotFound(f"edition: {edition_id} was never published here.")
 
     async def _opened(self, edition_id: str) -> Edition:
-        async with self._turn:
+        async with self._one_at_a_time:
             try:
                 edition = await asyncio.to_thread(open_edition, self._store, edition_id)
             except EditionError as failure:

@@ -26,7 +26,7 @@ from sankofa.edition.format.macro import first_range, visible_ranges
 from sankofa.edition.format.row_blocks import (
     FUNDAMENTALS_ORDER,
     RowOrder,
-    Run,
+    RowSlice,
     SortKey,
     last_row,
     select_where,
@@ -103,13 +103,13 @@ async def reported_facts(
     named = _Entity(None, None) if entity is None else _entity(entity)
     iso3 = alpha3_of().get(named.country or "")
     entity_of = FactEntity(service_id, named.legal_name, iso3)
-    runs: list[Run] = []
-    for piece in figures.lists():
-        if runs:
+    slices: list[RowSlice] = []
+    for chunk in figures.lists():
+        if slices:
             await asyncio.sleep(0)  # a list takes milliseconds, and other requests wait
-        facts = [_reported(row, entity_of) for row in _figures(piece)]
-        runs.append(wire.encode(facts)[1:-1])
-    facts_page = Selection(runs, figures.count, figures.truncated, following=figures.following)
+        facts = [_reported(row, entity_of) for row in _figures(chunk)]
+        slices.append(wire.encode(facts)[1:-1])
+    facts_page = Selection(slices, figures.count, figures.truncated, following=figures.following)
     return facts_page, () if figures.following is None else FUNDAMENTALS_ORDER.key_of(figures.last_row)
 
 
@@ -153,15 +153,15 @@ def released_key(selection: Selection) -> SortKey:
     Facts of a day are ordered by release, which they do not name. If the last fact is gone, the rows continue
     after the one before it.
     """
-    run = selection.runs[-1]
+    row_slice = selection.slices[-1]
     days: list[int | str] = []
     fact_ids: list[str] = []
-    while len(run) and len(days) < _REMEMBERED:
-        row = last_row(run)
+    while len(row_slice) and len(days) < _REMEMBERED:
+        row = last_row(row_slice)
         day, fact_id = _RELEASED.key_of(row)
         days.append(day)
         fact_ids.append(_record(fact_id))
-        run = run[: -len(row) - 1]
+        row_slice = row_slice[: -len(row) - 1]
     return days[0], *fact_ids[: days.count(days[0])]
 
 
@@ -306,7 +306,7 @@ async def macro_facts(
             await yield_points.step()
         if not blocks:
             break
-    rows: list[Run] = list(await edition.rows_at(MACRO_FACTS, ranges))
+    rows: list[RowSlice] = list(await edition.rows_at(MACRO_FACTS, ranges))
     return Selection(rows, len(rows), truncated=following is not None, following=following)
 
 

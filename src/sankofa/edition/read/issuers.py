@@ -11,14 +11,14 @@ import msgspec
 
 from sankofa.edition.format.issuer_pages import (
     ISSUERS_ON_A_PAGE,
-    RUNS_IN_A_ROW,
+    SLICES_PER_ROW,
     PageIndex,
-    PagePieces,
-    pieces_of,
+    RowParts,
+    row_parts,
     rows_on,
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
-from sankofa.edition.format.row_blocks import RowOrder, Run, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
 from sankofa.edition.format.screen_index import (
     AS_OF,
     BYTE_RANGE,
@@ -40,7 +40,7 @@ from sankofa.model.rows import REASONS, State
 
 _PAGES_PER_YIELD = 8
 _PAGES_AT_ONCE = 16
-_PAGES_KEPT_WHOLE = 8
+_PAGES_CACHED_WHOLE = 8
 """The first pages, read most often: about 400 KB each in memory."""
 _OFTEN = 32
 _COUNTRY = b'"country":'
@@ -59,21 +59,21 @@ async def issuers_on(
     else:
         own = await edition.numbers(f"{ISSUERS}-list", listed_under(country, exchange))
         by_page = _by_page(own, first)
-    runs: list[Run] = []
+    slices: list[RowSlice] = []
     yield_points = YieldPoints(_PAGES_PER_YIELD)
     pages = ((page, wanted) for page, wanted in by_page if counted[1 + page] <= day)
     # Enough pages if every issuer is known, and one more.
     at_once = min(1 + (first % ISSUERS_ON_A_PAGE + most) // ISSUERS_ON_A_PAGE, _PAGES_AT_ONCE)
     while together := list(islice(pages, at_once)):
         read = await _read_pages(edition, [page for page, _ in together], at_once)
-        for (page, wanted), (block, kept) in zip(together, read, strict=True):
+        for (page, wanted), (block, cached) in zip(together, read, strict=True):
             await yield_points.step()
-            room = most - len(runs) // RUNS_IN_A_ROW
-            known = rows_on(block, day, wanted, room, kept.pieces, kept.index)
-            runs += known.runs
+            room = most - len(slices) // SLICES_PER_ROW
+            known = rows_on(block, day, wanted, room, cached.parts, cached.index)
+            slices += known.slices
             if known.following is not None:
-                return _selection(runs, (page * ISSUERS_ON_A_PAGE + known.following,))
-    return _selection(runs, None)
+                return _selection(slices, (page * ISSUERS_ON_A_PAGE + known.following,))
+    return _selection(slices, None)
 
 
 async def issuer_behind(edition: Edition, key: SortKey) -> int:
@@ -86,8 +86,8 @@ async def issuer_behind(edition: Edition, key: SortKey) -> int:
         if number >= counted[0]:
             return True
         page, own = divmod(number, ISSUERS_ON_A_PAGE)
-        ((_, kept),) = await _read_pages(edition, [page], 1)
-        return issuer_key(bytes(kept.pieces.beginnings[own])) > key
+        ((_, cached),) = await _read_pages(edition, [page], 1)
+        return issuer_key(bytes(cached.parts.beginnings[own])) > key
 
     return 0 if await is_past(0) else 1 + await last_before(is_past)
 
@@ -106,13 +106,13 @@ def issuer_key(row: bytes) -> SortKey:
     return "~" if country == "null" else country, row[start : row.index(b'"', start)].decode()
 
 
-class _KeptPage:
+class _CachedPage:
     """A cached page, and how often it was read."""
 
-    __slots__ = ("index", "pieces", "times", "without_text")
+    __slots__ = ("index", "parts", "times", "without_text")
 
     def __init__(self, block: Block) -> None:
-        self.pieces: PagePieces = pieces_of(block)
+        self.parts: RowParts = row_parts(block)
         self.index = PageIndex(block[0]) if isinstance(block[0], memoryview) else None
         """The decoded index of a mapped page, or of a page that is cached whole."""
         self.times = 0
@@ -120,46 +120,46 @@ class _KeptPage:
         """The page without its text, once all of it is cached."""
 
 
-async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[tuple[Block, _KeptPage]]:
+async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[tuple[Block, _CachedPage]]:
     """Pages in order; those cached whole are not read."""
-    kept: list[tuple[Block, _KeptPage]] = []
+    cached: list[tuple[Block, _CachedPage]] = []
     for page in pages:
-        known: _KeptPage | None = edition.kept_parts.get((ISSUERS, "", page))
+        known: _CachedPage | None = edition.cached_parts.get((ISSUERS, "", page))
         if known is None or known.without_text is None:
             break
-        kept.append((known.without_text, known))
-    if len(kept) == len(pages):
-        return kept
+        cached.append((known.without_text, known))
+    if len(cached) == len(pages):
+        return cached
     start, end = pages[0], pages[-1] + 1
     if end - start <= 2 * at_once:  # close together: one read
         together = await edition.blocks(ISSUERS, "", start, end - start)
         blocks = [together[page - start] for page in pages]
     else:
         blocks = [(await edition.blocks(ISSUERS, "", page, 1))[0] for page in pages]
-    return [(block, _kept_page(edition, page, block)) for page, block in zip(pages, blocks, strict=True)]
+    return [(block, _cached_page(edition, page, block)) for page, block in zip(pages, blocks, strict=True)]
 
 
-def _kept_page(edition: Edition, page: int, block: Block) -> _KeptPage:
+def _cached_page(edition: Edition, page: int, block: Block) -> _CachedPage:
     """The cached parts of a page. The ends of rows are many, and cached for the first pages only."""
-    kept: _KeptPage | None = edition.kept_parts.get((ISSUERS, "", page))
-    if kept is None:
-        kept = _KeptPage(block)
-        edition.keep_part((ISSUERS, "", page), kept)
-    kept.times += 1
-    if page < _PAGES_KEPT_WHOLE and kept.times == _OFTEN:
-        kept.pieces = pieces_of(block, ends=True)
-        kept.index = kept.index or PageIndex(block[0])
-        kept.without_text = block[0], b""
-    return kept
+    cached: _CachedPage | None = edition.cached_parts.get((ISSUERS, "", page))
+    if cached is None:
+        cached = _CachedPage(block)
+        edition.cache_part((ISSUERS, "", page), cached)
+    cached.times += 1
+    if page < _PAGES_CACHED_WHOLE and cached.times == _OFTEN:
+        cached.parts = row_parts(block, ends=True)
+        cached.index = cached.index or PageIndex(block[0])
+        cached.without_text = block[0], b""
+    return cached
 
 
-def _selection(runs: list[Run], following: tuple[int] | None) -> Selection:
+def _selection(slices: list[RowSlice], following: tuple[int] | None) -> Selection:
     """Rows of pages, without the comma before the first."""
-    if runs:
-        runs[0] = runs[0][1:]
-    count = len(runs) // RUNS_IN_A_ROW
+    if slices:
+        slices[0] = slices[0][1:]
+    count = len(slices) // SLICES_PER_ROW
     return Selection(
-        runs, count, following is not None, between=b"", runs_in_a_row=RUNS_IN_A_ROW, following=following
+        slices, count, following is not None, between=b"", slices_per_row=SLICES_PER_ROW, following=following
     )
 
 
@@ -228,7 +228,7 @@ async def screen(edition: Edition, ranking: Ranking, *, most: int, after: int = 
         len(rows),
         truncated=more,
         between=b"",
-        runs_in_a_row=3,
+        slices_per_row=3,
         following=(last,) if more else None,
     )
     omitted = omissions(counts)
@@ -339,8 +339,8 @@ def _read_screen(
     if ranking.smallest_first:
         numbers = (n for n in page[order : order + 4 * size].cast("I") if standing[own[n]])
     else:
-        runs = (bytes(own[n : n + _AT_ONCE]).translate(standing) for n in range(0, size, _AT_ONCE))
-        numbers = compress(range(size), chain.from_iterable(runs))
+        slices = (bytes(own[n : n + _AT_ONCE]).translate(standing) for n in range(0, size, _AT_ONCE))
+        numbers = compress(range(size), chain.from_iterable(slices))
     ends = page[years : years + 4 * size].cast("i")
     if ranking.oldest:
         young = [n for n in numbers if ends[n] >= ranking.oldest]

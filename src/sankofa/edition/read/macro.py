@@ -19,7 +19,7 @@ from sankofa.edition.format.macro import (
     read_page,
     select,
 )
-from sankofa.edition.format.row_blocks import Run, without_first
+from sankofa.edition.format.row_blocks import RowSlice, without_first
 from sankofa.edition.format.visibility import blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
@@ -115,7 +115,7 @@ class _Taken:
         self._kind = kind
         self._span = span
         self._limit = limit
-        self._runs: list[Run] = []
+        self._slices: list[RowSlice] = []
         self._count = 0
 
     async def take(self, key: str, newest: int, until: int, passed: int = 0) -> int:
@@ -134,9 +134,9 @@ class _Taken:
             blocks = await self._edition.blocks(self._kind, key, skip, most)
             for one in blocks:
                 await yield_points.step()
-                runs, taken, more = select(one, span, passed + limit - self._count)
+                slices, taken, more = select(one, span, passed + limit - self._count)
                 left_out = min(passed, taken)
-                self._runs += without_first(runs, left_out) if left_out else runs
+                self._slices += without_first(slices, left_out) if left_out else slices
                 self._count += taken - left_out
                 if more:
                     return limit + 1
@@ -156,7 +156,7 @@ class _Taken:
     def selection(self, page: int | None = None) -> Selection:
         """The rows, and the page of the column that has more, if any."""
         following = None if page is None else (page,)
-        return Selection(self._runs, self._count, following is not None, following=following)
+        return Selection(self._slices, self._count, following is not None, following=following)
 
 
 _EVERY_ROW = 1_000_000
@@ -232,7 +232,7 @@ async def _rates(edition: Edition, rate: RateInput, span: DayRange, most: int) -
     selection = await read_one_series(edition, MACRO_SERIES, rate.key, span, most)
     if selection is None:
         return []
-    return [one for piece in selection.lists() for one in read_observations(piece)]
+    return [one for chunk in selection.lists() for one in read_observations(chunk)]
 
 
 def _is_rate(one: SeriesObservation) -> bool:

@@ -16,7 +16,7 @@ from sankofa.edition.format.keys import (
     restatement_list,
 )
 from sankofa.edition.format.macro import read_page
-from sankofa.edition.format.row_blocks import RowOrder, Run, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.macro import SeriesObservation, read_observations
 from sankofa.edition.read.seek import find
@@ -87,7 +87,7 @@ async def restatements(
 ) -> Selection:
     """The first rows from `start` on, which is `following` of an earlier selection."""
     first, skip, passed = map(int, start or (-(10**6), 0, 0))
-    runs: list[Run] = []
+    slices: list[RowSlice] = []
     count = 0
     if asked.service_id is not None and asked.country is not None:
         entity = await edition.raw(ENTITIES, asked.service_id)
@@ -107,11 +107,11 @@ async def restatements(
         )
         if own is None:
             continue
-        runs += own.runs
+        slices += own.slices
         count += own.count
         if own.following is not None:
-            return Selection(runs, count, truncated=True, following=(number, *own.following))
-    return Selection(runs, count, truncated=False)
+            return Selection(slices, count, truncated=True, following=(number, *own.following))
+    return Selection(slices, count, truncated=False)
 
 
 async def restatement_behind(

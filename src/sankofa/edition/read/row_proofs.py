@@ -140,9 +140,9 @@ async def _row(edition: Edition, feed: Feed, key: str, text: str, written: str |
 
 
 async def _rows(edition: Edition, feed: Feed, key: str, part: int = 0) -> RowsByName:
-    runs = await feed.load(edition, key, part)
+    slices = await feed.load(edition, key, part)
     owner = key if feed.by_organisation else None
-    return await in_thread_if_large(sum(map(len, runs)), identified, runs, feed.identity, owner)
+    return await in_thread_if_large(sum(map(len, slices)), identified, slices, feed.identity, owner)
 
 
 class TreeReader:

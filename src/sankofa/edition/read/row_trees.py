@@ -139,8 +139,8 @@ async def rows_of_key(
     """The rows [first, end) of a key, in the order of the tree."""
     if feed.kind == "tender":
         end = min(end, DayRows(await edition.numbers("tender_day", key, keep=True)).count)
-        runs = await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
-        return await _canonical(b",".join(runs))
+        slices = await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
+        return await _canonical(b",".join(slices))
     rows = await _canonical(b",".join(await feed.load(edition, key, 0)))
     if feed.by_organisation and rows and f'"service_id":"{key}"'.encode() not in rows[0]:
         return []  # the key of a merged organisation, which leads to the rows of another

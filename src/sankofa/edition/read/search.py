@@ -27,7 +27,7 @@ from sankofa.edition.read.search_words import (
     ClosestMeaning,
     Meaning,
     Meanings,
-    kept_meanings,
+    cached_meanings,
     known_meanings,
     misspelt_meanings,
     postings_of,
@@ -213,7 +213,7 @@ class NameQuery:
         if self._known is None:
             last = self._words[-1] if self._words else ""
             self._known = {
-                word: kept_meanings(edition, index, word, scope, last=word == last)
+                word: cached_meanings(edition, index, word, scope, last=word == last)
                 or await known_meanings(edition, index, word, scope, last=word == last)
                 for word in self._words
             }

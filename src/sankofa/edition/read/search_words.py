@@ -161,7 +161,7 @@ async def _known_postings(edition: DayView, index: SearchIndex, key: str, postin
     return Postings(memoryview(numbers), padded, mapped=False)
 
 
-def kept_meanings(
+def cached_meanings(
     edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
 ) -> Meanings | None:
     """The result of `known_meanings`, if it is cached."""
@@ -173,8 +173,8 @@ async def known_meanings(
     edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
 ) -> Meanings:
     """The word itself, and the words it begins if it is unknown or the last word of the query."""
-    if (kept := kept_meanings(edition, index, word, scope, last=last)) is not None:
-        return kept
+    if (cached := cached_meanings(edition, index, word, scope, last=last)) is not None:
+        return cached
     words = await _known_meanings(edition, index, word, scope, last=last)
     return _keep(edition.cache(_CACHE, _WORDS_KEPT), (index.words, scope, word, last), words)
 

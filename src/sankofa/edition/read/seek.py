@@ -6,14 +6,14 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from sankofa.edition.format.row_blocks import Run, between, select_where
+from sankofa.edition.format.row_blocks import RowSlice, between, select_where
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition
 from sankofa.model.vintages import Mode
 
 _EVERY_ROW: Final = 2**31 - 1
 
-IsBehind = Callable[[Run], bool]
+IsBehind = Callable[[RowSlice], bool]
 
 
 async def last_before(is_past: Callable[[int], Awaitable[bool]]) -> int:

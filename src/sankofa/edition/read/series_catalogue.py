@@ -18,7 +18,7 @@ from sankofa.edition.format.keys import (
     key_list,
 )
 from sankofa.edition.format.macro import RELEASES_ON_A_PAGE, DayRange, rows_on_release_page
-from sankofa.edition.format.row_blocks import RowOrder, Run, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_series
@@ -47,7 +47,7 @@ RELEASE_ORDER: Final = RowOrder("-release_date", "frequency", "country")
 class CataloguePage(NamedTuple):
     """Rows, their number, and the number of the first entry of the next page."""
 
-    runs: list[Run]
+    slices: list[RowSlice]
     row_count: int
     following: int | None
 
@@ -82,7 +82,7 @@ async def catalogue_page(
 ) -> CataloguePage:
     """The entries within spans from a number on, optionally of one country."""
     own = None if country is None else await country_entries(edition, country)
-    runs: list[Run] = []
+    slices: list[RowSlice] = []
     count = 0
     yield_points = YieldPoints(_ROWS_PER_YIELD)
     if isinstance(edition, DayView):
@@ -91,20 +91,20 @@ async def catalogue_page(
             if (row := await entry_on(edition, number)) is None:
                 continue
             if count == most:
-                return CataloguePage(runs, count, number)
-            runs.append(row)
+                return CataloguePage(slices, count, number)
+            slices.append(row)
             count += 1
-        return CataloguePage(runs, count, None)
+        return CataloguePage(slices, count, None)
     for start, end in _neighbours(spans, own, first):
         if count == most:
-            return CataloguePage(runs, count, start)
+            return CataloguePage(slices, count, start)
         stop = min(end, start + most - count)
-        runs += await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, start, stop)
+        slices += await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, start, stop)
         count += stop - start
         await yield_points.step(8)
         if stop < end:
-            return CataloguePage(runs, count, stop)
-    return CataloguePage(runs, count, None)
+            return CataloguePage(slices, count, stop)
+    return CataloguePage(slices, count, None)
 
 
 async def entry_on(edition: Edition, number: int) -> bytes | None:
@@ -184,11 +184,11 @@ def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) ->
             continue
         at = bisect_left(own, start)
         while at < len(own) and own[at] < end:
-            run = at + 1
-            while run < len(own) and own[run] < end and own[run] == own[run - 1] + 1:
-                run += 1
-            yield own[at], own[run - 1] + 1
-            at = run
+            stop_at = at + 1
+            while stop_at < len(own) and own[stop_at] < end and own[stop_at] == own[stop_at - 1] + 1:
+                stop_at += 1
+            yield own[at], own[stop_at - 1] + 1
+            at = stop_at
 
 
 async def release_rows(

@@ -15,7 +15,7 @@ from sankofa.edition.format.row_blocks import (
     FUNDAMENTALS_ORDER,
     RowColumns,
     RowOrder,
-    Run,
+    RowSlice,
     SortKey,
     row_columns,
 )
@@ -81,7 +81,7 @@ class _CoreRows:
         self._columns = columns
         self._read: dict[int, list[_Core]] = {}
 
-    def after(self, text: Run, begun: int) -> Iterator[list[_Core]]:
+    def after(self, text: RowSlice, begun: int) -> Iterator[list[_Core]]:
         """Batches of core rows, from a row or a little before it."""
         for first in range(begun - begun % _ROWS_READ, len(self._columns.ends), _ROWS_READ):
             rows = self._read.get(first)
@@ -89,7 +89,7 @@ class _CoreRows:
                 rows = self._read[first] = self._core_rows(text, first)
             yield rows
 
-    def _core_rows(self, text: Run, number: int) -> list[_Core]:
+    def _core_rows(self, text: RowSlice, number: int) -> list[_Core]:
         ends = self._columns.ends[number : number + _ROWS_READ]
         starts = [self._columns.ends[number - 1] + 1 if number else 0, *(end + 1 for end in ends[:-1])]
         some = (column[number : number + _ROWS_READ] for column in self._columns)
@@ -107,10 +107,10 @@ class _Page:
     """Collects the core rows of a page, one period at a time."""
 
     def __init__(self, limit: int, passed: int) -> None:
-        self.rows: list[Run] = []
+        self.rows: list[RowSlice] = []
         self.period: _Period | None = None
         """The period of the pending rows."""
-        self.pending: list[tuple[int, Run]] = []
+        self.pending: list[tuple[int, RowSlice]] = []
         """Rows with their rank in a statement."""
         self._limit = limit
         self._passed = passed
@@ -143,7 +143,7 @@ async def core_first(
     """
     key, day, modes, tag, _ = asked
     part, *place = (int(number) for number in start or (_CORE, 0, 0, 0))
-    rows: list[Run] = []
+    rows: list[RowSlice] = []
     if part == _CORE:
         if not await edition.holds(_KIND, key):
             return None
@@ -166,7 +166,7 @@ async def core_first(
     if rest is None:
         return None
     following_rest = None if rest.following is None else (_REST, *rest.following)
-    return Selection([*rows, *rest.runs], len(rows) + rest.count, rest.truncated, following=following_rest)
+    return Selection([*rows, *rest.slices], len(rows) + rest.count, rest.truncated, following=following_rest)
 
 
 def _others(where: RowTest | None) -> RowTest:
@@ -192,7 +192,7 @@ async def find_core_first(edition: Edition, asked: StatementRows, behind: SortKe
 class _ServedOfPeriod(_Page):
     """Counts the served core rows of a period. Earlier periods are skipped."""
 
-    is_served: Callable[[int, Run], bool]
+    is_served: Callable[[int, RowSlice], bool]
 
     def __init__(self, period: _Period) -> None:
         super().__init__(0, 0)
@@ -254,8 +254,8 @@ async def _core(
 
 def _core_rows(edition: Edition, key: str, number: int, block: Block) -> _CoreRows:
     name = (_KIND, key, number)
-    kept: _CoreRows | None = edition.kept_parts.get(name)
-    if kept is None:
-        kept = _CoreRows(row_columns(block))
-        edition.keep_part(name, kept)
-    return kept
+    cached: _CoreRows | None = edition.cached_parts.get(name)
+    if cached is None:
+        cached = _CoreRows(row_columns(block))
+        edition.cache_part(name, cached)
+    return cached

@@ -20,7 +20,7 @@ from sankofa.edition.format.keys import (
     process_list,
     size_of,
 )
-from sankofa.edition.format.row_blocks import LONGEST_TEXT, Run, SortKey
+from sankofa.edition.format.row_blocks import LONGEST_TEXT, RowSlice, SortKey
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.days import FOREVER
@@ -39,7 +39,7 @@ class Brief(NamedTuple):
     row: bytes
 
 
-def without_release(row: Run) -> bytes:
+def without_release(row: RowSlice) -> bytes:
     """A tender row without its last field, the release. Inside a text its quotes would be escaped."""
     head = bytes(row[:_BEGINNING])  # the release may be a thousand times as long
     if _RELEASE not in head:
@@ -47,8 +47,8 @@ def without_release(row: Run) -> bytes:
     return head[: head.index(_RELEASE)] + b"}"
 
 
-async def compact_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[Run]:
-    rows: list[Run] = []
+async def compact_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[RowSlice]:
+    rows: list[RowSlice] = []
     yield_points = YieldPoints(_ROWS_PER_YIELD)
     for number in numbers:
         block, row = divmod(number, TENDERS_PER_BLOCK)
@@ -57,31 +57,31 @@ async def compact_rows(edition: Edition, country: str, numbers: Sequence[int]) -
     return rows
 
 
-async def single_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[Run]:
+async def single_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[RowSlice]:
     """Rows by number, one slice each."""
     yield_points = YieldPoints(_BRIEFS_PER_YIELD)
-    runs: list[Run] = []
+    slices: list[RowSlice] = []
     for number in numbers:
-        runs += await edition.single_rows(TENDERS, country, TENDERS_PER_BLOCK, number, number + 1)
+        slices += await edition.single_rows(TENDERS, country, TENDERS_PER_BLOCK, number, number + 1)
         await yield_points.step()
-    return runs
+    return slices
 
 
 async def briefs(edition: Edition, country: str, block: int) -> Sequence[Brief]:
     """The sort keys and compact rows of the releases of a block, cached."""
-    kept: Sequence[Brief] | None = edition.kept_parts.get((TENDERS, country, block))
-    if kept is None:
+    cached: Sequence[Brief] | None = edition.cached_parts.get((TENDERS, country, block))
+    if cached is None:
         first = block * TENDERS_PER_BLOCK
         rows = await edition.single_rows(
             TENDERS, country, TENDERS_PER_BLOCK, first, first + TENDERS_PER_BLOCK
         )
-        kept = [_brief(row) for row in rows]
+        cached = [_brief(row) for row in rows]
         await asyncio.sleep(0)  # many countries take long
-        edition.keep_part((TENDERS, country, block), kept)
-    return kept
+        edition.cache_part((TENDERS, country, block), cached)
+    return cached
 
 
-def _brief(row: Run) -> Brief:
+def _brief(row: RowSlice) -> Brief:
     compact = without_release(row)
     return Brief(place_of(*_sort_fields(compact)), compact)
 

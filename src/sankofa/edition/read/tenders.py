@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from sankofa.edition.format.keys import TENDERS, TENDERS_PER_BLOCK
-from sankofa.edition.format.row_blocks import LONGEST_TEXT, Run, SortKey
+from sankofa.edition.format.row_blocks import LONGEST_TEXT, RowSlice, SortKey
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
@@ -47,13 +47,13 @@ async def tenders_of_country(
         after = min(first + most, end)
         numbers = range(first, after)
     if compact:
-        runs: list[Run] = await compact_rows(edition, country, numbers)
+        slices: list[RowSlice] = await compact_rows(edition, country, numbers)
     elif isinstance(numbers, range):
-        runs = await edition.rows(TENDERS, country, TENDERS_PER_BLOCK, first, after)
+        slices = await edition.rows(TENDERS, country, TENDERS_PER_BLOCK, first, after)
     else:
-        runs = await single_rows(edition, country, numbers)
+        slices = await single_rows(edition, country, numbers)
     following = (after,) if after < end else None
-    return Selection(runs, len(numbers), truncated=following is not None, following=following)
+    return Selection(slices, len(numbers), truncated=following is not None, following=following)
 
 
 async def tenders_of_all(
@@ -72,15 +72,15 @@ async def tenders_of_all(
             heapreplace(heads, (one.head.place, one))
         else:
             heappop(heads)
-    runs: list[Run] = [row for _, _, row in rows]
+    slices: list[RowSlice] = [row for _, _, row in rows]
     if not compact:
-        runs = [(await single_rows(edition, country, (number,)))[0] for country, number, _ in rows]
+        slices = [(await single_rows(edition, country, (number,)))[0] for country, number, _ in rows]
     if not heads:
-        return Selection(runs, len(runs), truncated=False)
+        return Selection(slices, len(slices), truncated=False)
     # The last row is of the oldest day that any was served on.
     last_day = min(one.last_day for one in countries if one.last_day)
     pairs = [part for one in countries if one.is_past_first_of(last_day) for part in (one.country, one.next)]
-    return Selection(runs, len(runs), truncated=True, following=(last_day, *pairs))
+    return Selection(slices, len(slices), truncated=True, following=(last_day, *pairs))
 
 
 class _Country:

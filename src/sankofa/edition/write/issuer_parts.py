@@ -235,7 +235,7 @@ def _died(worker: _Worker) -> OperatorError:
 
 
 def _work(connection: Connection, setup: WorkerSetup) -> None:
-    """Runs in the process. It ends with the connection, so it does not outlive the build."""
+    """RowSlices in the process. It ends with the connection, so it does not outlive the build."""
     gc.disable()  # as the build does
     keep_pandas_out()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError), connection:

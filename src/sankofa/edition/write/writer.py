@@ -58,9 +58,9 @@ class Reuse:
     def known(self, inputs: str) -> BuildRecord | None:
         """What the last build made of these inputs, if stored editions still hold all of it."""
         record = self._before.records.get(inputs)
-        if record is None or not all(self._writer.take_over(part.content) for part in record.parts):
+        if record is None or not all(self._writer.reuse(part.content) for part in record.parts):
             return None
-        held = all(self._writer.take_over_file(file["name"], file["sha256"]) for file in record.files)
+        held = all(self._writer.reuse_file(file["name"], file["sha256"]) for file in record.files)
         return record if held else None
 
     def remember(self, inputs: str, record: BuildRecord) -> None:

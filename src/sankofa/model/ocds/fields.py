@@ -45,7 +45,7 @@ NamedObject = tuple[dict[str, Json], str]
 """An object of a release that may name an organisation, and under which field."""
 
 
-class Walk:
+class Cleaning:
     """Values collected while one release is cleaned."""
 
     __slots__ = ("faults", "latest", "lists", "organisations", "personal", "texts", "unplaced")
@@ -64,7 +64,7 @@ class Walk:
         """Names of parties where OCDS has none: people among them must not be named elsewhere either."""
 
 
-Cleaner = Callable[[Json, Walk, str], Json]
+Cleaner = Callable[[Json, Cleaning, str], Json]
 
 
 @cache
@@ -113,14 +113,14 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
             learned[key] = cleaner
         return cleaner
 
-    def clean(value: Json, walk: Walk, name: str) -> Json:
-        faults = walk.faults
+    def clean(value: Json, cleaning: Cleaning, name: str) -> Json:
+        faults = cleaning.faults
         if type(value) is not dict:
             faults.append((name, "expected an object"))
             return None
         cleaned: dict[str, Json] = value.copy()
         before = len(faults)
-        texts = walk.texts
+        texts = cleaning.texts
         for key, inner in value.items():
             try:
                 cleaner = learned[key]
@@ -131,14 +131,14 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
                     if cleaner is None or " " in inner:
                         texts.append(inner)
                 elif inner is not None:
-                    cleaned[key] = fields.get(key, _text)(inner, walk, key)
+                    cleaned[key] = fields.get(key, _text)(inner, cleaning, key)
             elif cleaner is _leave_out:
                 del cleaned[key]
             elif cleaner is _gather or cleaner is _gather_names:
                 del cleaned[key]
-                cleaner(inner, walk, key)
+                cleaner(inner, cleaning, key)
             elif inner is not None:
-                cleaned[key] = cleaner(inner, walk, key)
+                cleaned[key] = cleaner(inner, cleaning, key)
         if len(faults) != before and name:
             faults[before:] = [(f"{name}.{field}", reason) for field, reason in faults[before:]]
         return cleaned
@@ -146,34 +146,34 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
     return clean
 
 
-def _leave_out(_value: Json, _walk: Walk, _name: str) -> Json:
+def _leave_out(_value: Json, _cleaning: Cleaning, _name: str) -> Json:
     """Drop a field that is not in the table."""
 
 
-def _gather(value: Json, walk: Walk, name: str) -> Json:
+def _gather(value: Json, cleaning: Cleaning, name: str) -> Json:
     """Drop a field about a person that is not in the table; its texts must not be repeated elsewhere."""
     if type(value) is str:
-        walk.personal.append(value)
+        cleaning.personal.append(value)
     elif type(value) is dict:
         for inner in value.values():
-            _gather(inner, walk, name)
+            _gather(inner, cleaning, name)
     elif type(value) is list:
         for inner in value:
-            _gather(inner, walk, name)
+            _gather(inner, cleaning, name)
 
 
-def _gather_names(value: Json, walk: Walk, name: str) -> Json:
+def _gather_names(value: Json, cleaning: Cleaning, name: str) -> Json:
     """Collect the names in a field that is not in the table and names a party; longer texts are ignored."""
     if type(value) is str:
         if len(value.split()) <= _WORDS_OF_A_NAME:
-            walk.unplaced.append(value)
+            cleaning.unplaced.append(value)
     elif type(value) is dict:
         for key, inner in value.items():
             if "name" in key.lower():
-                _gather_names(inner, walk, key)
+                _gather_names(inner, cleaning, key)
     elif type(value) is list:
         for inner in value:
-            _gather_names(inner, walk, name)
+            _gather_names(inner, cleaning, name)
 
 
 def _translates(fields: dict[str, Cleaner], key: str) -> bool:
@@ -189,20 +189,20 @@ def _translates(fields: dict[str, Cleaner], key: str) -> bool:
 def _array(of: Cleaner, organisations: bool) -> Cleaner:
     texts = of is _text or of is _code
 
-    def clean(value: Json, walk: Walk, name: str) -> Json:
+    def clean(value: Json, cleaning: Cleaning, name: str) -> Json:
         if type(value) is not list:
             if not (type(value) is str if texts else type(value) is dict):
-                walk.faults.append((name, "expected a list"))
+                cleaning.faults.append((name, "expected a list"))
                 return None
             value = [value] if value else []  # some portals write a list of one without its brackets
         if texts and _TEXTS.issuperset(map(type, value)):
-            walk.texts += value if of is _text else [text for text in value if " " in text]
+            cleaning.texts += value if of is _text else [text for text in value if " " in text]
             return value
         cleaned_items = []
-        faults = walk.faults
+        faults = cleaning.faults
         before = len(faults)
         for number, inner in enumerate(value):
-            cleaned = of(inner, walk, name)
+            cleaned = of(inner, cleaning, name)
             if len(faults) != before:
                 field = f"{name}[{number}]"
                 faults[before:] = [(field + p[len(name) :], why) for p, why in faults[before:]]
@@ -210,56 +210,56 @@ def _array(of: Cleaner, organisations: bool) -> Cleaner:
             if cleaned is not None:
                 cleaned_items.append(cleaned)
         if organisations:
-            walk.lists.append(cleaned_items)
+            cleaning.lists.append(cleaned_items)
         return cleaned_items
 
     return clean
 
 
 def _organisation(body: Cleaner) -> Cleaner:
-    def clean(value: Json, walk: Walk, name: str) -> Json:
-        cleaned = body(value, walk, name)
+    def clean(value: Json, cleaning: Cleaning, name: str) -> Json:
+        cleaned = body(value, cleaning, name)
         if cleaned is not None:
-            walk.organisations.append((cleaned, name))
+            cleaning.organisations.append((cleaned, name))
         else:
-            _gather_names(value, walk, name)
+            _gather_names(value, cleaning, name)
         return cleaned
 
     return clean
 
 
-def _text(value: Json, walk: Walk, name: str) -> Json:
+def _text(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is str:
         return value
     if type(value) is int or type(value) is Decimal:
         return str(value)
-    walk.faults.append((name, "expected text"))
+    cleaning.faults.append((name, "expected text"))
     return None
 
 
-def _code(value: Json, walk: Walk, name: str) -> Json:
-    return _text(value, walk, name)
+def _code(value: Json, cleaning: Cleaning, name: str) -> Json:
+    return _text(value, cleaning, name)
 
 
-def _address(value: Json, walk: Walk, name: str) -> Json:
+def _address(value: Json, cleaning: Cleaning, name: str) -> Json:
     """An address that a page may lead to: of any other scheme, or of none, it is dropped."""
     if type(value) is str and _WEB.match(value):
         if " " in value:
-            walk.texts.append(value)
+            cleaning.texts.append(value)
         return value
     if type(value) is not str or value.strip():
-        walk.faults.append((name, "expected an address with http or https"))
+        cleaning.faults.append((name, "expected an address with http or https"))
     return None
 
 
-def _identifier(value: Json, walk: Walk, name: str) -> Json:
+def _identifier(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is str or type(value) is int:
         return value
-    walk.faults.append((name, "expected text or a whole number"))
+    cleaning.faults.append((name, "expected text or a whole number"))
     return None
 
 
-def _number(value: Json, walk: Walk, name: str) -> Json:
+def _number(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is int and abs(value) < _BEYOND:
         return value
     try:
@@ -269,32 +269,32 @@ def _number(value: Json, walk: Walk, name: str) -> Json:
             return Decimal(exact(value.strip())) if value.strip() else None
     except ValueError:
         pass
-    walk.faults.append((name, "not a finite number"))
+    cleaning.faults.append((name, "not a finite number"))
     return None
 
 
-def _amount(value: Json, walk: Walk, name: str) -> Json:
-    return _number(value, walk, name) or None
+def _amount(value: Json, cleaning: Cleaning, name: str) -> Json:
+    return _number(value, cleaning, name) or None
 
 
-def _integer(value: Json, walk: Walk, name: str) -> Json:
-    number = _number(value, walk, name)
+def _integer(value: Json, cleaning: Cleaning, name: str) -> Json:
+    number = _number(value, cleaning, name)
     if number is None or number == int(number):
         return None if number is None else int(number)
-    walk.faults.append((name, "expected a whole number"))
+    cleaning.faults.append((name, "expected a whole number"))
     return None
 
 
-def _boolean(value: Json, walk: Walk, name: str) -> Json:
+def _boolean(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is bool:
         return value
     if value in ("true", "false"):
         return value == "true"
-    walk.faults.append((name, "expected true or false"))
+    cleaning.faults.append((name, "expected true or false"))
     return None
 
 
-def _currency(value: Json, walk: Walk, name: str) -> Json:
+def _currency(value: Json, cleaning: Cleaning, name: str) -> Json:
     code = value if type(value) is str else None
     if code in currencies():
         return code
@@ -302,37 +302,37 @@ def _currency(value: Json, walk: Walk, name: str) -> Json:
     if code in currencies():
         return code
     if code != "":
-        walk.faults.append((name, "unknown currency"))
+        cleaning.faults.append((name, "unknown currency"))
     return None
 
 
-def _date(value: Json, walk: Walk, name: str) -> Json:
+def _date(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is str:
         instant = moment(value)
         if instant is not None:
-            if in_range(instant[:10], walk.latest):
+            if in_range(instant[:10], cleaning.latest):
                 return value
-            walk.faults.append((name, range_fault(walk.latest)))
+            cleaning.faults.append((name, range_fault(cleaning.latest)))
             return None
         if not value.strip():
             return None
-    walk.faults.append((name, "no such date"))
+    cleaning.faults.append((name, "no such date"))
     return None
 
 
-def _scalar(value: Json, walk: Walk, name: str) -> Json:
+def _scalar(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is str:
-        walk.texts.append(value)
+        cleaning.texts.append(value)
         return value
     if type(value) is bool:
         return value
-    return _number(value, walk, name)
+    return _number(value, cleaning, name)
 
 
-def _numbers(value: Json, walk: Walk, name: str) -> Json:
+def _numbers(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is list:
-        return [_numbers(inner, walk, name) for inner in value]
-    return _number(value, walk, name)
+        return [_numbers(inner, cleaning, name) for inner in value]
+    return _number(value, cleaning, name)
 
 
 _SCALARS: Final[dict[str, Cleaner]] = {

@@ -13,7 +13,7 @@ import msgspec
 
 from sankofa.model.countries import country as country_code
 from sankofa.model.countries import country_named
-from sankofa.model.ocds.fields import Json, Walk
+from sankofa.model.ocds.fields import Cleaning, Json
 from sankofa.model.ocds.redaction import Secrets
 from sankofa.model.text import fold_in_place, one_line
 
@@ -140,12 +140,12 @@ class _Sifted:
         self.named: set[int] = set()
 
 
-def sift(walk: Walk, listed: Json, country: str, gate: Gate, secrets: Secrets) -> Parties:
+def sift(cleaning: Cleaning, listed: Json, country: str, gate: Gate, secrets: Secrets) -> Parties:
     """Reduce every party without evidence to a stub, in place; return the others with their roles."""
     sifted = _Sifted()
     listed_ids = {id(body) for body in listed} if type(listed) is list else set[int]()
     references = []
-    for reference in walk.organisations:
+    for reference in cleaning.organisations:
         if id(reference[0]) in listed_ids:
             _listed_party(reference[0], country, gate, sifted, secrets)
         else:
@@ -153,7 +153,7 @@ def sift(walk: Walk, listed: Json, country: str, gate: Gate, secrets: Secrets) -
     for body, field in references:
         _reference(body, role(field), country, gate, sifted, secrets)
     if sifted.withheld:
-        _remove_duplicates(walk.lists)
+        _remove_duplicates(cleaning.lists)
     served = [ReleaseParty(organisation, tuple(roles)) for organisation, roles in sifted.served.values()]
     return Parties(served, list(sifted.withheld), sifted.named)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from sankofa.model.days import in_range, range_fault
 from sankofa.model.limits import limit
-from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
+from sankofa.model.ocds.fields import Cleaning, Json, moment, release_cleaner
 from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
 from sankofa.model.ocds.redaction import Secrets, names_somebody
 from sankofa.model.ocds.telephones import may_name_a_person
@@ -84,29 +84,29 @@ def clean(
         raise Unusable("no usable date")
     if not in_range(released[:10], latest):
         raise Unusable(f"no usable date: {range_fault(latest)}")
-    walk = Walk(latest)
+    cleaning = Cleaning(latest)
     # The portal's own category is no field of OCDS, but the signals are grouped by it.
     portal_category = _inner(raw, "tender", "category")
-    release = release_cleaner()(raw, walk, "")
+    release = release_cleaner()(raw, cleaning, "")
     release["id"] = release_id
     secrets = Secrets()
-    parties = sift(walk, release.get("parties"), country, gate, secrets)
-    for text in walk.personal:
+    parties = sift(cleaning, release.get("parties"), country, gate, secrets)
+    for text in cleaning.personal:
         secrets.add_contact(text)
-    for text in walk.unplaced:
+    for text in cleaning.unplaced:
         if gate(one_line(text), (), country) is None:
             secrets.add_contact(text)
     body = encode(release)
     category = portal_category if type(portal_category) is str else None
-    walk.texts.append(category or "")
+    cleaning.texts.append(category or "")
     if (
         b"@" in body
-        or (may_name_a_person("\n".join(walk.texts)) and any(map(names_somebody, walk.texts)))
+        or (may_name_a_person("\n".join(cleaning.texts)) and any(map(names_somebody, cleaning.texts)))
         or (secrets and secrets.may_repeat(f"{body.decode()} {category or ''}"))
     ):
         for party in parties.served:
             secrets.spare(party.organisation.name)
-        for organisation, _ in walk.organisations:  # only those that are served have an address left
+        for organisation, _ in cleaning.organisations:  # only those that are served have an address left
             for place in map((organisation.get("address") or {}).get, ("locality", "region", "countryName")):
                 secrets.spare(place or "")
         ocid, release_id = (
@@ -119,7 +119,7 @@ def clean(
         body = encode(release)
     summary = _summary(release, category, len(parties.withheld))
     return CleanRelease(
-        ocid, release_id, released, body, summary, parties.served, parties.withheld, walk.faults, secrets
+        ocid, release_id, released, body, summary, parties.served, parties.withheld, cleaning.faults, secrets
     )
 
 

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.edition.format.issuer_pages import RUNS_IN_A_ROW, Step, encode_page, pieces_of, rows_on
+from sankofa.edition.format.issuer_pages import SLICES_PER_ROW, Step, encode_page, row_parts, rows_on
 from sankofa.model.days import FOREVER
 
 DAYS = st.integers(1, 400)
@@ -35,8 +35,8 @@ def test_a_page_has_the_step_of_each_issuer_that_stands_on_a_day(
     page = page_of(histories)
     runs, following = rows_on(page, day, wanted, room)
     for ends in (True, False):
-        assert rows_on(page, day, wanted, room, pieces_of(page, ends=ends)) == (runs, following)
+        assert rows_on(page, day, wanted, room, row_parts(page, ends=ends)) == (runs, following)
     rows = json.loads(b"[%b]" % b"".join(runs).removeprefix(b","))
     assert [(row["number"], row["fact_count"]) for row in rows] == list(known.items())[:room]
     assert following == (list(known)[room] if len(known) > room else None)
-    assert len(runs) == RUNS_IN_A_ROW * len(rows)
+    assert len(runs) == SLICES_PER_ROW * len(rows)

@@ -96,7 +96,7 @@ def test_a_few_rows_of_a_long_column_cost_a_page_and_a_block_or_two_wherever_the
         found = wait(read_series(edition, "kind", "A", span, 50))
         newest = min(span.until, span.known_on, 100_000)
         assert json.loads(b"[" + found.rows + b"]") == list(range(newest, max(newest - 50, 0), -1))
-        assert len(found.runs) <= 2
+        assert len(found.slices) <= 2
         assert shelf.asked <= 4
     shelf.asked = 0
     none = wait(read_series(edition, "kind", "", DayRange(FOREVER, 200_000), 50))

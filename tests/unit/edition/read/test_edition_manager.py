@@ -12,7 +12,7 @@ import pytest
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read import edition_manager
 from sankofa.edition.read.edition_manager import EditionManager
-from sankofa.engines.datastore import EditionList, EditionWriter, LedgerStore, Manifest, Turn
+from sankofa.engines.datastore import EditionList, EditionWriter, LedgerStore, LockName, Manifest
 from sankofa.engines.edition_log import EditionLog
 from sankofa.model.errors import EditionError, Gone, NotFound, StoreUnavailable
 from sankofa.model.signed_notes import Signer
@@ -65,7 +65,7 @@ class Store:
         raise AssertionError("serving builds nothing")
 
     def exclusive(
-        self, turn: Turn, waiting: Callable[[], None] = lambda: None
+        self, turn: LockName, waiting: Callable[[], None] = lambda: None
     ) -> AbstractContextManager[None]:
         raise AssertionError("serving changes nothing")
 

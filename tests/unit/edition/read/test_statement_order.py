@@ -46,7 +46,7 @@ def test_core_line_items_come_first_whatever_texts_rows_have(
     while rows:
         page = wait(core_first(edition, StatementRows("K", 1, int(Mode.LATEST), ANY_TAG), limit, start))
         assert page is not None
-        seen += [json.loads(bytes(row))["n"] for row in page.runs]
+        seen += [json.loads(bytes(row))["n"] for row in page.slices]
         if page.following is None:
             break
         start = page.following

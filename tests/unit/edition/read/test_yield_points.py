@@ -172,8 +172,8 @@ def test_large_parts_are_compared_in_a_thread_a_run_at_a_time(monkeypatch: pytes
     feed = changes.Feed("things", "kind", ("n",), changes.whole("kind"))
 
     async def walk(edition: Edition) -> int:
-        start = changes.ChangePlace("things")
-        return sum([len(c) async for _, c, _ in changes.walk(feed, None, edition, start)])
+        start = changes.ChangePosition("things")
+        return sum([len(c) async for _, c, _ in changes.changed_keys(feed, None, edition, start)])
 
     assert asyncio.run(walk(_crowded(8))) == 8
     assert seen == [MAIN]
@@ -227,7 +227,7 @@ def test_rows_are_handed_out_in_lists_of_bounded_size(between: bytes, parts: int
                 b'"text":',
                 row.partition(b'"text":')[2],
             )
-    selection = Selection(runs, len(rows), truncated=False, between=between, runs_in_a_row=parts)
+    selection = Selection(runs, len(rows), truncated=False, between=between, slices_per_row=parts)
     lists = list(selection.lists())
     assert len(lists) > 3
     assert max(map(len, lists)) < CALL_BYTES + 1_000

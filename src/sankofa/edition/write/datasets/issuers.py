@@ -164,8 +164,8 @@ def _page(page: list[tuple[bytes, list[Step]]], first_days: "array[int]") -> Ent
     """A page; the last row of each issuer is read back."""
     block = encode_page(page)
     check = RowCheck(ISSUERS, IssuerRow)
-    runs = rows_on(block, FOREVER, range(len(page)), len(page)).runs
-    for beginning, end in zip(runs[::2], runs[1::2], strict=True):
+    slices = rows_on(block, FOREVER, range(len(page)), len(page)).slices
+    for beginning, end in zip(slices[::2], slices[1::2], strict=True):
         check("", Entry(b"".join((beginning[1:], end))))
     first_days.append(min(steps[0].day for _, steps in page))
     return Entry(_write(block))
