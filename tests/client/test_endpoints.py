@@ -214,3 +214,10 @@ def test_the_key_is_shown_nowhere(server: LiveServer, paid_key: str) -> None:
     with Client(paid_key, server.url) as client:
         answer = client.get_entity("DC8342E4A6CD9A7F25CAC383F4")
         assert paid_key not in repr(client) + repr(vars(client)) + repr(answer)
+
+
+def test_a_link_opens_its_question_without_a_key(client: Client, server: LiveServer) -> None:
+    path = "/v1/macro?series=CPI.ZA&limit=3&format=csv"
+    opened = server.http.get(client.link(path).removeprefix(server.url))
+    assert opened.status_code == 200
+    assert opened.text.count("CPI.ZA") >= 3

@@ -1,8 +1,10 @@
 """The owner of an installation: a key in HOME without quotas, and a browser signed in (contract: WEB-16)."""
 
+import re
 import shutil
 import stat
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -136,3 +138,41 @@ def test_the_operators_page_is_the_owners_alone_and_begins_commands(own: LiveSer
     assert "data: exit 0\n" in events.text, events.text
     assert events.text.endswith("event: end\ndata:\n\n")
     assert "exit 0" in own.get("/operator", **cookie).text
+
+
+@pytest.mark.rule("WEB-16")
+def test_the_owner_makes_a_link_for_exactly_the_question_of_a_page(own: LiveServer) -> None:
+    key = key_of(own.get(address(own)))
+    signed_in = {"cookie": f"sankofa_key={key}", "sec-fetch-site": "same-origin"}
+    page = own.http.get(SERIES, headers=signed_in).text
+    path = unescape(re.findall(r'name="path" value="([^"]+)"', page)[0])
+    made = own.http.post("/links", data={"path": path}, headers={**signed_in, **BROWSER})
+    assert (made.status_code, made.headers["cache-control"]) == (201, "no-store")
+    link = unescape(re.findall(r'id="l-address"[^>]*>([^<]+)<', made.text)[0]).removeprefix(own.url)
+    opened = own.http.get(link)
+    assert opened.headers["content-type"].startswith("text/csv")
+    assert opened.text == own.get(path, key).text
+    assert own.http.get(link.replace("CPI.ZA", "CPI.KE")).status_code == 401
+    assert "/links" not in own.http.get(SERIES).text
+    assert "/links" not in own.http.get(f"/at/2024-01-01{SERIES}", headers=signed_in).text
+    other = own.key("professional")
+    for headers, status in (
+        ({}, 401),
+        ({"x-api-key": "sankofa-sandbox"}, 404),
+        ({"cookie": f"sankofa_key={other}"}, 404),
+        ({**signed_in, "sec-fetch-site": "cross-site"}, 403),
+    ):
+        assert own.http.post("/links", data={"path": path}, headers=headers).status_code == status, headers
+    for wrong in ("", "/operator", "//v1/macro", "https://elsewhere.example/v1/macro", f"{path}&link=lk_x"):
+        refused = own.http.post("/links", data={"path": wrong}, headers=signed_in)
+        assert refused.status_code == 400, wrong
+
+
+def test_a_key_makes_no_more_than_a_hundred_links(own: LiveServer) -> None:
+    headers = {"x-api-key": own.key("starter", "--per-minute", "1000")}
+    for number in range(100):
+        made = own.http.post("/links", data={"path": f"/v1/search?q=a{number}"}, headers=headers)
+        assert made.status_code == 201, made.text
+    refused = own.http.post("/links", data={"path": "/v1/search?q=more"}, headers=headers)
+    assert refused.status_code == 400
+    assert "100 links" in refused.text

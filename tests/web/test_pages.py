@@ -18,7 +18,17 @@ import pytest
 
 from sankofa.web.documents import documents
 from tests.live import LiveServer
-from tests.web.site import BROWSER, COMPANY, ISSUER, PAGES, Html, figures
+from tests.web.site import (
+    BROWSER,
+    COMPANY,
+    HOSTILE_NAME,
+    ISSUER,
+    PAGES,
+    ZEBRA_ID,
+    Html,
+    figures,
+    publish_hostile_world,
+)
 
 
 @pytest.mark.rule("WEB-1")
@@ -33,7 +43,8 @@ def test_every_page_exists_without_a_script_and_has_none_of_its_own(server: Live
     assert "require-trusted-types-for 'script'" in policy
     page = Html.of(answer.text)
     assert len(page.all("h1")) == 1
-    assert all(script.attributes["src"].startswith("/assets/") for script in page.all("script"))
+    scripts = [one for one in page.all("script") if one.attributes.get("type") != "application/ld+json"]
+    assert all(script.attributes["src"].startswith("/assets/") for script in scripts)
     for element in page.elements:
         if element.name == "style":  # one that the policy names by its digest
             digest = base64.b64encode(hashlib.sha256(element.text.encode()).digest()).decode()
@@ -336,3 +347,27 @@ def test_the_lines_of_a_call_work_as_they_stand(server: LiveServer) -> None:
     assert "%27" in hostile
     for wrong in ("/v1/nothing", "/v1/search?nothing=1", "//elsewhere.example/v1/search", "/v1/entities/"):
         assert server.get(f"/use?call={quote(wrong)}").status_code == 400, wrong
+
+
+@pytest.mark.parametrize("address", ["/macro/series/CPI.ZA", COMPANY, "/signals/fundamentals-revisions"])
+def test_a_page_describes_itself_as_a_dataset_with_licence_and_attribution(
+    server: LiveServer, paid_key: str, address: str
+) -> None:
+    (block,) = Html.of(server.get(address).text).all("script", type="application/ld+json")
+    described = json.loads(block.text)
+    assert described["@type"] == "Dataset"
+    sources = server.get("/v1/sources", paid_key).json()["data"]
+    cited = [one for one in sources if one["attribution"] and one["attribution"] in described["creditText"]]
+    assert cited
+    assert {one["licence_url"] or one["licence"] for one in cited} <= set(described["license"])
+    (download,) = described["distribution"]
+    assert server.get(download["contentUrl"].removeprefix(server.url), paid_key).status_code == 200
+
+
+def test_a_name_that_is_markup_cannot_leave_the_description_of_its_page(tmp_path: Path) -> None:
+    publish_hostile_world(tmp_path / "home")
+    with LiveServer(tmp_path / "home") as live:
+        text = live.get(f"/company/{ZEBRA_ID}").text
+        (block,) = Html.of(text).all("script", type="application/ld+json")
+        assert json.loads(block.text)["name"] == HOSTILE_NAME
+        assert "<script>alert" not in text

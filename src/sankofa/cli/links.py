@@ -7,7 +7,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import urlencode
 
 import click
 
@@ -65,10 +65,6 @@ def _served_at(current: Settings) -> str:
     return current.base_url
 
 
-_PATHS: Final = ("/v1/", "/feeds/", "/open/")
-"""How the paths begin that a link can open, besides those of dialects."""
-
-
 @keys.command("link")
 @click.argument("id_or_key", metavar="ID|KEY")
 @click.option("--path", help="The path and parameters that it opens, e.g. /v1/macro?series=FX.EUR.ZAR.")
@@ -106,14 +102,16 @@ def _one_dialect(name: str) -> tuple[str, str, str]:
 
 def _one_path(address: str) -> tuple[str, str, str]:
     from sankofa.dialects.contract import dialects
-    from sankofa.operations.linked import one_path
+    from sankofa.operations.linked import PATHS, address_of_path
     from sankofa.operations.locked import day_of_path
 
-    path, _, query = address.removeprefix(settings.load().base_url).partition("?")
+    address = address.removeprefix(settings.load().base_url)
+    path = address.partition("?")[0]
     inside = day_of_path(path, now().date())
     plain = path if inside is None else inside[1]
-    if not (plain.startswith(_PATHS) or any(one.takes(plain) for one in dialects())):
-        raise OperatorError(f"--path: expected one that begins with {', '.join(_PATHS)} or is of a dialect")
-    if any(name == "link" for name, _value in parse_qsl(query, keep_blank_values=True)):
-        raise OperatorError("--path: the address has a link already")
-    return one_path(unquote(path), query), f"{path}?{query}{'&' if query else ''}link=", ""
+    if not (plain.startswith(PATHS) or any(one.takes(plain) for one in dialects())):
+        raise OperatorError(f"--path: expected one that begins with {', '.join(PATHS)} or is of a dialect")
+    try:
+        return *address_of_path(address), ""
+    except ValueError as failure:
+        raise OperatorError(f"--path: {failure}") from None

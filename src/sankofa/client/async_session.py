@@ -66,6 +66,15 @@ class AsyncSession(SessionBase):
         """The description of the service; needs no key."""
         return await self._body(Request("/openapi.json"))
 
+    async def link(self, path: str) -> str:
+        """An address that opens this path with exactly these parameters, for programs that cannot send a key.
+
+        For example `link("/v1/macro?series=CPI.ZA&format=csv")`. It has a small quota of its own, and ends
+        with the key; `sankofa keys revoke` ends it alone.
+        """
+        body = await self._body(Request("/links", also=(201,), form={"path": path}))
+        return str(body["address"])
+
     async def get_open_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
         """Fetches an open Parquet file, as `get_export` lists it, whole and verified."""
         return await self._file(file_request("/open/", file, into, edition))
@@ -167,8 +176,9 @@ class AsyncSession(SessionBase):
 
     async def _send(self, request: Request) -> Outcome:
         try:
+            method = "GET" if request.form is None else "POST"
             async with self._http.stream(
-                "GET", request.path, params=request.query, headers=request.headers
+                method, request.path, params=request.query, headers=request.headers, data=request.form
             ) as response:
                 headers = response.headers
                 if request.into is not None and response.status_code == 200:

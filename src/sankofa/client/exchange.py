@@ -31,7 +31,7 @@ _TRANSIENT: Final = (429, 503)
 
 
 class Request(NamedTuple):
-    """A request to the service: always a GET, so it may be repeated."""
+    """A request to the service: a GET, or a form whose repetition does no harm, so it may be repeated."""
 
     path: str
     query: Mapping[str, str] = {}
@@ -40,6 +40,8 @@ class Request(NamedTuple):
     """Where the body goes, if it is a file."""
     also: tuple[int, ...] = ()
     """Statuses besides 200 that are an answer here."""
+    form: Mapping[str, str] | None = None
+    """The fields to send, where it is no GET."""
 
     @property
     def headers(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ parameters. The token is taken out of the address here, before any surface sees 
 import re
 from collections.abc import MutableMapping
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, unquote, urlencode
 
 LINK: Final = "sankofa.link"
 """The member of an ASGI scope with what its link is asked to open. The token itself is among the header
@@ -17,6 +17,8 @@ A_DIALECT: Final = "dialect:"
 FOLDER: Final = "/link/"
 IS_FULL_KEY: Final = re.compile(r"sk_[A-Za-z0-9_-]+\Z")
 """What `sankofa keys create` prints, such as `sk_Zm9v`."""
+PATHS: Final = ("/v1/", "/feeds/", "/open/")
+"""How the paths begin that a link can open, besides those of dialects."""
 _PARAMETER: Final = re.compile(rb"(?:^|&)link=([^&]*)")
 """The link in a query, such as `limit=5&link=lk_Zm9v`."""
 
@@ -33,6 +35,14 @@ def one_path(path: str, query: str) -> str:
     """What a link to one path opens: the path with its parameters, in any order."""
     pairs = sorted(parse_qsl(query, keep_blank_values=True))
     return f"path:{path}" + (f"?{urlencode(pairs)}" if pairs else "")
+
+
+def address_of_path(address: str) -> tuple[str, str]:
+    """What a link to an address opens, and the address before its token. Raises ValueError."""
+    path, _, query = address.partition("?")
+    if any(name == "link" for name, _value in parse_qsl(query, keep_blank_values=True)):
+        raise ValueError("the address has a link already")
+    return one_path(unquote(path), query), f"{path}?{query}{'&' if query else ''}link="
 
 
 def token_in_path(scope: Scope) -> Scope:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
@@ -39,6 +40,7 @@ from sankofa.web.responses import (
     EMBED_HEADERS,
     EVENT_STREAM,
     HTML,
+    LINKS,
     PAGE_HEADERS,
     PICTURES,
     PUBLIC_HEADERS,
@@ -49,6 +51,7 @@ from sankofa.web.responses import (
     chart_reply,
     encoded,
     forget_or_keep_key,
+    make_link,
     read_own_form,
     sign_in,
 )
@@ -88,7 +91,7 @@ class WebApp:
         if path.startswith(_NOT_OURS):
             return False
         if (
-            path.startswith((ASSETS, PICTURES, SIGN_IN, OPERATOR, EMBED))
+            path.startswith((ASSETS, PICTURES, SIGN_IN, OPERATOR, EMBED, LINKS))
             or self._routes.find(path) is not None
         ):
             return True
@@ -122,6 +125,8 @@ class WebApp:
             is_owners = request.path.startswith(OPERATOR) and request.at is None
             if is_owners and (reply := await self._operate(request, receive)) is not None:
                 return reply
+            if request.path == LINKS and request.at is None and request.method == "POST":
+                return await self._link(request, receive)
             if request.path == SIGN_IN and request.at is None:
                 return await self._sign_in(request, scope)
             if request.path.startswith(EMBED):
@@ -158,6 +163,19 @@ class WebApp:
         site = await self._service.domains.site(request.host)
         request = replace(request, key_cookie=key_cookie(site.base_url))
         return await sign_in(self._service, site, request, scope)
+
+    async def _link(self, request: PageRequest, receive: Receive) -> Reply:
+        """Make a link, and show it this once: as a page, or as JSON for a program."""
+        site = await self._service.domains.site(request.host)
+        request = replace(request, key_cookie=key_cookie(site.base_url))
+        address = await make_link(self._service, site, request, receive)
+        headers = [(name, b"no-store" if name == b"cache-control" else value) for name, value in PAGE_HEADERS]
+        if b"text/html" not in request.headers.get(b"accept", b""):
+            body = msgspec.json.encode({"address": address})
+            return Reply(201, [*headers, (b"content-type", b"application/json")], body)
+        visit = Visit(request, site, self._service, language(request.language), {})
+        view = View("link.html", visit.language.text("Link"), {"address": address})
+        return Reply(201, [*headers, HTML], write_page(view, visit).encode())
 
     async def _operate(self, request: PageRequest, receive: Receive) -> Reply | None:
         """Begin a command that the owner asks for, or tell its lines; None for the page itself."""

@@ -63,6 +63,37 @@ async def cited_sources(visit: Visit) -> list[Row]:
     return [known.get(name, {**unknown, "source_id": name}) for name in sorted(visit.cited)]
 
 
+async def dataset(visit: Visit, name: str, description: str, dates: Sequence[str] = ()) -> Row:
+    """The page as a schema.org Dataset: what it is, where it comes from and under which licence."""
+    sources = await cited_sources(visit)
+    base_url = visit.site.base_url + visit.prefix
+    described = {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": name,
+        "description": description,
+        "url": base_url + visit.address(),
+        "license": [source["licence_url"] or source["licence"] for source in sources],
+        "creditText": "; ".join(str(source["attribution"] or source["source_id"]) for source in sources),
+        "isBasedOn": [source["url"] for source in sources if source["url"]],
+        "creator": [
+            {"@type": "Organization", "name": source["publisher"] or source["source_id"]}
+            for source in sources
+        ],
+        "includedInDataCatalog": {"@type": "DataCatalog", "name": "Sankofa", "url": base_url},
+        "temporalCoverage": f"{min(dates)}/{max(dates)}" if dates else None,
+        "distribution": [
+            {
+                "@type": "DataDownload",
+                "encodingFormat": "application/json",
+                "contentUrl": base_url + one.address,
+            }
+            for one in visit.calls[:1]
+        ],
+    }
+    return {name: value for name, value in described.items() if value not in (None, [], [None])}
+
+
 async def vintages(visit: Visit, service_id: str, line_item: str) -> Result:
     """Every vintage of a line item."""
     return await visit.ask("get_fundamentals", service_id=service_id, vintages="all", line_items=line_item)

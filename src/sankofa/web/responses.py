@@ -20,6 +20,8 @@ from sankofa.access.domains import Site
 from sankofa.model.errors import BadRequest, InvalidParameter, NotFound, Problem, Unauthorized
 from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers, choose_encoding, compressed
+from sankofa.operations.linked import PATHS, address_of_path
+from sankofa.operations.locked import day_of_path
 from sankofa.operations.service import Service
 from sankofa.web.documents import pictures
 from sankofa.web.view import View, assets, inside, stylesheet_digest
@@ -236,6 +238,40 @@ async def read_own_form(request: PageRequest, receive: Receive) -> dict[str, str
             return read_form(await _body(receive))
     except TimeoutError:
         raise BadRequest(f"The form did not arrive within {_FORM_SECONDS:.0f} seconds.") from None
+
+
+LINKS: Final = "/links"
+"""The path that makes an address for programs that cannot send a key."""
+_MOST_LINKS: Final = limit("links of a key that are made on pages and by clients", 100, "links", "400")
+_PER_MINUTE, _PER_MONTH = 60, 5_000
+
+
+async def make_link(service: Service, site: Site, request: PageRequest, receive: Receive) -> str:
+    """An address that opens one path of the API with the visitor's key, and nothing else.
+
+    On a page the owner makes one, by a header any key that is not of the sample tier. Raises Unauthorized,
+    NotFound, BadRequest, InvalidParameter or RateLimited.
+    """
+    grant = await service.keys.authenticate(request.api_key or "")
+    site.admit(grant)
+    if grant.sample or not (grant.owner or b"x-api-key" in request.headers):
+        raise NotFound("Links are made by the owner, or with a paid key in X-API-Key.")
+    _, refusal = await service.quotas.count(grant)
+    if refusal is not None:
+        raise refusal
+    fields = await read_own_form(request, receive)
+    address = fields.get("path", "").removeprefix(site.base_url)
+    inside = day_of_path(address.partition("?")[0], service.today())
+    if not (inside[1] if inside else address).startswith(PATHS) or not _LOCAL.fullmatch(address):
+        raise InvalidParameter("path", f"expected one that begins with {', '.join(PATHS)}")
+    try:
+        opens, before = address_of_path(address)
+    except ValueError as failure:
+        raise InvalidParameter("path", str(failure)) from None
+    links = [one for one in await service.keys.list() if one.opens and one.label.endswith(grant.key_id)]
+    if sum(one.revoked_at is None for one in links) >= _MOST_LINKS:
+        raise BadRequest(f"This key has {_MOST_LINKS} links: end some with `sankofa keys revoke`.")
+    return site.base_url + before + await service.keys.link(grant.key_id, opens, _PER_MINUTE, _PER_MONTH)
 
 
 async def sign_in(service: Service, site: Site, request: PageRequest, scope: Scope) -> Reply:

@@ -171,8 +171,17 @@ def _environment() -> Environment:
     )
     environment.filters["words"] = lambda name: str(name).replace("_", " ")
     environment.filters["raw_html"] = Markup
+    environment.filters["data_block"] = _data_block
     environment.filters["markdown"] = lambda text: Markup(inline(text))  # nosec B704  # noqa: S704 - ours
     return environment
+
+
+def _data_block(value: Any) -> Markup:
+    """JSON that can stand in a page: no character of it ends an element."""
+    text = msgspec.json.encode(value).decode()
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # nosec B704  # noqa: S704 - escaped above
 
 
 def _day_number(day: date) -> int:

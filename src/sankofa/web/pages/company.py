@@ -76,6 +76,9 @@ async def company(visit: Visit) -> View:
         stops=stops[-_MOST_STOPS:],
         known_truncated=known_truncated,
     )
+    described = visit.language.text("Every figure as it was published, when it was published, and by whom.")
+    dates = [end for end, _ in context["table"].periods]
+    context["dataset"] = await data.dataset(visit, name, described, dates)
     return View("company.html", name, context, charts, ("statements",))
 
 

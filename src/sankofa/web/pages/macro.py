@@ -63,6 +63,11 @@ async def series(visit: Visit) -> View:
     context["stops"] = releases[-_MOST_LINES:]
     name = (await data.series_entry(visit, key)).get("name") or key
     context["name"] = name
+    place = visit.language.country(today_rows[0]["country"]) if today_rows[0]["country"] else ""
+    described = visit.language.text("Economic series as first published and as revised.")
+    context["dataset"] = await data.dataset(
+        visit, f"{place}: {name}" if place else name, described, [row["date"] for row in today_rows]
+    )
     return View("series.html", name, context, tuple(charts), ("series",))
 
 

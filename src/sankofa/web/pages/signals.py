@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sankofa.derive.signals.contract import panels
 from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.web import data
 from sankofa.web.bars import NamedBar, bar_chart, named_bars, shortened
 from sankofa.web.charts import Chart, Table
 from sankofa.web.languages import label
@@ -78,6 +79,8 @@ async def signal(visit: Visit) -> View:
         "by_country": key == _BY_COUNTRY,
         "days": _DAYS,
     }
+    described = visit.language.text(panel.summary)
+    context["dataset"] = await data.dataset(visit, label(visit.language, key), described)
     return View("signal.html", label(visit.language, key), context, (chart,))
 
 
