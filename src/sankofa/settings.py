@@ -107,6 +107,7 @@ class Settings:
         "Processes that derive issuers while an edition is built; 1 for none but the command's own, auto for "
         "one a core, four at most.",
     )
+    match_threshold: int = _setting(95, "Hundredths: least score of a similar name that resolves a party.")
     block_cache_bytes: int = _setting(
         128 << 20, "Bytes of rows that one worker keeps decompressed, of those it read last."
     )
@@ -169,9 +170,7 @@ class Settings:
         "Comma-separated addresses or networks (10.42.0.0/16) of your proxies: their X-Forwarded-For names "
         "the address that wrong keys and visitors without a key are counted by.",
     )
-    stall_seconds: int = _setting(
-        15, "Seconds after which a client that does not take its answer is cut off."
-    )
+    stall_seconds: int = _setting(15, "Seconds after which a client that takes no answer is cut off.")
     log_level: str = _setting(
         "info", "Least level that is logged.", choices=("debug", "info", "warning", "error")
     )

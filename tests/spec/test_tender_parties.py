@@ -28,8 +28,8 @@ from tests.spec.market import desk as desk
 from tests.spec.register import lei, record
 
 FIELDS = {
-    *("service_id", "name", "role", "country", "identifier", "org_evidence", "match_method", "release_count"),
-    *("first_seen", "last_seen", "source_ref", "license_class", "observed_at"),
+    *("service_id", "name", "role", "country", "identifier", "org_evidence", "match_method", "match_score"),
+    *("release_count", "first_seen", "last_seen", "source_ref", "license_class", "observed_at"),
 }
 NOBODY = "DC000000000000000000000000"
 
@@ -135,6 +135,7 @@ def test_a_row_has_every_field(market: Asked) -> None:
         "identifier": {"scheme": "ZA-CIPC", "id": "1899/999009/07"},
         "org_evidence": "registry: ZA-CIPC",
         "match_method": "identifier",
+        "match_score": 1.0,
         "release_count": 1,
         "first_seen": "2025-06-05",
         "last_seen": "2025-06-05",

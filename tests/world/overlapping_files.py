@@ -190,6 +190,12 @@ def _submissions(said: Said) -> bytes:
     )
 
 
+def _reviews(said: Said) -> str:
+    verdicts = "confirmed", "refused", "open"
+    header = "match,service_id,verdict,decided_at"
+    return _csv(header, [(f"{i:012x}", f"DC{0:024X}", verdicts[v % 3], f"day {v}") for i, v in said.items()])
+
+
 def _report(said: Said) -> bytes:
     concepts = ("Revenue", "year"), ("ProfitLoss", "year"), ("Assets", "end")
     facts = "".join(
@@ -218,4 +224,5 @@ MAKERS: dict[str, Callable[[Said], str | bytes]] = {
     "sec-fsds": _data_sets,
     "sec-submissions": _submissions,
     "ixbrl": _report,
+    "match-reviews": _reviews,
 }

@@ -38,7 +38,7 @@ class PublicationInputs(msgspec.Struct, frozen=True):
     ledger: tuple[int, str]
     """The position and the chain of the last seal."""
     others: str
-    """A digest of the sources and the code."""
+    """A digest of the sources, the settings that change an edition, and the code."""
 
 
 class _Publication(msgspec.Struct, frozen=True):
@@ -49,11 +49,13 @@ class _Publication(msgspec.Struct, frozen=True):
 
 
 def publication_inputs(
-    ledger: Ledger, sources: Mapping[str, Source], *, despite_floors: bool
+    settings: Settings, ledger: Ledger, sources: Mapping[str, Source], *, despite_floors: bool
 ) -> PublicationInputs:
     head = list(ledger.rows("SELECT position, chain FROM seal ORDER BY position DESC LIMIT 1"))
     position, chain = head[0] if head else (0, "")
-    digest = hashlib.sha256(msgspec.json.encode([sources, despite_floors]) + _code_state())
+    digest = hashlib.sha256(
+        msgspec.json.encode([sources, despite_floors, settings.match_threshold]) + _code_state()
+    )
     return PublicationInputs((int(position), str(chain)), digest.hexdigest())
 
 
@@ -125,7 +127,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
     store = open_fresh_store(settings)
     log = EditionLogWriter(settings, store)
     with open_ledger(settings) as ledger:
-        inputs = publication_inputs(ledger, sources, despite_floors=despite_floors)
+        inputs = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
         if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
             log.update()
             return {**manifest, "unchanged": True}
@@ -140,10 +142,11 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
                 despite_floors=despite_floors,
                 issuer_cache=settings.home / "derived",
                 processes=_issuer_processes(settings, store),
+                match_threshold=settings.match_threshold / 100,
                 waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
                 log=log,
             )
-        after = publication_inputs(ledger, sources, despite_floors=despite_floors)
+        after = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
     if after == inputs:  # else something was ingested meanwhile, perhaps before the ledger was read
         record_publication(settings, store, manifest["edition"], inputs)
     return manifest

@@ -1146,6 +1146,8 @@ class TenderPartyRow(Row):
     """Evidence that it is an organisation, as `kind: detail`."""
     match_method: str | None
     """How it was resolved; null when unresolved."""
+    match_score: Float | None
+    """How sure the match is, from 0 to 1; null when unresolved."""
     release_count: int
     """Number of releases that name it in this role."""
     first_seen: Day

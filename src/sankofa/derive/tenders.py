@@ -16,7 +16,7 @@ import msgspec
 
 from sankofa.ledger.capture import Persons
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.parties import Match, Party, PartyMatcher
+from sankofa.ledger.parties import NO_REVIEWS, Match, Party, PartyMatcher, Reviews
 from sankofa.ledger.reader import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.fields import moment
@@ -58,10 +58,16 @@ class Resolved(NamedTuple):
 class Tenders:
     """The tenders of a ledger, put together once per build."""
 
-    def __init__(self, parties: "EvidencedParties", entities: list[Entity]) -> None:
+    def __init__(
+        self,
+        parties: "EvidencedParties",
+        entities: list[Entity],
+        reviews: Reviews = NO_REVIEWS,
+        threshold: float | None = None,
+    ) -> None:
         self._ledger = parties.ledger
         self._evidenced = parties
-        self._entities = entities
+        self._matcher = PartyMatcher(entities, reviews, threshold)
 
     @cached_property
     def countries(self) -> list[str]:
@@ -85,10 +91,6 @@ class Tenders:
         """How many of the parties that may be named are resolved, and how many there are."""
         parties = [party for party in self._parties.values() if party is not None]
         return sum(party.match.service_id is not None for party in parties), len(parties)
-
-    @cached_property
-    def _matcher(self) -> PartyMatcher:
-        return PartyMatcher(self._entities)
 
     @cached_property
     def _parties(self) -> dict[str, Resolved | None]:
@@ -303,8 +305,10 @@ _decode = msgspec.msgpack.Decoder(list[_Record]).decode
 class RecordedTenders(Tenders):
     """The tenders of a ledger. Readings without bodies come from the temporary file."""
 
-    def __init__(self, parties: EvidencedParties, entities: list[Entity]) -> None:
-        super().__init__(parties, entities)
+    def __init__(
+        self, parties: EvidencedParties, entities: list[Entity], reviews: Reviews, threshold: float
+    ) -> None:
+        super().__init__(parties, entities, reviews, threshold)
         self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
         weakref.finalize(self, self._file.close)
         self._end = 0

@@ -1,15 +1,16 @@
 """Matches tender parties with organisations, and issues organisations known from tenders alone.
 
-A party matches by identifier, or by a name that only one organisation of its country has. A register number
+A party matches by identifier, by a decision of the operator, by a name that only one organisation of its
+country has, or by a name that is written a little differently from that of only one. A register number
 published with one name is an organisation under the service_id of that number. A number published with
 different names, and of no known organisation, is nobody's: a placeholder or an error. Once a known
 organisation proves to be the party, the service_id of the number is its alias.
 
-See contract: ENT-3, ENT-4, ENT-5.
+See contract: ENT-3, ENT-4, ENT-5, ENT-9, ENT-10.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -20,6 +21,7 @@ from sankofa.ledger.entities import Claim, Entity, Statement
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.identifiers import make_identifier, service_id
 from sankofa.model.organisations import LEI_SCHEMES, in_companies_register
+from sankofa.model.organisations.similarity import NameWords, name_words, similarity
 from sankofa.model.records import Profile
 from sankofa.model.text import search_form
 
@@ -33,36 +35,112 @@ _SPELLED: Final = {
 """Words that registers and portals spell either way."""
 
 
+METHODS: Final = ("lei", "identifier", "review", "name", "similar_name")
+THRESHOLD: Final = 0.95
+"""Least score of a similar name, unless a setting says otherwise."""
+_WORTH_REVIEW: Final = 0.7
+_BLOCK: Final = 4
+_LARGEST_BLOCK: Final = 500
+_BLOCKS: Final = 3
+
+
 class Match(NamedTuple):
-    """The organisation, and how it was recognised: `lei`, `identifier` or `name`."""
+    """The organisation, how it was recognised (one of `METHODS`), and how sure that is."""
 
     service_id: str | None
     method: str | None
+    score: float | None = None
+
+
+class Candidate(NamedTuple):
+    """An organisation that a party may be."""
+
+    score: float
+    service_id: str
 
 
 UNRESOLVED: Final = Match(None, None)
+UNLIKE: Final = Candidate(0.0, "")
+
+
+class Reviews(NamedTuple):
+    """Decisions of the operator, by the keyed hash of a name in a country and by service_id."""
+
+    verdicts: Mapping[tuple[str, str], str]
+    token: Callable[[str], str]
+
+    def key(self, name: str, country: str) -> str:
+        """Tells a name in a country from others, without repeating it."""
+        return self.token(f"match:{country}:{normalised(name)}")
+
+    def verdict(self, name: str, country: str, service_id: str) -> str:
+        """`confirmed`, `refused`, or `open`."""
+        return self.verdicts.get((self.key(name, country), service_id), "open") if self.verdicts else "open"
+
+
+NO_REVIEWS: Final = Reviews({}, str)
+
+
+class _SimilarNames:
+    """The names of one country, found by words that begin alike."""
+
+    def __init__(self, country: str, names: Iterable[tuple[str, str]]) -> None:
+        self._country = country
+        self._names = list(dict.fromkeys((name_words(name, country), holder) for name, holder in names))
+        self._blocks: defaultdict[str, list[int]] = defaultdict(list)
+        for number, (words, _) in enumerate(self._names):
+            for block in _blocks(words):
+                self._blocks[block].append(number)
+
+    def like(self, name: str) -> list[Candidate]:
+        """The organisations with a name like it, the most alike first."""
+        asked = name_words(name, self._country)
+        blocks = sorted((self._blocks.get(block, ()) for block in _blocks(asked)), key=len)
+        near = {number for block in blocks[:_BLOCKS] if len(block) <= _LARGEST_BLOCK for number in block}
+        best: dict[str, float] = {}
+        for number in near:
+            words, holder = self._names[number]
+            score = similarity(asked, words, self._country)
+            if score >= _WORTH_REVIEW:
+                best[holder] = max(score, best.get(holder, 0.0))
+        return sorted((Candidate(score, holder) for holder, score in best.items()), reverse=True)
+
+
+def _blocks(words: NameWords) -> set[str]:
+    """The letters that the words begin with, and those of all words together."""
+    return {word[:_BLOCK] for word in words.words} | {f" {words.joined}"}
 
 
 class PartyMatcher:
     """Made once from everything that is resolved; every question after that is a look-up."""
 
-    def __init__(self, entities: Iterable[Entity]) -> None:
+    def __init__(
+        self, entities: Iterable[Entity], reviews: Reviews = NO_REVIEWS, threshold: float | None = None
+    ) -> None:
+        """Without a `threshold` no similar name is looked for."""
+        self._reviews = reviews
+        self._threshold = threshold
+        self._similar: dict[str, _SimilarNames] = {}
+        self._own_id: dict[str, str] = {}
+        """By service_id and alias."""
         self._holders: dict[str, str] = {}
         self._names: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         """By country, each name as written, with the service_id of its organisation."""
+        self._former: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         self._named: dict[str, dict[str, str]] = {}
         """By country that was asked for, and name in its normal form."""
         self._registered: set[tuple[str, str]] = set()
         for entity in entities:
+            self._own_id |= dict.fromkeys((entity.service_id, *entity.aliases), entity.service_id)
             for claim in entity.claims:
                 if claim.identifier.startswith(("lei:", "registry:")):
                     _see(self._holders, claim.identifier, entity.service_id)
                 if claim.identifier.startswith("registry:"):
                     self._registered.add((entity.service_id, register_of(claim.identifier)))
-            for statement in entity.statements:
+            for statement in (*entity.statements, *entity.earlier):
                 profile = statement.profile
                 if profile.country:
-                    names = self._names[profile.country]
+                    names = (self._former if statement in entity.earlier else self._names)[profile.country]
                     if profile.legal_name:
                         names.append((profile.legal_name, entity.service_id))
                     names += [(name, entity.service_id) for name in profile.other_names if name]
@@ -72,9 +150,10 @@ class PartyMatcher:
         return identifier in self._holders
 
     def match(self, name: str, country: str, identifiers: Sequence[tuple[str, str]]) -> Match:
-        """By LEI before any other identifier, by an identifier before the name.
+        """By LEI, then any other identifier, then as the operator decided, then by name.
 
-        A name leads to nobody who has another number in the register that the party's number is of.
+        A name leads to nobody who has another number in the register that the party's number is of, and to
+        nobody of whom the operator said that it is another.
         """
         match = UNRESOLVED
         for scheme, value in identifiers:
@@ -85,20 +164,59 @@ class PartyMatcher:
                 continue
             if holder := self._holders.get(str(identifier)):
                 if is_lei:
-                    return Match(holder, "lei")
-                match = match if match.service_id else Match(holder, "identifier")
-        if not match.service_id and (holder := self._named_in(country).get(normalised(name))):
-            strange = (number for number in register_numbers(tuple(identifiers)) if not self.holds(number))
-            if not any((holder, register_of(number)) in self._registered for number in strange):
-                return Match(holder, "name")
+                    return Match(holder, "lei", 1.0)
+                match = match if match.service_id else Match(holder, "identifier", 1.0)
+        if match.service_id:
+            return match
+        if confirmed := self._confirmed(name, country):
+            return Match(confirmed, "review", 1.0)
+        holder = self._named_in(country).get(normalised(name))
+        if holder and self._may_be(holder, name, country, identifiers):
+            return Match(holder, "name", 1.0)
+        if self._threshold is not None and holder is None:
+            best, *others = [*self.candidates(name, country, identifiers), UNLIKE]
+            if best.score >= self._threshold and (not others or others[0].score < best.score):
+                return Match(best.service_id, "similar_name", best.score)
         return match
+
+    def candidates(self, name: str, country: str, identifiers: Sequence[tuple[str, str]]) -> list[Candidate]:
+        """The organisations of its country with a name like it that it may be, the most alike first."""
+        if country not in self._similar:
+            self._similar[country] = _SimilarNames(
+                country, (*self._names.get(country, ()), *self._former.get(country, ()))
+            )
+        like = self._similar[country].like(name)
+        return [one for one in like if self._may_be(one.service_id, name, country, identifiers)]
+
+    def own_id(self, service_id: str) -> str | None:
+        """The service_id of the organisation that has this one, or had it."""
+        return self._own_id.get(service_id)
+
+    def _confirmed(self, name: str, country: str) -> str | None:
+        if not self._reviews.verdicts:
+            return None
+        key = self._reviews.key(name, country)
+        told = (
+            s for (k, s), verdict in self._reviews.verdicts.items() if k == key and verdict == "confirmed"
+        )
+        return next(filter(None, map(self.own_id, told)), None)
+
+    def _may_be(self, holder: str, name: str, country: str, identifiers: Sequence[tuple[str, str]]) -> bool:
+        strange = (number for number in register_numbers(tuple(identifiers)) if not self.holds(number))
+        return self._reviews.verdict(name, country, holder) != "refused" and not any(
+            (holder, register_of(number)) in self._registered for number in strange
+        )
 
     def _named_in(self, country: str) -> dict[str, str]:
         """Who has a name in a country. Registers have names of all countries, and releases are of few."""
         if (known := self._named.get(country)) is None:
             known = self._named[country] = {}
-            for name, service_id in self._names.get(country, ()):
-                _see(known, normalised(name), service_id)
+            former: dict[str, str] = {}
+            for names, index in ((self._names, known), (self._former, former)):
+                for name, service_id in names.get(country, ()):
+                    _see(index, normalised(name), service_id)
+            for name, service_id in former.items():  # a name belongs to who has it, then to who had it
+                known.setdefault(name, service_id)
         return known
 
 

@@ -24,6 +24,8 @@ GATE_MARK: Final = ""
 """The source of the one row that is nobody: it tells which key the hashes are made with."""
 
 
+_MATCH: Final = "match:"
+"""Before what is decided about a party in the table of links; no scheme of an identifier."""
 _DATED: Final = re.compile(r"(?:.*/)?([0-9]{4})([0-9]{2})([0-9]{2})-[^/]*\Z")
 
 
@@ -208,10 +210,18 @@ class LedgerReader:
             "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
             "ORDER BY identifier, source_id, effective DESC, subject"
         ):
+            if identifier.startswith(_MATCH):
+                continue
             if newest != (identifier, source_id):
                 newest, standing = (identifier, source_id), effective
             if effective == standing:
                 yield identifier, source_id, subject, location, capture_id
+
+    def reviews(self) -> dict[tuple[str, str], str]:
+        """What was decided last by (key of a party's name, service_id): see `ledger.parties.Reviews`."""
+        rows = self._rows.query("SELECT identifier, effective, subject, capture_id FROM link")
+        decided = sorted((e, number, i, s) for i, e, s, number in rows if i.startswith(_MATCH))
+        return {tuple(i.split(":")[1:]): subject for _, _, i, subject in decided}
 
     def fact_subjects(self) -> list[tuple[str, int]]:
         """Every subject of a fact, with the capture that first brought it."""

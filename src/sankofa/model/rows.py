@@ -376,7 +376,15 @@ class TenderPartyRow(Row, frozen=True, kw_only=True):
     identifier: Annotated[PartyIdentifier | None, doc("First identifier as published.")]
     org_evidence: Annotated[str, doc("Evidence that it is an organisation, as `kind: detail`.", min_length=1)]
     match_method: Annotated[
-        str | None, one_of(("lei", "identifier", "name", None), "How it was resolved; null when unresolved.")
+        str | None,
+        one_of(
+            ("lei", "identifier", "review", "name", "similar_name", None),
+            "How it was resolved; null when unresolved.",
+        ),
+    ]
+    match_score: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        doc("How sure the match is, from 0 to 1; null when unresolved."),
     ]
     release_count: Annotated[int, doc("Number of releases that name it in this role.", ge=1)]
     first_seen: Annotated[date, doc("Day of the earliest of these releases.")]

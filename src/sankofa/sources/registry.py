@@ -153,7 +153,9 @@ def _day(text: str) -> date | None:
 
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
-_IDENTIFIERS_ONLY: Final = ("gleif-lei", "gleif-isin", "openfigi", "identifiers-csv", "sec-submissions")
+_IDENTIFIERS_ONLY: Final = (
+    "gleif-lei", "gleif-isin", "openfigi", "identifiers-csv", "sec-submissions", "match-reviews",
+)  # fmt: skip
 """Adapters whose sources belong to no dataset: they only say who is who."""
 
 _LICENCE_LINKS: Final = {

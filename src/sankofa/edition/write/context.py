@@ -27,7 +27,7 @@ from sankofa.edition.write.parts import Partition, part_scale, partitions
 from sankofa.edition.write.reuse import BuildInputs, Memo, load_memo, save_memo
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
-from sankofa.ledger.parties import with_parties
+from sankofa.ledger.parties import THRESHOLD, Reviews, with_parties
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import has_usable_dates
 from sankofa.ledger.store import Ledger
@@ -60,6 +60,7 @@ class BuildContext:
         despite_floors: bool = False,
         issuer_cache: Path | None = None,
         processes: IssuerProcesses | None = None,
+        match_threshold: float = THRESHOLD,
     ) -> None:
         self._sources = sources or {}
         self.left_out = [] if sources is None else left_out_of(ledger, sources)
@@ -73,6 +74,7 @@ class BuildContext:
         self._despite_floors = despite_floors
         self._issuer_cache = issuer_cache
         self._processes = processes
+        self.match_threshold = match_threshold
 
     @property
     def sources(self) -> Mapping[str, Source]:
@@ -171,7 +173,17 @@ class BuildContext:
 
     @cached_property
     def tenders(self) -> Tenders:
-        return RecordedTenders(self.parties, self.entities)
+        return RecordedTenders(self.parties, self.entities, self.reviews, self.match_threshold)
+
+    @cached_property
+    def reviews(self) -> Reviews:
+        """What the operator decided about parties."""
+        return Reviews(self.ledger.reviews(), self.parties.persons.token)
+
+    @property
+    def matching(self) -> object:
+        """What decides about similar names: part of the digest of tenders."""
+        return self.match_threshold, sorted(self.reviews.verdicts.items())
 
     @cached_property
     def parties(self) -> EvidencedParties:

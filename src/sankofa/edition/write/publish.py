@@ -26,6 +26,7 @@ from sankofa.edition.write.reuse import BuildRecord
 from sankofa.edition.write.tables import tables
 from sankofa.edition.write.writer import DatasetWriter, Reuse
 from sankofa.engines.datastore import Datastore
+from sankofa.ledger.parties import THRESHOLD
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import CheckFailed, EditionError, OperatorError, SankofaError
 from sankofa.sources.registry import Source
@@ -51,6 +52,7 @@ def publish(
     despite_floors: bool = False,
     issuer_cache: Path | None = None,
     processes: IssuerProcesses | None = None,
+    match_threshold: float = THRESHOLD,
     waiting: Callable[[], None] = lambda: None,
     log: LogWriter | None = None,
 ) -> dict[str, Any]:
@@ -72,6 +74,7 @@ def publish(
                 despite_floors=despite_floors,
                 issuer_cache=issuer_cache,
                 processes=processes,
+                match_threshold=match_threshold,
             )
             manifest = _build(store, context, progress)
             del context  # before cycle collection resumes, which would look through all of it

@@ -139,6 +139,8 @@ class LedgerState(Protocol):
     def counts(self) -> Sequence[NameDigests]: ...
     @property
     def omissions(self) -> object: ...
+    @property
+    def matching(self) -> object: ...
 
 
 class BuildInputs:
@@ -173,7 +175,8 @@ class BuildInputs:
                 return self._input(Input.NAMES), claims
             case Input.ISSUERS:
                 return [subject for subject, _ in self._state.ledger.fact_subjects()]
-        return self._sealed(_TABLES[name])
+        own = self._state.matching if name is Input.TENDERS else None
+        return own, self._sealed(_TABLES[name])
 
     def _sealed(self, tables: tuple[str, ...]) -> list[tuple[object, ...]]:
         """The captures that brought rows of these tables, and the digests of those rows."""

@@ -82,6 +82,10 @@ class Tables(NamedTuple):
 
     forms: Phrases
     strength: Mapping[tuple[str, ...], int]
+    spelled: Mapping[str, str]
+    """One spelling of each form that has several."""
+    opening: frozenset[str]
+    """Forms that stand before a name, though they prove little there."""
     sure: frozenset[str]
     leading: Phrases
     accented: frozenset[str]
@@ -130,6 +134,12 @@ def tables() -> Tables:
     return Tables(
         forms=by_form,
         strength=strength,
+        spelled={
+            " ".join(phrase(full)): one.strip()
+            for one, _, fulls in (entry.partition("=") for entry in _entries(forms["spelled"]))
+            for full in fulls.split("|")
+        },
+        opening=_words(forms["opening"]),
         sure=frozenset(form[0] for form, proof in strength.items() if proof == SURE and len(form) == 1),
         leading=leading,
         accented=frozenset(

@@ -309,6 +309,7 @@ def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sighti
         identifier=None if own is None else PartyIdentifier(*own),
         org_evidence=party.org_evidence,
         match_method=party.match.method,
+        match_score=party.match.score,
         release_count=sightings.count,
         first_seen=date.fromisoformat(sightings.first),
         last_seen=date.fromisoformat(sightings.last),
