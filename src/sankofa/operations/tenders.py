@@ -212,7 +212,8 @@ async def get_resolved_parties(
     """Buyers and suppliers named in releases, resolved to organisations.
 
     `service_id` is given where an identifier, or a name that only one organisation of the country has, leads
-    to it; `match_method` says which, `match_score` how sure it is (`similar_name`: less than sure). Most releases first, then by name, role, country and identifier.
+    to it; `match_method` says which, `match_score` how sure it is (`similar_name`: less than sure).
+    Most releases first, then by name, role, country and identifier.
     Parties not established to be organisations are withheld; `org_evidence` says why a party is not.
     """
     key = service_id and service_id.upper()

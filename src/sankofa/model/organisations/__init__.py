@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from stdnum import lei
 
 from sankofa.model.identifiers import register_code
+from sankofa.model.organisations.marks import marked_as_person
 from sankofa.model.organisations.tables import (
     DOT,
     SURE,
@@ -41,12 +42,6 @@ class Proof(NamedTuple):
     parts: frozenset[int]
 
 
-# A person and the name they trade under, a person and where they are reached, a person and their kin; and the
-# Armenian and Georgian marks of an individual entrepreneur.
-_PERSON_STROKE: Final = re.compile(
-    r"(?<!\w)(?:[tcodwhif][/\\]\s?[aobk]|s[/\\]\s?o|d[/\\]b[/\\]a|[af][/\\]k[/\\]a"
-    r"|a[/\\]dz|\u0561[/\\]\u0571|\u10d8[/\\]\u10db)(?!\w)"
-)
 _ROMANIAN: Final = re.compile(r"Î\.?\s?[MS]\.?(?=[\s\"„«])|(?<=\s)Î\.?\s?[MS]\.?\Z")
 """Întreprindere municipală and de stat. With the accent only: `I.M. Popescu` is a person with initials."""
 _SOUTHERN: Final = re.compile(
@@ -56,8 +51,6 @@ _SOUTHERN: Final = re.compile(
 _BEFORE_SURNAMES: Final = frozenset(
     "de del da do dos das di du des le van von der den ten ter mac mc".split()
 )
-_NAMED_AFTER_DOCTORS: Final = frozenset({"municipality", "hospital"})
-_TRADING_AS: Final = "ta"  # t/a without its stroke
 _PAIR: Final = 2
 
 
@@ -65,24 +58,6 @@ def worth_reading(name: str, parts: list[Words]) -> bool:
     """Whether any word could be evidence of an organisation. Most people's names have none: a quick exit."""
     hints = tables().hints
     return not all(hints.isdisjoint(part) for part in parts) or not name.isascii()
-
-
-def marked_as_person(folded: str, parts: list[Words]) -> bool:
-    """Whether the name marks itself as a person's: a title, a trading name, a family relation."""
-    known = tables()
-    if ("/" in folded or "\\" in folded) and _PERSON_STROKE.search(folded):
-        return True
-    if any(_has_title(part, known) for part in parts) and not (len(parts) == 1 and _named_after(parts[0])):
-        return True
-    words = parts[0] if len(parts) == 1 else [word for part in parts for word in part]
-    for start, word in enumerate(words):
-        if word in known.persons and longest_phrase(known.persons, words, start):
-            return True
-        if word in known.outer_traders and start in (0, len(words) - 1):
-            return True
-        if word == _TRADING_AS and 0 < start < len(words) - 1:
-            return True
-    return False
 
 
 def body_by_name(name: str, country: str, folded: str, parts: list[Words]) -> Proof | None:
@@ -132,7 +107,15 @@ def _legal_form(name: str, country: str, parts: list[Words], number: int) -> Pro
         and len(part) > len(opening)
     ):
         return Proof("legal_form", as_written(name, opening), frozenset({number}))
+    if part[0] in known.groups and (group := longest_phrase(known.groups, part, 0)):
+        rest = part[len(group) :]
+        if rest and known.names.isdisjoint(rest) and not all(len(word) == 1 for word in rest):
+            return Proof("legal_form", as_written(name, group), frozenset({number}))
     for start, word in enumerate(part):
+        if start and country in known.own_person_in and word in known.own_person:
+            own = longest_phrase(known.own_person, part, start)
+            if own and start + len(own) == len(part):
+                return Proof("legal_form", as_written(name, own), frozenset({number}))
         body = longest_phrase(known.bodies, part, start) if start and word in known.bodies else None
         if body and start + len(body) == len(part):
             return Proof("legal_form", as_written(name, body), frozenset({number}))
@@ -161,6 +144,12 @@ def _form_proves(name: str, country: str, form: tuple[str, ...], head: Words, *,
         return True
     if head[-1] in known.particles:  # Maria de Sa
         return False
+    unknown = [word for word in significant if word not in known.names and len(word) > 1]
+    if last and form[0] in known.undotted.get(country, ()) and unknown == significant:
+        return True
+    is_cc = last and country in known.cc_in and form[0].rstrip(DOT) == "cc"
+    if is_cc and sum(_SOUTHERN.match(word) is None for word in unknown) >= _PAIR:
+        return True
     if strength == WEAK:
         return last and (_is_business_word(head[-1], known) or (len(head) > 1 and head[0] in known.openers))
     wordy = any(_is_business_word(word, known) for word in significant) or not known.several.isdisjoint(head)
@@ -312,15 +301,6 @@ def _abbreviates(word: str, main: Words) -> bool:
     return all(letter in rest for letter in letters)
 
 
-def _has_title(part: Words, known: Tables) -> bool:
-    return part[0] in known.titles or part[-1] in known.titles
-
-
-def _named_after(part: Words) -> bool:
-    """Whether it is an institution named after a person: `Dr Beyers Naudé Local Municipality`."""
-    return part[-1] in _NAMED_AFTER_DOCTORS
-
-
 KINDS: Final = ("lei", "registry", "legal_form", "public_body")
 LEI_SCHEMES: Final = frozenset({"LEI", "XI-LEI", "GLEIF", "ISO17442", "ISO-17442"})
 
@@ -371,7 +351,7 @@ def org_evidence(
     evidence = _by_identifiers(identifiers, lei_is_organisation)
     if not evidence and not worth_reading(name, words):
         return None
-    if marked_as_person(folded, words):
+    if marked_as_person(folded, words, country):
         return None
     proof = None if evidence else body_by_name(name, country, folded, words)
     return Evidence(proof.kind, proof.detail) if proof else evidence

@@ -91,6 +91,12 @@ class Tables(NamedTuple):
     accented: frozenset[str]
     """Forms that are written with accents; all others are not."""
     openers: frozenset[str]
+    groups: Phrases
+    own_person: Phrases
+    own_person_in: frozenset[str]
+    undotted: Mapping[str, frozenset[str]]
+    """By country."""
+    cc_in: frozenset[str]
     bodies: Phrases
     ends: tuple[str, ...]
     starts: tuple[str, ...]
@@ -148,6 +154,15 @@ def tables() -> Tables:
             if not form.isascii()
         ),
         openers=_words(forms["openers"]),
+        groups=(groups := _by_first(_listed(forms["groups"]))),
+        own_person=_by_first(_also_dotted(_listed(forms["own_person"]))),
+        own_person_in=frozenset(forms["own_person_in"].split()),
+        undotted={
+            country: frozenset(listed.split())
+            for countries, _, listed in (entry.partition(":") for entry in _entries(forms["undotted"]))
+            for country in countries.split()
+        },
+        cc_in=frozenset(forms["cc_in"].split()),
         bodies=bodies,
         ends=tuple(fold(form) for form in _entries(forms["ends"])),
         starts=tuple(fold(form) for form in _entries(forms["starts"])),
@@ -171,7 +186,21 @@ def tables() -> Tables:
         business=business,
         explaining=business | _words(public["explaining"]),
         doubtful=nouns | _words(public["doubtful"]) | _words(public["tails"]),
-        hints=frozenset((*by_form, *leading, *bodies, *heads, *tails, *nouns, *(name[0] for name in known))),
+        hints=frozenset(
+            (
+                *by_form,
+                *groups,
+                "eirl",
+                "eirl.",
+                "empresa",
+                *leading,
+                *bodies,
+                *heads,
+                *tails,
+                *nouns,
+                *(name[0] for name in known),
+            )
+        ),
     )
 
 
