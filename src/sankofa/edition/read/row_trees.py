@@ -34,8 +34,9 @@ _HEAD: Final = struct.Struct(">HBII")
 """Before each record of a file of leaves: the sizes of key, digest and leaves, and a checksum of them."""
 _LATER: Final = ("superseded_at", "superseding_record_ref")
 """Fields that change when a later figure comes; the row is the same."""
-_UNUSUAL: Final = re.compile(rb"-0[,}\]]|[\xee-\xf4]")
-"""What msgspec may write otherwise: `-0`, and names with letters that UTF-16 sorts elsewhere."""
+_NEGATIVE_ZERO: Final = (b"-0,", b"-0}", b"-0]")
+_HIGH_LETTER: Final = re.compile(rb"[\xee-\xf4]")
+"""The first byte of a letter that UTF-16 sorts elsewhere."""
 REF_BYTES: Final = 4
 _REF: Final = re.compile(rb'"record_ref":"([0-9a-f]{8})')
 """The bytes of a record_ref that a tree has, in hexadecimal."""
@@ -77,7 +78,7 @@ class KeyedLeaves(Protocol):
 def canonical_rows(rows: bytes) -> list[bytes]:
     """Rows joined by commas, each in the form of RFC 8785 with its numbers spelt as they are, without what
     later figures change."""
-    if _UNUSUAL.search(rows):
+    if _is_unusual(rows):
         return [_exact(row) for row in msgspec.json.decode(b"[%b]" % rows, type=list[dict[str, msgspec.Raw]])]
     if rows and b'":{' not in rows and b'":[' not in rows:
         with suppress(msgspec.DecodeError, ValueError):
@@ -90,6 +91,13 @@ def canonical_rows(rows: bytes) -> list[bytes]:
             row.pop(name, None)
         canonical.append(_sorted(row))
     return canonical
+
+
+def _is_unusual(rows: bytes) -> bool:
+    """Whether msgspec may write them otherwise: `-0`, and names with letters that UTF-16 sorts elsewhere."""
+    return any(zero in rows for zero in _NEGATIVE_ZERO) or (
+        not rows.isascii() and _HIGH_LETTER.search(rows) is not None
+    )
 
 
 @cache
