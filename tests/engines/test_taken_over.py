@@ -16,6 +16,7 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.issuers import Ranking, screen
 from sankofa.edition.write import parts, writer
+from sankofa.edition.write.dataset import PreparedRows
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import Ledger
@@ -175,7 +176,11 @@ def test_a_part_that_is_not_whole_is_made_again_not_reused(world: World, harm: s
 @pytest.mark.deep
 def test_rows_of_reused_parts_are_not_made_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     checked: Counter[str] = Counter()
-    passed = writer._Check.passed
+    passed, prepared = writer._Check.passed, writer._Check.prepared
+
+    def counting_prepared(self: Any, rows: PreparedRows, key: str) -> None:
+        checked[self._kind] += rows.count
+        prepared(self, rows, key)
 
     def counting(self: Any, entries: Any, key: str) -> Iterator[Entry]:
         for entry in passed(self, entries, key):
@@ -183,6 +188,7 @@ def test_rows_of_reused_parts_are_not_made_again(world: World, monkeypatch: pyte
             yield entry
 
     monkeypatch.setattr(writer._Check, "passed", counting)
+    monkeypatch.setattr(writer._Check, "prepared", counting_prepared)
     world.published(world.cache)
     first = dict(checked)
     a_figure(world)

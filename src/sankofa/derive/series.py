@@ -10,17 +10,21 @@ capture that shows it: perhaps later than it was published, never earlier.
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.engines.datastore import Row
+from sankofa.ledger.macro import read_annual, read_series
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.figures import read_unit, unit_of_indicator
-from sankofa.model.observations import FREQUENCIES, LONGEST_CODE, SeriesInfo, tabled_series
+from sankofa.model.observations import FREQUENCIES, LONGEST_CODE, SeriesInfo, series_name, tabled_series
+from sankofa.model.vintages import Vintage, vintages
 
 
 class Series(NamedTuple):
@@ -51,40 +55,13 @@ class SeriesReport(NamedTuple):
     """False where the day of capture replaces an unknown day of publication."""
 
 
-class PublishedInfo:
-    """The latest metadata of each source about its own series."""
+class SeriesVintages(NamedTuple):
+    """A series and the vintages of its values."""
 
-    def __init__(self, ledger: LedgerReader) -> None:
-        said = list(ledger.series_info())
-        self._sources = {n: capture.source_id for n, capture in ledger.captures().items()} if said else {}
-        self._said = {(self._sources.get(number), info.code): info for number, info in said}
-
-    def of(self, capture_id: int, series: str) -> SeriesInfo | None:
-        """The metadata of a series, from the source of a capture."""
-        return self._said.get((self._sources.get(capture_id), series)) if self._said else None
-
-
-def series_reports(
-    ledger: LedgerReader, frequencies: Container[str] = FREQUENCIES
-) -> Iterator[tuple[Series, dict[str, list[SeriesReport]]]]:
-    """Each series of one of these frequencies with the reports of its values, by the day they are of."""
-    published = PublishedInfo(ledger)
-    for identity, captured in groupby(ledger.series(), key=itemgetter(0, 1, 2, 3)):
-        if identity[2] not in frequencies:
-            continue
-        reports: defaultdict[str, list[SeriesReport]] = defaultdict(list)
-        number = 0
-        for *_, capture_id, document, entries in captured:
-            info = published.of(capture_id, identity[0])
-            named_unit = info.unit if info else ""
-            for day, available_at, figure, unit, location, evidenced in entries:
-                number += 1
-                value = f"{figure}\x1f{unit}" if figure else None
-                order = (document, capture_id, number)
-                available = ordinal(available_at)
-                details = (figure, *read_unit(unit or named_unit), location, document, capture_id, evidenced)
-                reports[day].append(SeriesReport(value, available, order, *details))
-        yield Series(*identity), reports
+    identity: Series
+    name: str
+    days: list[tuple[str, int, list[Vintage[SeriesReport]]]]
+    """For each day with a value, the newest first: the day, its ordinal, and the vintages."""
 
 
 class Indicator(NamedTuple):
@@ -117,17 +94,72 @@ class AnnualYear(msgspec.Struct):
     """Whether the table captured last has the year."""
 
 
-def annual_vintages(
-    ledger: LedgerReader, *, by_indicator: bool = False
-) -> Iterator[tuple[Indicator, dict[str, AnnualYear]]]:
-    """Every indicator of every country with its years, by country and indicator or the other way round."""
-    names = ledger.indicator_names()
-    described = {info.code: info for _, info in ledger.series_info()}
-    for (country, indicator), captured in groupby(
-        ledger.annual(by_indicator=by_indicator), key=itemgetter(0, 1)
-    ):
+FAMILY: Final = "wdi"
+FREQUENCY: Final = "annual"
+_DATED: Final = re.compile(r"(?:.*/)?(\d{4}-\d{2}-\d{2})\b[^/]*")
+
+
+class MacroMetadata:
+    """The names and units of series and indicators."""
+
+    def __init__(self, ledger: LedgerReader) -> None:
+        self._names = ledger.indicator_names()
+        said = list(ledger.series_info())
+        self._described = {info.code: info for _, info in said}
+        self._sources = {n: capture.source_id for n, capture in ledger.captures().items()} if said else {}
+        self._said = {(self._sources.get(number), info.code): info for number, info in said}
+        self._of_code: defaultdict[str, list[object]] = defaultdict(list)
+        for number, info in said:
+            self._of_code[info.code].append((self._sources.get(number), info))
+
+    def of_code(self, code: str) -> object:
+        """Everything that is said about a series or an indicator."""
+        return self._names.get(code), self._of_code.get(code)
+
+    def published(self, capture_id: int, series: str) -> SeriesInfo | None:
+        """The latest metadata of a series, from the source of a capture."""
+        return self._said.get((self._sources.get(capture_id), series)) if self._said else None
+
+    def indicator(self, country: str, code: str) -> Indicator:
+        info = self._described.get(code)
+        name = (info.name if info else "") or self._names.get(code, "")
+        unit, note = unit_of_indicator(name, code)
+        if info and info.unit:
+            unit, remark = read_unit(info.unit)
+            note = remark or note
+        return Indicator(country, code, name, unit, note)
+
+
+class MacroColumn:
+    """One indicator in one country, or the series of one key: everything derived from it starts here.
+
+    Each part is computed once.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        country: str,
+        rows: list[Row],
+        metadata: MacroMetadata,
+        captures: Mapping[int, CaptureInfo],
+    ) -> None:
+        """`country` is empty for the series of a key; `rows` are as the ledger stores them."""
+        self.code = code
+        self.country = country
+        self.captures = captures
+        self._rows = rows
+        self._metadata = metadata
+
+    @cached_property
+    def indicator(self) -> Indicator:
+        return self._metadata.indicator(self.country, self.code)
+
+    @cached_property
+    def years(self) -> dict[str, AnnualYear]:
+        """The vintages of each year of an indicator."""
         years: dict[str, AnnualYear] = {}
-        for _, _, capture_id, document, values in captured:
+        for capture_id, document, values in read_annual(self._rows):
             for year, value in values.items():
                 known = years.get(year)
                 if known is None:
@@ -137,67 +169,75 @@ def annual_vintages(
                 known.listed = value is not None
                 if (value or "") != known.vintages[-1].value:
                     known.vintages.append(AnnualVintage(value or "", capture_id, document))
-        info = described.get(indicator)
-        name = (info.name if info else "") or names.get(indicator, "")
-        unit, note = unit_of_indicator(name, indicator)
-        if info and info.unit:
-            unit, remark = read_unit(info.unit)
-            note = remark or note
-        yield Indicator(country, indicator, name, unit, note), years
+        return years
 
+    @cached_property
+    def series(self) -> list[SeriesVintages]:
+        """The series of the key, or the one that is made from an annual table."""
+        if self.country:
+            return self._tabled()
+        columns = groupby(read_series(self._rows), key=itemgetter(0, 1, 2))
+        return [self._published(Series(self.code, *kind), captured) for kind, captured in columns]
 
-FAMILY: Final = "wdi"
-FREQUENCY: Final = "annual"
-_DATED: Final = re.compile(r"(?:.*/)?(\d{4}-\d{2}-\d{2})\b[^/]*")
+    def _published(self, identity: Series, captured: Iterable[tuple[Any, ...]]) -> SeriesVintages:
+        reports: defaultdict[str, list[SeriesReport]] = defaultdict(list)
+        number = 0
+        for *_, capture_id, document, entries in captured:
+            info = self._metadata.published(capture_id, self.code)
+            named_unit = info.unit if info else ""
+            for day, available_at, figure, unit, location, evidenced in entries:
+                number += 1
+                value = f"{figure}\x1f{unit}" if figure else None
+                order = (document, capture_id, number)
+                available = ordinal(available_at)
+                details = (figure, *read_unit(unit or named_unit), location, document, capture_id, evidenced)
+                reports[day].append(SeriesReport(value, available, order, *details))
+        days = _vintages(reports)
+        newest = days[0][2][-1].report.capture_id if days else 0
+        info = self._metadata.published(newest, self.code)
+        return SeriesVintages(identity, (info.name if info else "") or series_name(*identity), days)
 
-
-def annual_series(
-    ledger: LedgerReader, captures: Mapping[int, CaptureInfo]
-) -> Iterator[tuple[Series, str, dict[str, list[SeriesReport]]]]:
-    """Each indicator of each country, its name, and the reports of its values by the last day of a year.
-
-    By country and indicator; `annual_series_by_key` has them in the order of their keys.
-    """
-    return _series_of(annual_vintages(ledger), captures)
-
-
-def annual_series_by_key(
-    ledger: LedgerReader, captures: Mapping[int, CaptureInfo]
-) -> Iterator[tuple[Series, dict[str, list[SeriesReport]]]]:
-    """The same in the order of the series' keys, without their names."""
-    columns = _series_of(annual_vintages(ledger, by_indicator=True), captures)
-    for _, of_indicator in groupby(columns, key=lambda column: column[0].series.split(":")[1]):
-        for series, _, reports in sorted(of_indicator, key=itemgetter(0)):
-            yield series, reports
-
-
-def _series_of(
-    columns: Iterator[tuple[Indicator, dict[str, AnnualYear]]], captures: Mapping[int, CaptureInfo]
-) -> Iterator[tuple[Series, str, dict[str, list[SeriesReport]]]]:
-    days: dict[tuple[int, str], int | None] = {}
-    for (country, indicator, name, unit, note), years in columns:
+    def _tabled(self) -> list[SeriesVintages]:
+        (country, indicator, name, unit, note), captures = self.indicator, self.captures
         series = tabled_series(indicator, country)
         if len(series) > LONGEST_CODE:  # nobody could ask for it
-            continue
+            return []
         reports: dict[str, list[SeriesReport]] = {}
-        for year, values in years.items():
+        for year, values in self.years.items():
             location = f"{indicator} {country} {year}"
             of_year = []
             for figure, capture_id, document in values.vintages:
-                place = (capture_id, document)
-                if place not in days:
-                    days[place] = captured_on(captures[capture_id], document)
-                if (day := days[place]) is not None:
+                if (day := captured_on(captures[capture_id], document)) is not None:
                     value = f"{figure}\x1f{unit}" if figure else None
-                    order = (capture_id,)
                     of_year.append(
-                        SeriesReport(value, day, order, figure, unit, note, location, document, capture_id)
+                        SeriesReport(
+                            value, day, (capture_id,), figure, unit, note, location, document, capture_id
+                        )
                     )
             if of_year:
                 reports[f"{year}-12-31"] = of_year
-        yield Series(series, FAMILY, FREQUENCY, country), name, reports
+        return [SeriesVintages(Series(series, FAMILY, FREQUENCY, country), name, _vintages(reports))]
 
 
+def _vintages(
+    reports: Mapping[str, list[SeriesReport]],
+) -> list[tuple[str, int, list[Vintage[SeriesReport]]]]:
+    dated = ((day, ordinal(day)) for day in sorted(reports, reverse=True))
+    return [(day, number, known) for day, number in dated if (known := vintages(reports[day], number))]
+
+
+def series_of(
+    ledger: LedgerReader, captures: Mapping[int, CaptureInfo], frequencies: Container[str] = FREQUENCIES
+) -> Iterator[SeriesVintages]:
+    """Each series of one of these frequencies that a source publishes."""
+    metadata = MacroMetadata(ledger)
+    for code, rows in ledger.stored_series():
+        if any(row[1] in frequencies for row in rows):
+            series = MacroColumn(code, "", rows, metadata, captures).series
+            yield from (one for one in series if one.identity.frequency in frequencies)
+
+
+@lru_cache(maxsize=65536)
 def captured_on(capture: CaptureInfo, document: str) -> int | None:
     """The day that the name of a table begins with (`2018-08-01-wdi.csv`); None where it tells none.
 

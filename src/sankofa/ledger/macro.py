@@ -7,7 +7,7 @@ force is new. What is of a day or year still to come was not observed: a forecas
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -58,6 +58,11 @@ _INFO_BY_SOURCE = """
     WHERE c.source_id = ? ORDER BY i.code, i.capture_id
 """
 _INFO = "SELECT capture_id, code, name, unit FROM series_info ORDER BY code, capture_id"
+_ANNUAL = "SELECT country, indicator, capture_id, document, told FROM annual ORDER BY 1, 2, capture_id, part"
+_SERIES = """
+    SELECT series, series_type, frequency, country, capture_id, document, told FROM series
+    ORDER BY 1, 2, 3, 4, capture_id, part
+"""
 _FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
     "annual": "INSERT INTO annual SELECT * FROM staged_annual WHERE 1 = 0",
     "series": "INSERT INTO series SELECT * FROM staged_series WHERE 1 = 0",
@@ -356,37 +361,32 @@ class _Held:
             self.now[value.date] = (value.release, figure)
 
 
-_ANNUAL = "SELECT country, indicator, capture_id, document, told FROM annual ORDER BY "
-_BY_COUNTRY = _ANNUAL + "country, indicator, capture_id, part"
-_BY_INDICATOR = _ANNUAL + "indicator || ':', country, capture_id, part"
-"""In the order of `WDI:<indicator>:<country>`: the colon comes after a dot and before a letter."""
+def stored_annual(session: LedgerRows) -> Iterator[tuple[tuple[str, str], list[Row]]]:
+    """Each country and indicator with its rows (capture_id, document, JSON of values), oldest first."""
+    for key, own in groupby(session.query(_ANNUAL), key=itemgetter(0, 1)):
+        yield key, [row[2:] for row in own]
 
 
-def annual_rows(
-    session: LedgerRows, *, by_indicator: bool = False
-) -> Iterator[tuple[str, str, int, str, Years]]:
-    """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
-    for *row, column_json in session.query(_BY_INDICATOR if by_indicator else _BY_COUNTRY):
-        yield (*row, _years(column_json))
+def read_annual(rows: Iterable[Row]) -> Iterator[tuple[int, str, Years]]:
+    """(capture_id, document, values by year) of stored rows."""
+    return ((capture_id, document, _years(values)) for capture_id, document, values in rows)
 
 
-def series_rows(session: LedgerRows) -> Iterator[tuple[Any, ...]]:
-    """(series, series_type, frequency, country, capture_id, document, values), the columns together.
+def stored_series(session: LedgerRows) -> Iterator[tuple[str, list[Row]]]:
+    """Each key of series with its rows (series_type, frequency, country, capture_id, document, JSON)."""
+    for key, own in groupby(session.query(_SERIES), key=itemgetter(0)):
+        yield key, [row[1:] for row in own]
 
-    Where one key has columns of several kinds, those of the one that it is (`SeriesKinds`).
-    """
-    rows = session.query(
-        "SELECT series, series_type, frequency, country, capture_id, document, told FROM series "
-        "ORDER BY series, series_type, frequency, country, capture_id, part"
-    )
-    for _, of_key in groupby(rows, key=itemgetter(0)):
-        columns = [(*row, _reported_values(values)) for *row, values in of_key]
-        if len({column[1:3] for column in columns}) > 1:
-            kinds = SeriesKinds()
-            for _, family, frequency, *_, values in columns:
-                kinds.add(family, frequency, min(value.release for value in values))
-            columns = [column for column in columns if column[1:3] == kinds.one]
-        yield from columns
+
+def read_series(rows: Iterable[Row]) -> list[tuple[str, str, str, int, str, list[ReportedValue]]]:
+    """Stored rows of one key with their values; of several kinds, the one that it is (`SeriesKinds`)."""
+    columns = [(*row, _reported_values(values)) for *row, values in rows]
+    if len({column[:2] for column in columns}) > 1:
+        kinds = SeriesKinds()
+        for family, frequency, *_, values in columns:
+            kinds.add(family, frequency, min(value.release for value in values))
+        columns = [column for column in columns if column[:2] == kinds.one]
+    return columns
 
 
 def indicator_names(session: LedgerRows) -> dict[str, str]:

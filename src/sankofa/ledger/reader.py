@@ -13,7 +13,15 @@ from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import Persons, holds_record
 from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
-from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_info, series_rows
+from sankofa.ledger.macro import (
+    Years,
+    indicator_names,
+    read_annual,
+    read_series,
+    series_info,
+    stored_annual,
+    stored_series,
+)
 from sankofa.model.days import parse_day
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import ReportedValue, SeriesInfo
@@ -330,9 +338,13 @@ class LedgerReader:
         """Whether a register has a record of an organisation under this identifier."""
         return holds_record(self._rows, subject)
 
-    def annual(self, *, by_indicator: bool = False) -> Iterator[tuple[str, str, int, str, Years]]:
+    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
         """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
-        return annual_rows(self._rows, by_indicator=by_indicator)
+        return ((*key, *read) for key, rows in self.stored_annual() for read in read_annual(rows))
+
+    def stored_annual(self) -> Iterator[tuple[tuple[str, str], list[Row]]]:
+        """Each country and indicator with its rows, for `read_annual`."""
+        return stored_annual(self._rows)
 
     def indicator_names(self) -> dict[str, str]:
         return indicator_names(self._rows)
@@ -343,7 +355,11 @@ class LedgerReader:
 
     def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
         """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
-        return series_rows(self._rows)
+        return ((key, *read) for key, rows in self.stored_series() for read in read_series(rows))
+
+    def stored_series(self) -> Iterator[tuple[str, list[Row]]]:
+        """Each key of series with its rows, for `read_series`."""
+        return stored_series(self._rows)
 
     def close(self) -> None:
         self._rows.close()

@@ -100,6 +100,13 @@ def vintages(reports: Sequence[R], period_end: int) -> list[Vintage[R]]:
     ]
 
 
+def in_force(vintage: Vintage[R]) -> tuple[int, int] | None:
+    """The days [first, until) on which a vintage is the latest; None if there are none."""
+    first = vintage.known_from
+    until = FOREVER if vintage.successor is None else vintage.successor.available
+    return (first, until) if first < until else None
+
+
 def visibilities(vintage: Vintage[R]) -> Iterator[Visibility]:
     """The day ranges in which each mode sees a vintage.
 

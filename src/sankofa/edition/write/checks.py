@@ -4,7 +4,7 @@ import re
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from types import TracebackType
+from types import GenericAlias, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
@@ -25,12 +25,30 @@ _INSTANT: Final = re.compile(rb'"observed_at":"([^"]*)"')
 _FILE: Final = re.compile(rb'"source_ref":"([^":]*):[^"]*?@([0-9a-f]{8})#')
 
 
+_KNOWN_CLASSES: Final = frozenset(LICENSE_CLASSES)
+
+
 class RowCheck(Generic[R]):
     """Reads encoded rows of a kind back."""
 
     def __init__(self, kind: str, row: type[R]) -> None:
         self._kind = kind
         self._decode = msgspec.json.Decoder(row).decode
+        self._decode_all = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
+
+    def all(self, key: str, entries: Sequence[Entry]) -> list[R]:
+        """Many rows, at half the cost of one after another."""
+        try:
+            rows: list[R] = self._decode_all(b"[%b]" % b",".join([entry.row for entry in entries]))
+        except msgspec.ValidationError:
+            return [self(key, entry) for entry in entries]  # says what is wrong with which
+        if (
+            len(rows) != len(entries)
+            or not {row.license_class for row in rows} <= _KNOWN_CLASSES
+            or any(entry.first >= entry.until for entry in entries)
+        ):
+            return [self(key, entry) for entry in entries]
+        return rows
 
     def __call__(self, key: str, entry: Entry) -> R:
         try:

@@ -21,6 +21,7 @@ from sankofa.derive.tenders import Evidence, EvidencedParties, RecordedTenders, 
 from sankofa.edition.write.checks import WithdrawnRows
 from sankofa.edition.write.dataset import Input
 from sankofa.edition.write.issuer_parts import IssuerProcesses, Issuers
+from sankofa.edition.write.macro_parts import MacroParts
 from sankofa.edition.write.metric_rows import coverage
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
 from sankofa.edition.write.parts import Partition, part_scale, partitions
@@ -313,6 +314,11 @@ class BuildContext:
         """The derived parts of each issuer."""
         path = self._issuer_cache and self._issuer_cache / "issuers"
         return Issuers(self.ledger, self.captures, self.entities, path, processes=self._processes)
+
+    @cached_property
+    def macro(self) -> MacroParts:
+        """The derived parts of each macro column."""
+        return MacroParts(self.ledger, self.captures, self._issuer_cache and self._issuer_cache / "macro")
 
     @cached_property
     def entities(self) -> list[Entity]:

@@ -158,12 +158,17 @@ def prepare(
     key: str,
     entries: Sequence[Entry],
     also: Mapping[str, Callable[[R], str]] | None = None,
+    pack: "Pack" = pack,
 ) -> PreparedRows:
     """Prepare rows in served order; with `also` as columns, too, plus these additional columns."""
-    check = RowCheck(kind, shape)
-    rows = [check(key, entry) for entry in entries]
+    rows = _row_check(kind, shape).all(key, entries)
     columns = [] if also is None else list(encode_columns(shape, rows, entries, also))
     return PreparedRows(len(entries), list(pack(entries)), columns)
+
+
+@cache
+def _row_check(kind: str, shape: type[R]) -> RowCheck[R]:
+    return RowCheck(kind, shape)
 
 
 T = TypeVar("T")
@@ -214,6 +219,7 @@ class Outcome(NamedTuple):
 
 Building = Generator[KeyRows, None, Outcome]
 """A builder that returns an outcome."""
+PreparedBuilding = Generator[PreparedKeyRows, None, Outcome]
 
 
 class Built(NamedTuple, Generic[T]):

@@ -10,6 +10,8 @@ from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from sankofa.edition.format.columns import field_types
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Input, load_declarations
@@ -65,6 +67,14 @@ class FlatRows:
         for name, values in columns.items():
             self._columns[name].extend(values if isinstance(values, list) else repeat(values, count))
 
+    def read(self, parts: Iterable[bytes]) -> "Iterator[pyarrow.Table]":
+        """The rows of many keys in batches, from what `packed_columns` gave for each."""
+        for part in parts:
+            for count, columns in _read_columns(part):
+                self.add(count, **columns)
+            yield from self.batch(ROWS_OF_COLUMNS)
+        yield from self.batch()
+
     def batch(self, at_least: int = 0) -> "Iterator[pyarrow.Table]":
         """The rows so far, and begin anew; nothing where they are fewer than that, or none."""
         import pyarrow
@@ -77,6 +87,12 @@ class FlatRows:
             )
             self._columns = {name: [] for name in self._types}
             self._count = 0
+
+
+PackedColumns = list[tuple[int, dict[str, Any]]]
+"""Rows of a table for `FlatRows.add`, key by key."""
+packed_columns = msgspec.msgpack.Encoder().encode
+_read_columns = msgspec.msgpack.Decoder(PackedColumns).decode
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Annotated, Final, Literal
 
 from sankofa.derive.rounding import rounded
-from sankofa.derive.series import Series, SeriesReport, series_reports
+from sankofa.derive.series import Series, SeriesReport, series_of
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import month_number, quarter_number
 from sankofa.model.days import ordinal
 from sankofa.model.rows import Figure, doc, one_of
-from sankofa.model.vintages import Vintage, vintages
+from sankofa.model.vintages import Vintage
 
 _PERIODS: Final[dict[str, Callable[[str], int]]] = {
     "monthly": month_number,
@@ -76,14 +76,13 @@ def macro_momentum(basis: Basis) -> Iterator[Observation]:
     on the day it became known has no row. Ordered by series, series_type, frequency and country, then date
     descending.
     """
-    for series, reports in series_reports(basis.ledger, _PERIODS):
+    for series, _, days in series_of(basis.ledger, basis.captures, _PERIODS):
         number = _PERIODS[series.frequency]
         periods: defaultdict[int, list[_History]] = defaultdict(list)
-        histories = {day: history for day in reports if (history := vintages(reports[day], ordinal(day)))}
-        for day, history in histories.items():
+        for day, _, history in days:
             periods[number(day)].append(history)
-        for day in sorted(histories, reverse=True):
-            yield from _observed(basis, series, day, histories[day], periods, number(day))
+        for day, _, history in days:
+            yield from _observed(basis, series, day, history, periods, number(day))
 
 
 def _observed(

@@ -1,25 +1,20 @@
-"""Annual indicators, the catalogue of series and indicators, their releases, and cross rates.
+"""Annual indicators, the catalogue of series and indicators, and their releases.
 
 - Indicators are ordered by country, indicator and year descending; the bulk table has every vintage.
 - The catalogue is ordered by series, series_type, frequency and country; releases newest first, then the
   same.
-- Cross rates are computed on request, so an edition only says which series they need. Forty currencies
-  against the dollar are sixteen hundred pairs: stored as rows, they would be most of an edition. The bulk
-  table has all of them.
 """
 
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
-from decimal import Decimal
-from itertools import combinations, product
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from msgspec import Meta, structs
+import msgspec
+from msgspec import Meta
 
-from sankofa.derive.cross_rates import AFRICAN_CURRENCIES, FAMILY, FREQUENCY, cross_rate, cross_rate_row
-from sankofa.derive.series import AnnualVintage, Series, SeriesReport, annual_vintages, series_reports
+from sankofa.derive.series import AnnualVintage, MacroColumn
 from sankofa.edition.format.keys import (
     ENTRIES_PER_BLOCK,
     MACRO_ANNUAL,
@@ -29,11 +24,8 @@ from sankofa.edition.format.keys import (
     annual_key,
 )
 from sankofa.edition.format.macro import (
-    RATE_INPUTS,
     ListedRelease,
-    RateInput,
     SeriesSummary,
-    encode_rate_inputs,
     list_pages,
     pack_pages,
     pack_series,
@@ -53,8 +45,12 @@ from sankofa.edition.write.dataset import (
     Input,
     KeyRows,
     Outcome,
+    PreparedBuilding,
+    PreparedKeyRows,
+    PreparedRows,
+    TallyRow,
     dataset,
-    provenance,
+    prepare,
 )
 from sankofa.edition.write.datasets.macro_series import (
     CatalogueEntry,
@@ -62,14 +58,13 @@ from sankofa.edition.write.datasets.macro_series import (
     SeriesIndex,
     json_text,
 )
-from sankofa.edition.write.tables import ROWS_OF_COLUMNS, FlatRows, Table, TableRows, table
-from sankofa.model.catalogue_rows import CrossRateInput, CrossRateRow, SeriesCatalogueRow, SeriesReleaseRow
+from sankofa.edition.write.macro_parts import macro_part
+from sankofa.edition.write.tables import FlatRows, Table, TableRows, packed_columns, table
+from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.countries import alpha3_of
-from sankofa.model.days import FOREVER, ordinal
+from sankofa.model.days import ordinal
 from sankofa.model.facts import MACRO
-from sankofa.model.observations import currency_pair
-from sankofa.model.rows import MacroAnnualRow, doc, wire
-from sankofa.model.vintages import vintages
+from sankofa.model.rows import MacroAnnualRow, wire
 
 if TYPE_CHECKING:
     import pyarrow
@@ -86,45 +81,74 @@ class AnnualIndex(NamedTuple):
     tally: CoverageTally
 
 
+class _IndicatorPart(msgspec.Struct, frozen=True, array_like=True):
+    """An indicator in a country as it is stored, and what other datasets need to know about it."""
+
+    rows: PreparedRows
+    summary: SeriesSummary
+    entry: CatalogueEntry
+    tally: list[TallyRow]
+
+
+_write = msgspec.msgpack.Encoder().encode
+_read = msgspec.msgpack.Decoder(_IndicatorPart).decode
+
+
 @dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.MACRO,))
-def annual(context: BuildContext) -> Building:
-    provenance = ProvenanceText(context.captures)
+def annual(context: BuildContext) -> PreparedBuilding:
     index = AnnualIndex([], [], CoverageTally())
-    for (country, indicator, name, unit, note), years in annual_vintages(context.ledger):
-        shared = (
-            f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
-            f'"indicator_name":{json_text(name)},"year":'
-        )
-        measured = f'"unit":{json_text(unit)},"note":{json_text(note)}'
-        entries = []
-        newest: AnnualVintage | None = None
-        sources: dict[int, Counted] = {}
-        for year in sorted((year for year, known in years.items() if known.listed), reverse=True):
-            vintages = years[year].vintages
-            value, capture_id, document = vintages[-1]
-            newest = newest or vintages[-1]
-            last_day = ordinal(f"{year}-12-31")
-            sources.setdefault(capture_id, Counted()).add(0, 1, last_day, last_day, NEVER)
-            row = (
-                f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
-                f'"value":{value or "null"},{measured},"available_at":null,'
-                f'"vintage":{len(vintages)}}}'
-            )
-            entries.append(Entry(row.encode(), tag=int(year)))
-        if entries and newest:
-            key = annual_key(country, indicator)
-            index.summaries.append(summary_of(key, entries))
-            capture = context.captures[newest.capture_id]
-            first, last = (ordinal(f"{entries[n].tag:04d}-12-31") for n in (-1, 0))
-            location = f"{indicator} {country} {entries[0].tag}"
-            entry = CatalogueEntry(
-                indicator, True, "", "annual", country, name, unit, note, first, last, 0, capture.source_id,
-                capture.ref(location, newest.document), capture.license_class, capture.observed_at,
-            )  # fmt: skip
-            index.catalogue.append(entry)
-            index.tally.add_once("indicators", country, sources, context.captures)
-            yield KeyRows(key, entries)
+    for part in map(_read, context.macro.parts(MACRO_ANNUAL, context.macro.indicators)):
+        index.summaries.append(part.summary)
+        index.catalogue.append(part.entry)
+        index.tally.update(CoverageTally.from_rows(part.tally))
+        yield PreparedKeyRows(part.summary.key, part.rows)
     return Outcome(index, tally=index.tally)
+
+
+@macro_part
+def _derived(column: MacroColumn) -> Iterator[tuple[str, bytes]]:
+    if column.country:
+        provenance = ProvenanceText(column.captures)
+        yield MACRO_ANNUAL, _annual_part(column, provenance)
+        yield ANNUAL_TABLE, packed_columns([_columns(column, provenance)])
+
+
+def _annual_part(column: MacroColumn, provenance: ProvenanceText) -> bytes:
+    (country, indicator, name, unit, note), years = column.indicator, column.years
+    shared = (
+        f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
+        f'"indicator_name":{json_text(name)},"year":'
+    )
+    measured = f'"unit":{json_text(unit)},"note":{json_text(note)}'
+    entries = []
+    newest: AnnualVintage | None = None
+    sources: dict[int, Counted] = {}
+    for year in sorted((year for year, known in years.items() if known.listed), reverse=True):
+        vintages = years[year].vintages
+        value, capture_id, document = vintages[-1]
+        newest = newest or vintages[-1]
+        last_day = ordinal(f"{year}-12-31")
+        sources.setdefault(capture_id, Counted()).add(0, 1, last_day, last_day, NEVER)
+        row = (
+            f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
+            f'"value":{value or "null"},{measured},"available_at":null,'
+            f'"vintage":{len(vintages)}}}'
+        )
+        entries.append(Entry(row.encode(), tag=int(year)))
+    if newest is None:
+        return b""
+    key = annual_key(country, indicator)
+    capture = column.captures[newest.capture_id]
+    first, last = (ordinal(f"{entries[n].tag:04d}-12-31") for n in (-1, 0))
+    location = f"{indicator} {country} {entries[0].tag}"
+    entry = CatalogueEntry(
+        indicator, True, "", "annual", country, name, unit, note, first, last, 0, capture.source_id,
+        capture.ref(location, newest.document), capture.license_class, capture.observed_at,
+    )  # fmt: skip
+    tally = CoverageTally()
+    tally.add_once("indicators", country, sources, column.captures)
+    rows = prepare(MACRO_ANNUAL, MacroAnnualRow, key, entries, pack=pack_series)
+    return _write(_IndicatorPart(rows, summary_of(key, entries), entry, tally.as_rows()))
 
 
 @dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,), reads=())
@@ -149,37 +173,44 @@ class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
     ]
 
 
+def _columns(column: MacroColumn, provenance: ProvenanceText) -> tuple[int, dict[str, Any]]:
+    """Every vintage of an indicator, as columns of the table."""
+    (country, indicator, name, unit, note), captures = column.indicator, column.captures
+    numbered = [
+        (year, number, vintage, known)
+        for year, known in (
+            (year, column.years[year].vintages) for year in sorted(column.years, reverse=True)
+        )
+        for number, vintage in enumerate(known, 1)
+    ]
+    return len(numbered), {
+        "country": country,
+        "country_iso3": alpha3_of()[country],
+        "indicator": indicator,
+        "indicator_name": name or None,
+        "unit": unit or None,
+        "note": note or None,
+        "available_at": None,
+        "year": [int(year) for year, *_ in numbered],
+        "value": [vintage.value or None for _, _, vintage, _ in numbered],
+        "vintage": [number for _, number, _, _ in numbered],
+        "superseded_at": [
+            captures[known[number].capture_id].observed_at if number < len(known) else None
+            for _, number, _, known in numbered
+        ],
+        "source_ref": [
+            provenance.ref(capture_id, document, f"{indicator} {country} {year}")
+            for year, _, (_, capture_id, document), _ in numbered
+        ],
+        "license_class": [captures[vintage.capture_id].license_class for _, _, vintage, _ in numbered],
+        "observed_at": [captures[vintage.capture_id].observed_at for _, _, vintage, _ in numbered],
+    }
+
+
 class _EveryVintage(TableRows):
     def make_columns(self) -> "Iterator[pyarrow.Table]":
-        captures, flat = self.context.captures, FlatRows(AnnualVintageRow)
-        for (country, indicator, name, unit, note), years in annual_vintages(self.context.ledger):
-            own: defaultdict[str, list[Any]] = defaultdict(list)
-            for year in sorted(years, reverse=True):
-                known = years[year].vintages
-                location = f"{indicator} {country} {year}"
-                for number, (value, capture_id, document) in enumerate(known, 1):
-                    capture = captures[capture_id]
-                    replaced = captures[known[number].capture_id].observed_at if number < len(known) else None
-                    own["year"].append(int(year))
-                    own["value"].append(value or None)
-                    own["vintage"].append(number)
-                    own["superseded_at"].append(replaced)
-                    own["source_ref"].append(capture.ref(location, document))
-                    own["license_class"].append(capture.license_class)
-                    own["observed_at"].append(capture.observed_at)
-            flat.add(
-                len(own["year"]),
-                country=country,
-                country_iso3=alpha3_of()[country],
-                indicator=indicator,
-                indicator_name=name or None,
-                unit=unit or None,
-                note=note or None,
-                available_at=None,
-                **own,
-            )
-            yield from flat.batch(ROWS_OF_COLUMNS)
-        yield from flat.batch()
+        macro = self.context.macro
+        return FlatRows(AnnualVintageRow).read(macro.parts(ANNUAL_TABLE, macro.indicators))
 
 
 table(
@@ -266,128 +297,3 @@ def _catalogue_row(entry: CatalogueEntry) -> SeriesCatalogueRow:
         license_class=entry.license_class,
         observed_at=entry.observed_at,
     )
-
-
-CROSS_RATES_TABLE: Final = "af-macro-cross-rates"
-
-
-def rate_inputs(keys: Iterable[str]) -> dict[str, list[RateInput]]:
-    """By currency, its rates against others, one for each, by code."""
-    rates: defaultdict[str, dict[str, RateInput]] = defaultdict(dict)
-    for key in sorted(keys, key=lambda key: key.split("|")):
-        series, family, frequency, _ = key.split("|")
-        pair = currency_pair(series)
-        if (family, frequency) != (FAMILY, FREQUENCY) or pair is None:
-            continue
-        base, quote = pair
-        known = rates[quote].get(base)
-        if known is None or known.inverted:
-            rates[quote][base] = RateInput(base, key, inverted=False)
-        rates[base].setdefault(quote, RateInput(quote, key, inverted=True))
-    return {currency: [own[via] for via in sorted(own)] for currency, own in sorted(rates.items())}
-
-
-@dataset(RATE_INPUTS, None, needs=(MACRO_SERIES,), reads=())
-def rate_input_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
-    """By currency."""
-    for currency, own in rate_inputs(summary.key for summary in series.result.summaries).items():
-        yield KeyRows(currency, [Entry(encode_rate_inputs(own))])
-
-
-class CrossRateVintageRow(CrossRateRow, frozen=True, kw_only=True):
-    """A cross rate while both of its inputs were valid."""
-
-    superseded_at: Annotated[
-        date | None, doc("Day on which another vintage of an input became public; null for the latest.")
-    ]
-
-
-class _Standing(NamedTuple):
-    """A vintage of an input, and the days [first, until) on which it is valid."""
-
-    first: int
-    until: int
-    value: Decimal
-    row: CrossRateInput
-
-
-_RateValues = tuple[bool, dict[str, list[_Standing]]]
-"""Whether it is inverted, and the valid vintages by day."""
-
-
-class _EveryPair(TableRows):
-    """All pairs with an African currency, once each; the first by code is the base."""
-
-    def make(self) -> Iterator[CrossRateVintageRow]:
-        reported = {
-            "|".join(identity): (identity, reports)
-            for identity, reports in series_reports(self.context.ledger, (FREQUENCY,))
-            if identity.series_type == FAMILY
-        }
-        by_currency = rate_inputs(reported)
-        values = {key: self._values(*series) for key, series in reported.items()}
-        reported.clear()
-        for base, quote in combinations(sorted(by_currency), 2):
-            if AFRICAN_CURRENCIES.isdisjoint((base, quote)):
-                continue
-            quoted = {rate.via: rate for rate in by_currency[quote]}
-            for rate in by_currency[base]:
-                if (other := quoted.get(rate.via)) is not None:
-                    both = ((rate.inverted, values[rate.key]), (other.inverted, values[other.key]))
-                    yield from _pair((base, quote, rate.via), *both)
-
-    def _values(self, identity: Series, reports: dict[str, list[SeriesReport]]) -> dict[str, list[_Standing]]:
-        """By day, newest first."""
-        return {
-            day: standing
-            for day in sorted(reports, reverse=True)
-            if (standing := list(self._standing(identity.series, day, reports[day])))
-        }
-
-    def _standing(self, series: str, day: str, reports: list[SeriesReport]) -> Iterator[_Standing]:
-        for vintage in vintages(reports, ordinal(day)):
-            report = vintage.report
-            value = Decimal(report.figure) if report.figure else Decimal(0)
-            until = FOREVER if vintage.successor is None else vintage.successor.available
-            if value <= 0 or until <= vintage.known_from:
-                continue
-            capture = self.context.captures[report.capture_id]
-            row = CrossRateInput(
-                series=series,
-                value=value,
-                unit=report.unit or None,
-                available_at=date.fromordinal(report.available),
-                vintage=vintage.number,
-                **provenance(capture, report.location or f"{series} {day}", report.document),
-            )
-            self.input_sources.add(capture.source_id)
-            yield _Standing(vintage.known_from, until, value, row)
-
-
-def _pair(pair: tuple[str, str, str], base: _RateValues, quote: _RateValues) -> Iterator[CrossRateVintageRow]:
-    (base_inverted, of_base), (quote_inverted, of_quote) = base, quote
-    for day, standing in of_base.items():
-        for one, other in product(standing, of_quote.get(day, ())):
-            until = min(one.until, other.until)
-            if max(one.first, other.first) >= until:
-                continue
-            value = cross_rate(
-                one.value, other.value, base_inverted=base_inverted, quote_inverted=quote_inverted
-            )
-            row = cross_rate_row(pair, date.fromisoformat(day), (one.row, other.row), value)
-            superseded = None if until == FOREVER else date.fromordinal(until)
-            yield CrossRateVintageRow(**structs.asdict(row), superseded_at=superseded)
-
-
-table(
-    Table(
-        CROSS_RATES_TABLE,
-        CrossRateVintageRow,
-        MACRO,
-        "Daily rates between two currencies, one of them African, that nobody published: derived from two "
-        "that were, every vintage. `/v1/cross-rates` has any pair, in either direction.",
-        rows=_EveryPair,
-        reads=(Input.MACRO,),
-        sorted_by=("base", "quote", "via"),
-    )
-)

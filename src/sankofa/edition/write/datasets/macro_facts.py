@@ -8,13 +8,13 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import date
-from itertools import chain, groupby, islice, repeat
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.derive.series import annual_vintages
+from sankofa.derive.series import MacroColumn, SeriesVintages
 from sankofa.edition.format.keys import (
     ANNUAL_MODE,
     FACT_ORDER,
@@ -28,58 +28,56 @@ from sankofa.edition.format.macro import encode_ranges, pack_pages
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import first_day_of_blocks
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, RowRanges, dataset
-from sankofa.edition.write.datasets.macro import ANNUAL_TABLE
-from sankofa.edition.write.datasets.macro_series import SERIES_TABLE, published_series
+from sankofa.edition.write.dataset import (
+    Built,
+    Input,
+    KeyRows,
+    Outcome,
+    PreparedBuilding,
+    PreparedKeyRows,
+    PreparedRows,
+    RowRanges,
+    dataset,
+    prepare,
+)
+from sankofa.edition.write.datasets.macro_series import ProvenanceText
+from sankofa.edition.write.macro_parts import macro_part
 from sankofa.edition.write.shared_facts import country_entity, provenance_table
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import FlatRows, Table, TableRows, packed_columns, table
+from sankofa.model.days import iso_day, ordinal
 from sankofa.model.facts import (
-    IN_AN_ID,
     MACRO,
     STRUCTURED,
     FactEntity,
     FactSource,
     SharedFact,
     fact,
-    provenance_id,
     record_ref,
 )
-from sankofa.model.observations import TABLED
 from sankofa.model.rows import FactRow, wire
+from sankofa.model.vintages import in_force
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-class _Annual(msgspec.Struct):
-    source_ref: str
-    license_class: str
-    observed_at: str
-    country: str
-    indicator: str
-    year: int
-    value: msgspec.Raw
-    unit: str | None
-    vintage: int
-
-
-class _Observation(msgspec.Struct):
-    source_ref: str
-    license_class: str
-    observed_at: str
-    series: str
-    series_type: str
-    frequency: str
-    country: str
-    date: str
-    value: msgspec.Raw
-    unit: str | None
-    available_at: str
-    vintage: int
-
-
+_ANNUAL_FACTS: Final = "af-macro-annual-fact"
+_SERIES_FACTS: Final = "af-macro-series-fact"
 _NULL = msgspec.Raw(b"null")
-_observation = msgspec.json.Decoder(_Observation).decode
+
+
+class _MeasurePart(msgspec.Struct, frozen=True, array_like=True):
+    """The facts of a measure of a country as they are stored; of each the last day and [first, until)."""
+
+    country: str
+    measure: str
+    mode: str
+    rows: PreparedRows
+    days: tuple[bytes, bytes, bytes]
+
+
+_write = msgspec.msgpack.Encoder().encode
+_read = msgspec.msgpack.Decoder(list[_MeasurePart]).decode
 
 
 class _MeasureFacts(NamedTuple):
@@ -98,100 +96,128 @@ _EndedFact = tuple[int, Entry]
 
 
 @dataset(MACRO_FACTS, FactRow, reads=(Input.MACRO,), ranged=True)
-def macro_facts(context: BuildContext) -> Building:
+def macro_facts(context: BuildContext) -> PreparedBuilding:
     """Returns the facts of each measure by country, for the order of all facts."""
     rows = 0
     measures: defaultdict[str, list[_MeasureFacts]] = defaultdict(list)
-    for country, measure, mode, facts in chain(_of_tables(context), _of_series(context)):
-        entries = [entry for _, entry in facts]
-        columns = ((end for end, _ in facts), (e.first for e in entries), (e.until for e in entries))
-        measures[country].append(
-            _MeasureFacts(measure, mode, rows, *(array("i", column) for column in columns))
-        )
-        rows += len(entries)
-        yield KeyRows(macro_key(country, measure, mode), entries)
+    for part in context.macro.parts(MACRO_FACTS, chain(context.macro.indicators, context.macro.series)):
+        for one in _read(part):
+            days = (array("i", column) for column in one.days)
+            measures[one.country].append(_MeasureFacts(one.measure, one.mode, rows, *days))
+            rows += one.rows.count
+            yield PreparedKeyRows(macro_key(one.country, one.measure, one.mode), one.rows)
     return Outcome([(country, measures[country]) for country in sorted(measures)])
 
 
-def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
-    """Annual values as facts."""
-    for (country, indicator, _, unit, _), years in annual_vintages(context.ledger):
-        listed = sorted((year for year, known in years.items() if known.listed), reverse=True)
-        if not listed:
-            continue
-        entity = country_entity(country)
-        facts: list[_EndedFact] = []
-        for year in listed:
-            vintages = years[year].vintages
-            value, capture_id, document = vintages[-1]
-            capture = context.captures[capture_id]
-            row = _Annual(
-                capture.ref(f"{indicator} {country} {year}", document),
+@macro_part
+def _derived(column: MacroColumn) -> Iterator[tuple[str, bytes]]:
+    provenance = ProvenanceText(column.captures)
+    if column.country:
+        facts, columns = _of_table(column, provenance)
+        parts = [_part(column.country, column.code, ANNUAL_MODE, facts)] if facts else []
+        yield _ANNUAL_FACTS, packed_columns([columns])
+    else:
+        by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
+        of_country = [one for one in column.series if one.identity.country]
+        columns_of_series = []
+        for one in of_country:
+            facts, columns = _of_series(column, provenance, one)
+            by_country[one.identity.country] += facts
+            columns_of_series.append(columns)
+        for facts in by_country.values():
+            facts.sort(key=lambda fact: -fact[0])
+        parts = [
+            _part(country, column.code, SERIES_MODE, facts) for country, facts in by_country.items() if facts
+        ]
+        yield _SERIES_FACTS, packed_columns(columns_of_series)
+    yield MACRO_FACTS, _write(parts) if parts else b""
+
+
+def _part(country: str, measure: str, mode: str, facts: list[_EndedFact]) -> _MeasurePart:
+    entries = [entry for _, entry in facts]
+    columns = ((end for end, _ in facts), (e.first for e in entries), (e.until for e in entries))
+    ends, firsts, untils = (array("i", column).tobytes() for column in columns)
+    rows = prepare(MACRO_FACTS, FactRow, macro_key(country, measure, mode), entries)
+    return _MeasurePart(country, measure, mode, rows, (ends, firsts, untils))
+
+
+_FactsAndColumns = tuple[list[_EndedFact], tuple[int, dict[str, Any]]]
+"""The facts that are served, and every vintage as columns of the table."""
+
+
+def _of_table(column: MacroColumn, provenance: ProvenanceText) -> _FactsAndColumns:
+    """The annual values of an indicator as facts."""
+    country, indicator, _, unit, _ = column.indicator
+    entity = country_entity(country)
+    served: list[_EndedFact] = []
+    facts: list[SharedFact] = []
+    for year in sorted(column.years, reverse=True):
+        known = column.years[year]
+        location, last_day = f"{indicator} {country} {year}", f"{int(year):04}-12-31"
+        for number, (value, capture_id, document) in enumerate(known.vintages, 1):
+            capture = column.captures[capture_id]
+            ref = record_ref(country, indicator, str(int(year)), str(number), value or "null")
+            source = FactSource(
+                provenance.ref(capture_id, document, location), capture.license_class, capture.observed_at
+            )
+            raw = msgspec.Raw(value.encode()) if value else _NULL
+            period = (last_day, "annual")
+            facts.append(fact(entity, MACRO, ref, indicator, raw, unit or None, period, None, number, source))
+        if known.listed:
+            served.append((ordinal(last_day), Entry(wire.encode(facts[-1]))))
+    return served, _columns(entity, indicator, "annual", facts)
+
+
+def _of_series(column: MacroColumn, provenance: ProvenanceText, one: SeriesVintages) -> _FactsAndColumns:
+    """The values of a series as facts of its country."""
+    series, family, frequency, country = one.identity
+    entity = country_entity(country)
+    served: list[_EndedFact] = []
+    facts: list[SharedFact] = []
+    for day, last_day, known in one.days:
+        for vintage in known:
+            report = vintage.report
+            capture, value = column.captures[report.capture_id], report.figure or "null"
+            available_at = iso_day(report.available)
+            ref = record_ref(series, family, frequency, country, day, available_at, value, report.unit)
+            location = report.location or f"{series} {day}"
+            source = FactSource(
+                provenance.ref(report.capture_id, report.document, location),
                 capture.license_class,
                 capture.observed_at,
-                country,
-                indicator,
-                int(year),
-                msgspec.Raw(value.encode()) if value else _NULL,
-                unit or None,
-                len(vintages),
             )
-            fact_row = wire.encode(annual_fact(entity, row))
-            facts.append((date(row.year, 12, 31).toordinal(), Entry(fact_row)))
-        yield country, indicator, ANNUAL_MODE, facts
+            raw, period = msgspec.Raw(value.encode()), (day, frequency)
+            unit, number = report.unit or None, vintage.number
+            made_fact = fact(entity, MACRO, ref, series, raw, unit, period, available_at, number, source)
+            facts.append(made_fact)
+            if seen := in_force(vintage):
+                served.append((last_day, Entry(wire.encode(made_fact), *seen)))
+    return served, _columns(entity, series, frequency, facts)
 
 
-def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
-    """The series with one key of one country together, of any type and frequency.
-
-    Series made from annual tables are facts already, as indicators.
-    """
-    for measure, columns in groupby(published_series(context), key=lambda rows: rows.identity.series):
-        by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
-        for rows in columns:
-            if country := rows.identity.country:
-                entity = country_entity(country)
-                for row, first, until, _, tag in rows.entries:
-                    fact_row = wire.encode(series_fact(entity, row))
-                    by_country[country].append((tag, Entry(fact_row, first, until)))
-        for country, facts in by_country.items():
-            facts.sort(key=lambda fact: -fact[0])
-            yield country, measure, SERIES_MODE, facts
+_VARYING: Final = (
+    *("fact_id", "unit", "period_end", "available_at", "vintage", "provenance_id"),
+    *("source_ref", "license_class", "observed_at"),
+)
 
 
-def annual_fact(entity: FactEntity, row: _Annual) -> SharedFact:
-    """One value of an annual indicator as a fact of its country."""
-    identity = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
-    return fact(
-        entity,
-        MACRO,
-        record_ref(*identity),
-        row.indicator,
-        row.value,
-        row.unit,
-        (f"{row.year:04}-12-31", "annual"),
-        None,
-        row.vintage,
-        FactSource(row.source_ref, row.license_class, row.observed_at),
-    )
-
-
-def series_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
-    """One row of a series as a fact of its country."""
-    row = _observation(wire_row)
-    identity = (row.series, row.series_type, row.frequency, row.country, row.date)
-    return fact(
-        entity,
-        MACRO,
-        record_ref(*identity, row.available_at, bytes(row.value).decode(), row.unit or ""),
-        row.series,
-        row.value,
-        row.unit,
-        (row.date, row.frequency),
-        row.available_at,
-        row.vintage,
-        FactSource(row.source_ref, row.license_class, row.observed_at),
-    )
+def _columns(
+    entity: FactEntity, measure: str, period_type: str, facts: list[SharedFact]
+) -> tuple[int, dict[str, Any]]:
+    shared = {
+        **entity._asdict(),
+        "dataset": MACRO,
+        "measure": measure,
+        "period_type": period_type,
+        "extraction_confidence": None,
+        "method": STRUCTURED,
+    }
+    values = [None if one.value is _NULL or one.value == _NULL else str(one.value, "ascii") for one in facts]
+    return len(facts), {
+        **shared,
+        "value": values,
+        **{name: list(map(attrgetter(name), facts)) for name in _VARYING},
+    }
 
 
 @dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,), reads=())
@@ -226,94 +252,37 @@ def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[En
         yield Entry(encode_ranges([(first, until, ranges[row]) for _, _, row, first, until in block]))
 
 
-class _AnnualFacts(TableRows):
-    def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
-        countries, indicators, years, vintages, values = (
-            columns.column(name).to_pylist() for name in ("country", "indicator", "year", "vintage", "value")
-        )
-        refs = [
-            record_ref(country, indicator, str(year), str(vintage), value or "null")
-            for country, indicator, year, vintage, value in zip(
-                countries, indicators, years, vintages, values, strict=True
-            )
-        ]
-        ends = [f"{year:04}-12-31" for year in years]
-        return _fact_columns(columns, "indicator", countries, refs, ends, repeat("annual"))
+class _FactsOfTables(TableRows):
+    def make_columns(self) -> "Iterator[pyarrow.Table]":
+        macro = self.context.macro
+        return FlatRows(FactRow).read(macro.parts(_ANNUAL_FACTS, macro.indicators))
 
 
-class _SeriesFacts(TableRows):
-    def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
-        from pyarrow import compute
-
-        is_tabled = compute.starts_with(columns.column("series"), TABLED)  # an annual value is a fact already
-        has_country = compute.is_valid(columns.column("country"))
-        columns = columns.filter(compute.and_not(has_country, is_tabled))
-        identity = ("series", "series_type", "frequency", "country", "date", "available_at", "value", "unit")
-        lists = [columns.column(name).to_pylist() for name in identity]
-        refs = [
-            record_ref(*named, value or "null", unit or "")
-            for *named, value, unit in zip(*lists, strict=True)
-        ]
-        return _fact_columns(columns, "series", lists[3], refs, lists[4], lists[2])
-
-
-def _fact_columns(
-    columns: "pyarrow.Table",
-    measure: str,
-    countries: list[str],
-    refs: list[str],
-    ends: list[str],
-    period_types: Iterable[str],
-) -> "pyarrow.Table":
-    """Rows of a table of macro values as facts of their countries, in flat columns."""
-    import pyarrow
-
-    entities = [country_entity(country) for country in countries]
-    sources = zip(
-        *(columns.column(name).to_pylist() for name in ("source_ref", "license_class", "observed_at")),
-        strict=True,
-    )
-    measures = columns.column(measure)
-    texts = {
-        "fact_id": [
-            IN_AN_ID.join((MACRO, ref, name)) for ref, name in zip(refs, measures.to_pylist(), strict=True)
-        ],
-        "entity_id": [entity.entity_id for entity in entities],
-        "entity_name": [entity.entity_name for entity in entities],
-        "country_iso3": [entity.country_iso3 for entity in entities],
-        "dataset": [MACRO] * len(refs),
-        "period_end": ends,
-        "period_type": list(islice(period_types, len(refs))),
-        "provenance_id": [provenance_id(FactSource(*source)) for source in sources],
-        "extraction_confidence": [None] * len(refs),
-        "method": [STRUCTURED] * len(refs),
-    }
-    names = ("value", "unit", "available_at", "source_ref", "license_class", "observed_at")
-    taken = {name: columns.column(name) for name in names}
-    written = {name: pyarrow.array(values, pyarrow.string()) for name, values in texts.items()}
-    vintage = columns.column("vintage").cast(pyarrow.string())
-    return pyarrow.table({**written, **taken, "measure": measures, "vintage": vintage})
+class _FactsOfSeries(TableRows):
+    def make_columns(self) -> "Iterator[pyarrow.Table]":
+        macro = self.context.macro
+        return FlatRows(FactRow).read(macro.parts(_SERIES_FACTS, macro.series))
 
 
 table(
     Table(
-        "af-macro-annual-fact",
+        _ANNUAL_FACTS,
         FactRow,
         MACRO,
         "Annual indicators as facts of their country, every vintage. Bulk only.",
-        takes_from=ANNUAL_TABLE,
-        rows=_AnnualFacts,
+        rows=_FactsOfTables,
+        reads=(Input.MACRO,),
     )
 )
 table(
     Table(
-        "af-macro-series-fact",
+        _SERIES_FACTS,
         FactRow,
         MACRO,
         "Values of series as facts of their country, every vintage. Bulk only.",
-        takes_from=SERIES_TABLE,
-        rows=_SeriesFacts,
+        rows=_FactsOfSeries,
+        reads=(Input.MACRO,),
     )
 )
-provenance_table("af-macro-annual-fact", MACRO)
-provenance_table("af-macro-series-fact", MACRO)
+provenance_table(_ANNUAL_FACTS, MACRO)
+provenance_table(_SERIES_FACTS, MACRO)

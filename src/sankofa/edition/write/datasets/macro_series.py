@@ -3,25 +3,15 @@
 Order: by series, series_type, frequency and country, then date descending.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache
-from heapq import merge
-from itertools import chain, groupby, product
-from operator import itemgetter
+from itertools import chain, product
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.derive.series import (
-    PublishedInfo,
-    Series,
-    SeriesReport,
-    annual_series,
-    annual_series_by_key,
-    series_reports,
-)
+from sankofa.derive.series import MacroColumn, Series, SeriesVintages
 from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
 from sankofa.edition.format.macro import (
     SeriesSummary,
@@ -34,23 +24,26 @@ from sankofa.edition.format.macro import (
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
-    NEVER,
-    Building,
     Built,
     Counted,
     CoverageTally,
     Input,
     KeyRows,
     Outcome,
+    PreparedBuilding,
+    PreparedKeyRows,
+    PreparedRows,
+    TallyRow,
     dataset,
+    prepare,
 )
-from sankofa.edition.write.tables import ROWS_OF_COLUMNS, FlatRows, Table, TableRows, table
+from sankofa.edition.write.macro_parts import macro_part
+from sankofa.edition.write.tables import FlatRows, Table, TableRows, packed_columns, table
 from sankofa.ledger.reader import CaptureInfo
-from sankofa.model.days import iso_day, ordinal
+from sankofa.model.days import iso_day
 from sankofa.model.facts import MACRO
-from sankofa.model.observations import series_name
 from sankofa.model.rows import MacroSeriesRow, doc
-from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
+from sankofa.model.vintages import in_force
 
 if TYPE_CHECKING:
     import pyarrow
@@ -62,6 +55,7 @@ class ProvenanceText:
     def __init__(self, captures: Mapping[int, CaptureInfo]) -> None:
         self._captures = captures
         self._around: dict[tuple[int, str], tuple[str, str]] = {}
+        self._refs: dict[tuple[int, str], str] = {}
 
     def of(self, capture_id: int, document: str, location: str) -> str:
         """`location` needs no JSON escapes."""
@@ -78,6 +72,14 @@ class ProvenanceText:
                 f'","license_class":"{capture.license_class}","observed_at":"{capture.observed_at}",',
             )
         return around
+
+    def ref(self, capture_id: int, document: str, location: str) -> str:
+        """The `source_ref` itself."""
+        before = self._refs.get((capture_id, document))
+        if before is None:
+            before = self._captures[capture_id].ref("", document)
+            self._refs[capture_id, document] = before
+        return before + location
 
 
 @lru_cache(maxsize=4096)
@@ -119,81 +121,27 @@ class SeriesRelease(NamedTuple):
     """The oldest date among these values."""
 
 
-class SeriesStats:
-    """Statistics of one series, from its vintages: newest date first, oldest vintage first."""
-
-    def __init__(self) -> None:
-        self.by_capture: dict[int, Counted] = {}
-        self._releases: dict[int, list[int]] = {}
-        self._newest_of: dict[int, tuple[SeriesReport, str]] = {}
-        self.newest: tuple[SeriesReport, int] | None = None
-        """The report in force of the newest date, and the date."""
-        self.first = NEVER
-
-    def add(self, day: int, location: str, vintage: Vintage[SeriesReport]) -> None:
-        report = vintage.report
-        if self.newest is None or self.newest[1] == day:
-            self.newest = report, day
-        self.first = day
-        counts = self._releases.get(report.available)
-        if counts is None:
-            counts = self._releases[report.available] = [0, 0, day]
-            self._newest_of[report.available] = report, location
-        counts[vintage.number > 1] += 1
-        counts[2] = day  # newest date first: the last is the oldest
-        counted = self.by_capture.setdefault(report.capture_id, Counted())
-        counted.add(0, 1, day, day, report.available if report.evidenced else NEVER)
-
-    @property
-    def newest_capture(self) -> int:
-        """The capture of the report in force of the newest date."""
-        if self.newest is None:
-            raise ValueError("a series without values")
-        return self.newest[0].capture_id
-
-    def releases(self) -> list[SeriesRelease]:
-        """Newest first."""
-        releases = []
-        for day in sorted(self._releases, reverse=True):
-            report, location = self._newest_of[day]
-            added, changed, oldest = self._releases[day]
-            releases.append(
-                SeriesRelease(day, added, changed, report.capture_id, report.document, location, oldest)
-            )
-        return releases
-
-    def entry(self, identity: Series, name: str, captures: Mapping[int, CaptureInfo]) -> CatalogueEntry:
-        if self.newest is None:
-            raise ValueError("a series without values")
-        report, last = self.newest
-        capture = captures[self.newest_capture]
-        location = self._newest_of[report.available][1]
-        return CatalogueEntry(
-            identity.series, False, identity.series_type, identity.frequency, identity.country,
-            name, report.unit, report.note, self.first, last, len(self._releases), capture.source_id,
-            capture.ref(location, report.document), capture.license_class, capture.observed_at,
-        )  # fmt: skip
-
-
 SERIES_TABLE: Final = "af-macro-series"
-_LATEST: Final = int(Mode.LATEST)
+_MODES: Final = Entry(b"").modes
 
 
-class SeriesRows(NamedTuple):
-    """The rows of one series, and their statistics."""
+class SeriesPart(msgspec.Struct, frozen=True, array_like=True):
+    """A series as it is stored, and what other datasets need to know about it."""
 
     identity: Series
-    name: str
-    entries: list[Entry]
-    stats: SeriesStats
-    is_published: bool = True
-    """False for a series made from an annual table."""
-    is_only: bool = True
-    """Whether no other series has its key."""
+    rows: PreparedRows
+    aliases: tuple[str, ...]
+    summary: SeriesSummary
+    days: bytes | None
+    """For a long series, the first day of each block."""
+    entry: CatalogueEntry
+    releases: list[SeriesRelease]
+    """Newest first."""
+    tally: list[TallyRow]
 
-    @property
-    def key(self) -> str:
-        return "|".join(self.identity)
+
+_write = msgspec.msgpack.Encoder().encode
+_read = msgspec.msgpack.Decoder(list[SeriesPart]).decode
 
 
 class SeriesIndex(NamedTuple):
@@ -208,53 +156,88 @@ class SeriesIndex(NamedTuple):
     """By key, the days of release of each series under it, newest first."""
     tally: CoverageTally
 
-    def noted(self, rows: SeriesRows, context: BuildContext) -> KeyRows:
+    def noted(self, part: SeriesPart) -> PreparedKeyRows:
         """Add a series; returns its rows."""
-        key, identity, stats = rows.key, rows.identity, rows.stats
-        # Most keys have one series and lead to its rows without a list.
-        aliases = (key_list(identity.series),) if rows.is_only else ()
-        self.summaries.append(summary_of(key, rows.entries))
-        if days := block_days(rows.entries):
-            self.days.append(KeyRows(key, [Entry(days)], aliases))
-        self.catalogue.append(stats.entry(identity, rows.name, context.captures))
-        self.releases.setdefault(identity.series, []).append((identity, stats.releases()))
-        if rows.is_published:  # else it is counted as an indicator
-            self.tally.add_once("series", identity.country, stats.by_capture, context.captures)
-        return KeyRows(key, rows.entries, aliases)
+        key, identity = part.summary.key, part.identity
+        self.summaries.append(part.summary)
+        if part.days:
+            self.days.append(KeyRows(key, [Entry(part.days)], part.aliases))
+        self.catalogue.append(part.entry)
+        self.releases.setdefault(identity.series, []).append((identity, part.releases))
+        self.tally.update(CoverageTally.from_rows(part.tally))
+        return PreparedKeyRows(key, part.rows, part.aliases)
 
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(Input.MACRO,))
-def series(context: BuildContext) -> Building:
+def series(context: BuildContext) -> PreparedBuilding:
     """Published series, and those made from annual tables."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
-    for rows in chain(published_series(context), _tabled_series(context)):
-        yield index.noted(rows, context)
+    for part in context.macro.parts(MACRO_SERIES, chain(context.macro.series, context.macro.indicators)):
+        for one in _read(part):
+            yield index.noted(one)
     index.summaries.sort(key=lambda summary: summary.key.split("|"))
     return Outcome(index, tally=index.tally)
 
 
-def published_series(context: BuildContext) -> Iterator[SeriesRows]:
-    """The rows of each series that a source publishes."""
-    provenance = ProvenanceText(context.captures)
-    published = PublishedInfo(context.ledger)
-    for _, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
-        filled = []
-        for identity, reports in group:
-            stats = SeriesStats()
-            if entries := _entries(provenance, identity, reports, stats):
-                info = published.of(stats.newest_capture, identity.series)
-                name = (info.name if info else "") or series_name(*identity)
-                filled.append(SeriesRows(identity, name, entries, stats))
-        for rows in filled:
-            yield rows._replace(is_only=len(filled) == 1)
+@macro_part
+def _derived(column: MacroColumn) -> Iterator[tuple[str, bytes]]:
+    provenance = ProvenanceText(column.captures)
+    filled = [(one, entries) for one in column.series if (entries := _entries(provenance, one))]
+    parts = [_part(column, one, entries, is_only=len(filled) == 1) for one, entries in filled]
+    yield MACRO_SERIES, _write(parts) if parts else b""
+    yield SERIES_TABLE, packed_columns([_columns(column, provenance, one) for one in column.series])
 
 
-def _tabled_series(context: BuildContext) -> Iterator[SeriesRows]:
-    provenance = ProvenanceText(context.captures)
-    for identity, name, reports in annual_series(context.ledger, context.captures):
-        stats = SeriesStats()
-        if entries := _entries(provenance, identity, reports, stats):
-            yield SeriesRows(identity, name, entries, stats, is_published=False)
+def _part(column: MacroColumn, one: SeriesVintages, entries: list[Entry], *, is_only: bool) -> SeriesPart:
+    identity, key = one.identity, "|".join(one.identity)
+    releases, counted = _statistics(one)
+    tally = CoverageTally()
+    if not column.country:  # else it is counted as an indicator
+        tally.add_once("series", identity.country, counted, column.captures)
+    report = one.days[0][2][-1].report
+    capture = column.captures[report.capture_id]
+    location = next(release.location for release in releases if release.day == report.available)
+    entry = CatalogueEntry(
+        identity.series, False, identity.series_type, identity.frequency, identity.country,
+        one.name, report.unit, report.note, one.days[-1][1], one.days[0][1], len(releases), capture.source_id,
+        capture.ref(location, report.document), capture.license_class, capture.observed_at,
+    )  # fmt: skip
+    return SeriesPart(
+        identity,
+        prepare(MACRO_SERIES, MacroSeriesRow, key, entries, pack=pack_series),
+        # Most keys have one series and lead to its rows without a list.
+        (key_list(identity.series),) if is_only else (),
+        summary_of(key, entries),
+        block_days(entries),
+        entry,
+        releases,
+        tally.as_rows(),
+    )
+
+
+def _statistics(one: SeriesVintages) -> tuple[list[SeriesRelease], dict[int, Counted]]:
+    """The days of release, newest first, and counts by capture."""
+    releases: dict[int, list[Any]] = {}
+    counted: dict[int, Counted] = {}
+    for day, number, known in one.days:
+        for vintage in known:
+            report = vintage.report
+            release = releases.get(report.available)
+            if release is None:
+                location = report.location or f"{one.identity.series} {day}"
+                release = [0, 0, report.capture_id, report.document, location, number]
+                releases[report.available] = release
+            release[vintage.number > 1] += 1
+            release[5] = number  # newest date first: the last is the oldest
+            own = counted.get(report.capture_id)
+            if own is None:
+                own = counted[report.capture_id] = Counted()
+                own.last = number
+            own.first = number
+            own.rows += 1
+            if report.evidenced and report.available > own.published:
+                own.published = report.available
+    return [SeriesRelease(day, *releases[day]) for day in sorted(releases, reverse=True)], counted
 
 
 @dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
@@ -275,47 +258,29 @@ def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[
         yield KeyRows(key, pages)
 
 
-def _entries(
-    provenance: ProvenanceText,
-    identity: Series,
-    reports: dict[str, list[SeriesReport]],
-    stats: SeriesStats,
-) -> list[Entry]:
-    key, family, frequency, country = identity
+def _entries(provenance: ProvenanceText, one: SeriesVintages) -> list[Entry]:
+    """The vintages of each value, each while it is the latest."""
+    key, family, frequency, country = one.identity
     shared = (
         f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
         f'"country":{json_text(country)},"date":"'
     )
-    return [
-        entry
-        for day in sorted(reports, reverse=True)
-        for entry in _observations(provenance, shared, key, day, reports[day], stats)
-    ]
-
-
-def _observations(
-    provenance: ProvenanceText,
-    shared: str,
-    key: str,
-    day: str,
-    reports: list[SeriesReport],
-    stats: SeriesStats,
-) -> Iterator[Entry]:
-    """The vintages of one value, each while it is the latest."""
-    tag = ordinal(day)
-    for vintage in vintages(reports, tag):
-        report = vintage.report
-        stats.add(tag, report.location or f"{key} {day}", vintage)
-        for first, until, modes, _ in visibilities(vintage):
-            if modes & _LATEST:
-                location = json_text(report.location)[1:-1] if report.location else f"{key} {day}"
-                row = (
-                    f"{provenance.of(report.capture_id, report.document, location)}{shared}{day}"
-                    f'","value":{report.figure or "null"},"unit":{json_text(report.unit)},'
-                    f'"note":{json_text(report.note)},'
-                    f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
-                )
-                yield Entry(row.encode(), first, until, tag=tag)
+    entries = []
+    for day, number, known in one.days:
+        for vintage in known:
+            if (seen := in_force(vintage)) is None:
+                continue
+            report = vintage.report
+            location = report.location
+            location = msgspec.json.encode(location)[1:-1].decode() if location else f"{key} {day}"
+            row = (
+                f"{provenance.of(report.capture_id, report.document, location)}{shared}{day}"
+                f'","value":{report.figure or "null"},"unit":{json_text(report.unit)},'
+                f'"note":{json_text(report.note)},'
+                f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
+            )
+            entries.append(Entry(row.encode(), *seen, _MODES, number))
+    return entries
 
 
 class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
@@ -326,35 +291,41 @@ class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
     ]
 
 
+def _columns(
+    column: MacroColumn, provenance: ProvenanceText, one: SeriesVintages
+) -> tuple[int, dict[str, Any]]:
+    """Every vintage of a series, as columns of the table."""
+    key, family, frequency, country = one.identity
+    dated = [(day, vintage) for day, _, known in one.days for vintage in known]
+    reports = [vintage.report for _, vintage in dated]
+    captures = [column.captures[report.capture_id] for report in reports]
+    return len(dated), {
+        "series": key,
+        "series_type": family,
+        "frequency": frequency,
+        "country": country or None,
+        "date": [day for day, _ in dated],
+        "value": [report.figure or None for report in reports],
+        "unit": [report.unit or None for report in reports],
+        "note": [report.note or None for report in reports],
+        "available_at": [iso_day(report.available) for report in reports],
+        "vintage": [vintage.number for _, vintage in dated],
+        "superseded_at": [
+            iso_day(vintage.successor.available) if vintage.successor else None for _, vintage in dated
+        ],
+        "source_ref": [
+            provenance.ref(report.capture_id, report.document, report.location or f"{key} {day}")
+            for (day, _), report in zip(dated, reports, strict=True)
+        ],
+        "license_class": [capture.license_class for capture in captures],
+        "observed_at": [capture.observed_at for capture in captures],
+    }
+
+
 class _EveryVintage(TableRows):
     def make_columns(self) -> "Iterator[pyarrow.Table]":
-        ledger, captures, flat = self.context.ledger, self.context.captures, FlatRows(SeriesVintageRow)
-        tabled = annual_series_by_key(ledger, captures)
-        for identity, reports in merge(series_reports(ledger), tabled, key=itemgetter(0)):
-            key, family, frequency, country = identity
-            own: defaultdict[str, list[Any]] = defaultdict(list)
-            for day in sorted(reports, reverse=True):
-                for number, report, _, successor in vintages(reports[day], ordinal(day)):
-                    capture = captures[report.capture_id]
-                    own["date"].append(day)
-                    own["value"].append(report.figure or None)
-                    own["unit"].append(report.unit or None)
-                    own["note"].append(report.note or None)
-                    own["available_at"].append(iso_day(report.available))
-                    own["vintage"].append(number)
-                    own["superseded_at"].append(iso_day(successor.available) if successor else None)
-                    own["source_ref"].append(capture.ref(report.location or f"{key} {day}", report.document))
-                    own["license_class"].append(capture.license_class)
-                    own["observed_at"].append(capture.observed_at)
-            shared = {
-                "series": key,
-                "series_type": family,
-                "frequency": frequency,
-                "country": country or None,
-            }
-            flat.add(len(own["date"]), **shared, **own)
-            yield from flat.batch(ROWS_OF_COLUMNS)
-        yield from flat.batch()
+        macro = self.context.macro
+        return FlatRows(SeriesVintageRow).read(macro.parts(SERIES_TABLE, macro.by_series))
 
 
 table(
