@@ -156,6 +156,8 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("matrix of a line item", f"/v1/fundamentals/{issuer}/matrix?line_item=assets"),
         Question("contract", "/v1/contracts/ocds-999sza-00134"),
         Question("proof of a row", f"/v1/proof?record_ref=entities:{issuer}"),
+        Question("red flags", "/v1/flags?limit=10000"),
+        Question("red flags of a process", "/v1/flags?ocid=ocds-999sza-00134"),
         Question("restatements", "/v1/restatements?limit=10000"),
         Question("check of a claim", f"/v1/check?subject={issuer}&measure=assets&period=2020&value=1bn"),
         Question("restatements, none so large", "/v1/restatements?min_change=999999&limit=10000"),

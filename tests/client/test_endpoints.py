@@ -126,6 +126,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("get_series_matrix", {"series": "CPI.ZA", "from_": "2022-01-01"}),
     ("get_fundamentals_matrix", {"service_id": "DC8342E4A6CD9A7F25CAC383F4", "line_item": "revenue"}),
     ("get_contract", {"ocid": "ocds-999sza-00134", "as_of": "2026-02-01"}),
+    ("get_flags", {"ocid": "ocds-999sza-00134", "as_of": "2026-02-01"}),
     ("check_claim", {"subject": "JSE:SMPKG", "measure": "revenue", "period": "2024", "value": "46.2bn"}),
     ("get_proof", {"record_ref": "30b0939ed17a65fb79375e04", "since_size": 1}),
     ("get_restatements", {"country": "ZA", "min_change": Decimal("0.02")}),

@@ -17,7 +17,10 @@ FIELDS = {
     *("name", "sku", "signal_key", "access", "license", "url", "media_type", "size_bytes", "sha256"),
     *("row_count", "columns", "min_tier", "updated_at", "source_ref", "license_class", "observed_at"),
 }
-OPEN = {"procurement-demand", "tender-award-concentration", "public-buyer-concentration", "macro-momentum"}
+OPEN = {
+    *("procurement-demand", "tender-award-concentration", "public-buyer-concentration", "red-flags"),
+    "macro-momentum",
+}
 
 
 @pytest.fixture(scope="module")

@@ -135,6 +135,7 @@ class Asker:
             f"/v1/tenders?country=KE&ocid={some(self.ocids)}",
             f"/v1/tenders?country={country}&status=active&min_value=1&limit=5",
             f"/v1/contracts/{some(self.ocids)}",
+            f"/v1/flags?{some((f'country={country}', f'ocid={some(self.ocids)}', f'as_of={self.day()}'))}",
             f"/v1/tenders?country={country}&query={some(('supply', 'road', 'cement', 'services'))}",
             f"/v1/tender-parties?country={country}",
             f"/v1/shared/facts?entity_id={one}",

@@ -114,6 +114,7 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
                 "get_fundamentals": {"service_id": BANK, "line_items": ["revenue"]},
                 "get_resolved_parties": {"service_id": BANK},
                 "get_contract": {"ocid": "ocds-999sza-00134"},
+                "get_flags": {"ocid": "ocds-999sza-00134"},
                 "check_claim": {"subject": BANK, "measure": "profit", "period": "2024", "value": "1bn"},
             }
             given = asked.get(tool.name, {"service_id": BANK})

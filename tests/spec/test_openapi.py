@@ -77,6 +77,7 @@ EXTENSIONS = {
     "/v1/check": {400, 401, 429, 503},
     "/v1/proof": {400, 401, 402, 404, 429, 503},
     "/v1/contracts/{ocid}": {400, 401, 404, 429, 503},
+    "/v1/flags": {400, 401, 402, 429, 503},
     "/v1/cross-rates": {400, 401, 402, 429, 503},
     "/v1/sources": {400, 401, 429, 503},
     "/v1/coverage": {400, 401, 402, 429, 503},
@@ -376,7 +377,7 @@ def _without_times(row: dict[str, Any]) -> dict[str, Any]:
     if row.get("freshness_days") is not None:  # to the day of capture
         times["freshness_days"] = 30
     nested: dict[str, Any] = {name: _without_times(value) for name, value in row.items() if name == "row"}
-    if inputs := row.get("inputs"):
+    if isinstance(inputs := row.get("inputs"), list):
         nested["inputs"] = [_without_times(one) for one in inputs]
     return row | {name: time for name, time in times.items() if name in row} | nested
 

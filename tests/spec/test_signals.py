@@ -25,6 +25,7 @@ KEYS = {
     "procurement-demand": "open",
     "tender-award-concentration": "open",
     "public-buyer-concentration": "open",
+    "red-flags": "open",
     "macro-momentum": "open",
     "fundamentals-factors": "licensed",
     "fundamentals-quality": "licensed",

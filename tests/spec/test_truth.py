@@ -20,6 +20,7 @@ CEILING = 40
 ISSUER = "DC46AF1B1AAA424B58D1368176"
 QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {
     "get_contract": ({"ocid": "ocds-999sza-00134"}, {"ocid": "ocds-999sza-00134", "as_of": "2026-02-01"}),
+    "get_flags": ({"ocid": "ocds-999sza-00134"}, {"ocid": "ocds-999sza-00134", "as_of": "2026-02-01"}),
     "check_claim": ({"subject": "JSE:SMPKG", "measure": "revenue", "period": "2021", "value": "37.5bn"},),
     "find_by_identifier": (
         {"id_type": "ticker", "id_value": "JSE:SMPKG"},

@@ -38,6 +38,7 @@ ENDPOINTS: Final = {
         "/v1/entities/{service_id}/history", ("service_id",), "data", ("SpellRow",), ()
     ),
     "get_export": Endpoint("/v1/export", (), "data", ("ExportRow",), ()),
+    "get_flags": Endpoint("/v1/flags", (), "data", ("FlagRow",), ()),
     "get_fundamentals": Endpoint(
         "/v1/fundamentals/{service_id}", ("service_id",), "data", ("FundamentalsRow",), ()
     ),
@@ -91,6 +92,7 @@ ENDPOINTS: Final = {
             "IssuerPersistenceRow",
             "MacroMomentumRow",
             "PublicBuyerConcentrationRow",
+            "RedFlagsRow",
             "SupplierIssuerDemandRow",
             "TenderAwardConcentrationRow",
         ),

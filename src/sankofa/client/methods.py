@@ -394,6 +394,72 @@ class Methods(Session):
         """
         return self._ask("get_export", edition=edition, known_by=known_by)
 
+    def get_flags(
+        self,
+        *,
+        country: str | None = None,
+        ocid: str | None = None,
+        buyer: str | None = None,
+        supplier: str | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
+        all: bool = False,
+    ) -> Answer[rows.FlagRow]:
+        """Red flags of contracting processes, buyers and tenderers, as they could be raised on a day.
+
+        The indicators are those of Cardinal, with its defaults. The population is that day's: every process
+        of the country, compiled from its releases up to then. Prices are compared in the currency that most
+        bids have. With `ocid`: every indicator of the process, `flagged` null and a `reason` where it
+        cannot be computed; otherwise what is flagged. `buyer` and `supplier` keep the rows about that party
+        and about its processes. A flag is a reason to look, and proves nothing. Ordered by country,
+        indicator, subject_type and subject. The method is explained at `/methodology/signals-v1/red-flags`.
+
+        `all` fetches every page and returns them as one answer.
+        """
+        return self._ask(
+            "get_flags",
+            country=country,
+            ocid=ocid,
+            buyer=buyer,
+            supplier=supplier,
+            as_of=as_of,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            known_by=known_by,
+            all=all,
+        )
+
+    def flags_pages(
+        self,
+        *,
+        country: str | None = None,
+        ocid: str | None = None,
+        buyer: str | None = None,
+        supplier: str | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+        known_by: str | None = None,
+    ) -> Iterator[Answer[rows.FlagRow]]:
+        """Every page of `get_flags`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._paged(
+            "get_flags",
+            country=country,
+            ocid=ocid,
+            buyer=buyer,
+            supplier=supplier,
+            as_of=as_of,
+            limit=limit,
+            edition=edition,
+            known_by=known_by,
+        )
+
+    iter_flags = row_by_row(flags_pages)
+
     def get_fundamentals(
         self,
         service_id: str,

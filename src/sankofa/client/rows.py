@@ -345,6 +345,41 @@ class ExportRow(Row):
     """The instant of the edition's last capture."""
 
 
+class FlagRow(Row):
+    """What one indicator says of one process or party. A flag is a reason to look, and proves nothing."""
+
+    country: str
+    """Country of the population, ISO 3166-1 alpha-2."""
+    indicator: Literal["R003", "R018", "R024", "R025", "R028", "R030", "R035", "R036", "R038", "R048", "R058"]
+    """Code of the indicator."""
+    title: str
+    """Name of the indicator."""
+    subject_type: Literal["process", "buyer", "procuring_entity", "tenderer"]
+    """What the row is about."""
+    subject: str
+    """The ocid, or the id of the party in its releases."""
+    name: str | None
+    """Title of the tender, or name of the party; null where not published."""
+    service_id: str | None
+    """Organisation identifier of the party, where resolved."""
+    flagged: bool | None
+    """Null where it cannot be computed: `reason` says why."""
+    value: Number | None
+    """Value of the indicator; 1 and 0 stand for yes and no."""
+    threshold: Number | None
+    """Value that `value` was compared with, from the population of the day."""
+    formula: str
+    """When the indicator is flagged."""
+    inputs: dict[str, Any]
+    """Values that it was computed from."""
+    population: int
+    """Number of processes in the country's population of the day."""
+    reason: str | None
+    """Why it cannot be computed; null where it can."""
+    methodology_ref: str
+    """Name of the method; `/methodology/` explains it."""
+
+
 class FundamentalsRow(Row):
     """One vintage of one reported fact."""
 
@@ -1007,6 +1042,33 @@ class PublicBuyerConcentrationRow(PanelRow):
     """Name of the method; /methodology/ explains it."""
 
 
+class RedFlagsRow(PanelRow):
+    """One indicator over the processes of a country that were known when a quarter closed."""
+
+    country: str
+    """Country of the tenders, ISO 3166-1 alpha-2."""
+    quarter: str
+    """Quarter of the release dates in UTC, as YYYY-Qn."""
+    closed_at: Day
+    """Last day of the quarter."""
+    indicator: Literal["R003", "R018", "R024", "R025", "R028", "R030", "R035", "R036", "R038", "R048", "R058"]
+    """Code of the indicator, such as R018."""
+    population: int
+    """Number of processes with a release by the last day."""
+    computed_count: int
+    """Processes it can be computed for; parties for R025, R038 and R048."""
+    flagged_processes: int
+    """Number of flagged processes."""
+    flagged_buyers: int
+    """Number of flagged buyers."""
+    flagged_procuring_entities: int
+    """Number of flagged procuring entities."""
+    flagged_tenderers: int
+    """Number of flagged tenderers."""
+    methodology_ref: Literal["signals-v1/red-flags"]
+    """Name of the method; /methodology/ explains it."""
+
+
 class SupplierIssuerDemandRow(PanelRow):
     """The awards that one issuer won in one country in one closed quarter, by currency."""
 
@@ -1193,6 +1255,7 @@ SignalRow = (
     | IssuerPersistenceRow
     | MacroMomentumRow
     | PublicBuyerConcentrationRow
+    | RedFlagsRow
     | SupplierIssuerDemandRow
     | TenderAwardConcentrationRow
 )

@@ -21,6 +21,7 @@ from sankofa.ledger.reader import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.fields import moment
 from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
+from sankofa.model.ocds.process_releases import NO_FACTS, FlagFacts, flag_facts
 from sankofa.model.ocds.release import ReleaseSummary, clean_again
 from sankofa.model.organisations import LEI_SCHEMES, org_evidence
 from sankofa.model.text import fold_in_place, one_line
@@ -43,6 +44,8 @@ class Tender(NamedTuple):
     """Where they were read before; else they are in the body (`derive.tenders`)."""
     closing: str | None = None
     """The instant in UTC at which the tender closes, where its body was read and has one."""
+    flag_facts: FlagFacts = NO_FACTS
+    """What indicators of red flags read in its body, where that was read."""
 
 
 class Resolved(NamedTuple):
@@ -236,7 +239,10 @@ def _read_whole(tender: Tender) -> Tender:
     """A release with what its body says of awards and of its closing."""
     body = _read(tender.row.body)
     end = body.tender and body.tender.tenderPeriod and body.tender.tenderPeriod.endDate
-    return tender._replace(awards=_awards(tender, body), closing=moment(end) if end else None)
+    by_name = {_key(party.name): party.match.service_id for party, _ in tender.parties}
+    facts = flag_facts(tender.row.body, lambda name: by_name.get(_key(name)))
+    closing = moment(end) if end else None
+    return tender._replace(awards=_awards(tender, body), closing=closing, flag_facts=facts)
 
 
 def _awards(tender: Tender, body: _Body) -> list[Award]:
@@ -296,6 +302,7 @@ class _Record(msgspec.Struct, array_like=True, gc=False):
     parties: list[tuple[int, list[str]]]
     awards: list[_StoredAward]
     closing: str | None
+    flag_facts: FlagFacts
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -366,28 +373,23 @@ class RecordedTenders(Tenders):
                 for award in awards(tender)
             ],
             tender.closing,
+            tender.flag_facts,
         )
 
     def _tender(self, country: str, record: _Record) -> Tender:
-        known = self._known
+        party_of = self._known.__getitem__
         row = ReleaseRow(
             record.ocid, record.release_id, record.release_date, country, record.location, "", "", "",
             record.capture_id,
         )  # fmt: skip
         given = [
             Award(
-                award.award_id,
-                award.day,
-                award.status,
-                award.amount,
-                award.currency,
-                [known[number] for number in award.suppliers],
-                award.withheld,
+                a.award_id, a.day, a.status, a.amount, a.currency, [*map(party_of, a.suppliers)], a.withheld
             )
-            for award in record.awards
+            for a in record.awards
         ]
-        listed = [(known[n], roles) for n, roles in record.parties]
-        return Tender(row, record.summary, listed, given, record.closing)
+        parties = [(party_of(n), roles) for n, roles in record.parties]
+        return Tender(row, record.summary, parties, given, record.closing, record.flag_facts)
 
     def _number(self, party: Resolved) -> int:
         """A party is one object in all releases that name it, but in those that were cleaned again."""

@@ -1,10 +1,13 @@
-"""Rows about contracting processes: compiled releases."""
+"""Rows about contracting processes: compiled releases and red flags."""
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 import msgspec
 
 from sankofa.model.ocds.compiled import SetBy
+from sankofa.model.ocds.flag_facts import SUBJECT_TYPES
+from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.rows import Row, doc, instant, one_of
 
 FOLLOWED_FIELDS = ("amount", "deadline", "status", "supplier")
@@ -39,3 +42,25 @@ class ContractRow(Row, frozen=True, kw_only=True):
         list[ContractChange],
         doc("Amounts, deadlines, statuses and suppliers that a release replaced, oldest first."),
     ]
+
+
+class FlagRow(Row, frozen=True, kw_only=True):
+    """What one indicator says of one process or party. A flag is a reason to look, and proves nothing."""
+
+    country: Annotated[str, doc("Country of the population, ISO 3166-1 alpha-2.")]
+    indicator: Annotated[str, one_of(INDICATORS, "Code of the indicator.")]
+    title: Annotated[str, doc("Name of the indicator.")]
+    subject_type: Annotated[str, one_of(SUBJECT_TYPES, "What the row is about.")]
+    subject: Annotated[str, doc("The ocid, or the id of the party in its releases.")]
+    name: Annotated[str | None, doc("Title of the tender, or name of the party; null where not published.")]
+    service_id: Annotated[str | None, doc("Organisation identifier of the party, where resolved.")]
+    flagged: Annotated[bool | None, doc("Null where it cannot be computed: `reason` says why.")]
+    value: Annotated[Decimal | None, doc("Value of the indicator; 1 and 0 stand for yes and no.")]
+    threshold: Annotated[
+        Decimal | None, doc("Value that `value` was compared with, from the population of the day.")
+    ]
+    formula: Annotated[str, doc("When the indicator is flagged.")]
+    inputs: Annotated[dict[str, Any], doc("Values that it was computed from.")]
+    population: Annotated[int, doc("Number of processes in the country's population of the day.", ge=1)]
+    reason: Annotated[str | None, doc("Why it cannot be computed; null where it can.")]
+    methodology_ref: Annotated[str, doc("Name of the method; `/methodology/` explains it.")]

@@ -175,6 +175,14 @@ class NamedParty(msgspec.Struct, frozen=True):
     """Why it is held to be an organisation; empty where that was not looked up."""
 
 
+async def indicator_rows(visit: Visit, **asked: str) -> list[Row] | None:
+    """What indicators of red flags say; None for a country with too many releases to compute them at once."""
+    try:
+        return (await visit.ask("get_flags", shown="ocid" in asked, drawn=True, **asked)).rows
+    except InvalidParameter:
+        return None
+
+
 async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedParty]:
     """The parties of a process that may be named, those of the first release first.
 

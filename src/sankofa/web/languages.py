@@ -226,6 +226,7 @@ LABELS: Final[Mapping[str, str]] = {
     "macro-momentum": "Momentum of macro series",
     "procurement-demand": "Demand of public buyers",
     "public-buyer-concentration": "Concentration of public buyers",
+    "red-flags": "Red flags in public procurement",
     "supplier-issuer-demand": "Public awards to issuers",
     "tender-award-concentration": "Concentration of awards",
     "input_absent": "An input is absent",

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from sankofa.model.text import one_line, search_form
 
-LAYOUT: Final = 12
+LAYOUT: Final = 13
 """Version of the layout. A reader refuses an edition of another version."""
 
 
@@ -28,6 +28,8 @@ SERIES_KNOWN: Final = "series-known-day"
 """The first day of each entry of the series catalogue; by its number, its days of release."""
 TENDERS: Final = "tender"
 PROCESSES: Final = "tender_process"
+PROCESS_FACTS: Final = "process_facts"
+"""By country, its processes in the order of their ocids: what indicators read in their releases."""
 TENDER_FILTERS: Final = "tender_filter"
 """By `filter_key`, the numbers of the rows with a value; by `filter_column`, a number for every row."""
 MACRO_ANNUAL: Final = "macro-annual"

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from sankofa.model.errors import NotFound
+from sankofa.web import data
 from sankofa.web.bars import bar_chart
 from sankofa.web.charts import Chart
 from sankofa.web.pages.tenders import listed
@@ -63,6 +64,7 @@ async def _party(visit: Visit, role: str) -> View:
         "rows": [listed(visit, row) for row in processes[:_MOST_LISTED]],
         "count": len(processes),
         "more": more,
+        "indicator_rows": await data.indicator_rows(visit, country=country, **{role: name}),
     }
     return View("party.html", str(context["name"]), context, (_by_year(visit, years),))
 

@@ -185,6 +185,7 @@ async def tender(visit: Visit) -> View:
         "description": _description(before),
         "of_title": before["title"],
         "changes": contract["changes"],
+        "indicator_rows": await data.indicator_rows(visit, ocid=ocid, country=country, as_of=as_of),
         **_details(contract["release"], day),
     }
     return View("tender.html", shown["heading"], context)

@@ -1,0 +1,270 @@
+"""/v1/flags: red flags of contracting processes, as they could be raised on a day."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.spec.market import BREWER, CITY, ENTITIES, Asked, Desk, Json, identified, package, party, release
+
+BEER, ROADS = "Thornveld Breweries (Pty) Ltd", "Thornveld Roads (Pty) Ltd"
+PERSON = "Quentin Zebulon Marchbanks"
+PARTIES = [
+    party("b", BEER, "tenderer", **identified("XI-LEI", BREWER)),
+    party("r", ROADS, "tenderer"),
+    party("p", PERSON, "tenderer"),
+    party("city", CITY["name"], "buyer"),
+]
+ALL = "R003 R018 R024 R025 R028 R030 R035 R036 R038 R048 R058".split()
+
+
+def _bid(number: int, who: str, amount: float, status: str = "valid", **fields: Any) -> Json:
+    value = {"amount": amount, "currency": "ZAR"}
+    return {"id": f"{number}", "status": status, "tenderers": [{"id": who}], "value": value, **fields}
+
+
+def _award(who: str, status: str = "active") -> Json:
+    return {"id": "a", "status": status, "suppliers": [{"id": who}]}
+
+
+def _tender(start: str = "2025-01-01", end: str = "2025-01-10", **fields: Any) -> Json:
+    period = {"startDate": f"{start}T00:00:00Z", "endDate": f"{end}T00:00:00Z"}
+    return {"title": "Beer for the city", "status": "active", "tenderPeriod": period, **fields}
+
+
+SHORT = [
+    release(
+        "short", "2025-01-02T00:00:00Z", tender=_tender(procurementMethod="open"), buyer=CITY, parties=PARTIES
+    ),
+    release(
+        "short",
+        "2025-02-02T00:00:00Z",
+        number=2,
+        buyer=CITY,
+        parties=PARTIES,
+        tender=_tender(end="2025-03-01", numberOfTenderers=1),
+    ),
+    release(
+        "short",
+        "2025-03-02T00:00:00Z",
+        number=3,
+        buyer=CITY,
+        parties=PARTIES,
+        tender={"status": "complete"},
+        bids={
+            "details": [
+                _bid(1, "b", 5, date="2025-03-02T00:00:00Z"),
+                _bid(2, "r", 5),
+                _bid(3, "p", 4, "disqualified"),
+            ]
+        },
+        awards=[_award("b")],
+    ),
+]
+CANCELLED = [
+    release("gone", "2025-01-05T00:00:00Z", tender=_tender() | {"status": "cancelled"}, parties=PARTIES)
+]
+OTHERS = [
+    release(
+        f"n{n}",
+        f"2025-04-{n + 1:02}T00:00:00Z",
+        buyer=CITY,
+        parties=PARTIES,
+        tender=_tender(end="2025-03-01"),
+        bids={
+            "details": [_bid(1, "b", 100), _bid(2, "r", 100 + n * n), _bid(3, "r", 90 + n, "disqualified")]
+        },
+        awards=[_award("b")],
+    )
+    for n in range(8)
+]
+FOREIGN = release("ke", "2025-01-02T00:00:00Z", tender=_tender(), buyer=CITY, parties=PARTIES)
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    desk = Desk(tmp_path_factory.mktemp("flags"))
+    desk.records(*ENTITIES)
+    desk.ingest("portal-za", "za.json", package(*SHORT, *CANCELLED, *OTHERS))
+    desk.ingest("portal-ke", "ke.json", package(FOREIGN))
+    desk.publish()
+    with desk.serve() as asked:
+        yield asked
+
+
+def _flagged(market: Asked, view: str = "", **query: Any) -> set[tuple[str, str, str]]:
+    rows = market.get(f"{view}/v1/flags", **{"limit": 1000, **query})["data"]
+    assert all(row["flagged"] and row["reason"] is None for row in rows)
+    return {(row["indicator"], row["subject_type"], row["subject"]) for row in rows}
+
+
+@pytest.mark.rule("FLAG-1", "FLAG-3")
+def test_flags_are_those_of_the_releases_up_to_the_day(market: Asked) -> None:
+    short = "ocds-test-short"
+    assert _flagged(market, country="ZA", as_of="2025-01-01") == set()
+    assert _flagged(market, country="ZA", as_of="2025-01-31") == {("R003", "process", short)}
+    assert _flagged(market, country="ZA", as_of="2025-02-28") == {("R018", "process", short)}
+    by_march = _flagged(market, country="ZA", as_of="2025-03-31")
+    assert by_march >= {
+        ("R018", "process", short),
+        ("R028", "process", short),
+        ("R028", "tenderer", "b"),
+        ("R028", "tenderer", "r"),
+        ("R030", "process", short),
+        ("R030", "tenderer", "b"),
+        ("R036", "process", short),
+    }
+    assert by_march == _flagged(market, "/at/2025-03-31", country="za")
+    assert {row[2] for row in _flagged(market, country="KE")} == {"ocds-test-ke"}
+    assert market.get("/v1/flags", country="ZA", as_of="2025-01-01")["absent"]
+
+
+@pytest.mark.rule("FLAG-2")
+def test_every_indicator_of_a_process_has_inputs_or_a_reason(market: Asked) -> None:
+    rows = market.get("/v1/flags", ocid="ocds-test-n3")["data"]
+    assert sorted({row["indicator"] for row in rows}) == ALL
+    for row in rows:
+        assert (row["flagged"] is None) == bool(row["reason"]), row
+        assert row["formula"]
+        assert (row["population"], row["country"]) == (10, "ZA")
+    (close,) = [row for row in rows if row["indicator"] == "R024"]
+    assert float(close["value"]) == 0.09
+    assert close["name"] == "Beer for the city"
+    assert close["inputs"]["winning_bid"] == 100
+    assert close["inputs"]["currency"] == "ZAR"
+    (brewer,) = [row for row in rows if (row["indicator"], row["subject"]) == ("R038", "b")]
+    assert brewer["name"] == BEER
+    assert brewer["service_id"].startswith("DC")
+    gone = market.get("/v1/flags", ocid="ocds-test-gone")["data"]
+    assert [row["indicator"] for row in gone] == ALL
+    assert not any(row["flagged"] for row in gone)
+    early = market.get("/v1/flags", ocid="ocds-test-n3", as_of="2025-01-31")
+    assert (early["data"], early["absent"]["reason"]) == ([], "not_yet_known")
+    assert market.get("/v1/flags", ocid="ocds-test-nobody")["data"] == []
+
+
+@pytest.mark.rule("FLAG-1")
+def test_flags_of_a_buyer_and_a_supplier_by_id_name_and_service_id(market: Asked) -> None:
+    everything = _flagged(market, country="ZA")
+    of_brewer = _flagged(market, country="ZA", supplier="b")
+    (service_id,) = {
+        row["service_id"]
+        for row in market.get("/v1/flags", country="ZA", supplier="b")["data"]
+        if row["subject_type"] == "tenderer"
+    }
+    assert of_brewer == _flagged(market, supplier=BEER.upper(), country="ZA")
+    assert of_brewer == _flagged(market, supplier=service_id.lower(), country="ZA")
+    assert not any(subject == "r" for _, _, subject in of_brewer)
+    of_city = _flagged(market, country="ZA", buyer=CITY["name"])
+    assert (
+        of_city
+        == _flagged(market, country="ZA", buyer="city")
+        == {row for row in everything if row[1] != "tenderer"}
+    )
+    assert _flagged(market, buyer="nobody") == set()
+
+
+@pytest.mark.rule("FLAG-1", "MCP-2", "GATE-5")
+def test_pages_the_tool_and_persons(market: Asked) -> None:
+    whole = market.get("/v1/flags")["data"]
+    keys = [(row["country"], row["indicator"], row["subject_type"], row["subject"]) for row in whole]
+    assert keys == sorted(keys)
+    assert len(keys) > 6
+    paged: list[Json] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = market.get("/v1/flags", limit=2, **cursor)
+        paged += page["data"]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert paged == whole
+    failed, body = market.tool("get_flags", country="ZA", as_of="2025-03-31")
+    rest = market.get("/v1/flags", country="ZA", as_of="2025-03-31")
+    assert not failed
+    assert json.loads(json.dumps(rest, default=float)) == json.loads(json.dumps(body, default=float))
+    for text in (str(whole), str(market.get("/v1/flags", ocid="ocds-test-short"))):
+        assert PERSON not in text
+        assert "'p'" not in text
+    assert market.refused("/v1/flags", as_of="2999-01-01")["parameter"] == "as_of"
+
+
+@pytest.mark.rule("FLAG-3", "LOCK-2")
+def test_flags_of_a_day_equal_those_of_a_ledger_that_ends_there(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    releases = []
+    for n in range(40):
+        for step in range(chance.randint(1, 3)):
+            month, of_month = chance.randint(1, 9), chance.randint(1, 28)
+            bids = [
+                _bid(
+                    k, chance.choice("brp"), chance.randint(50, 60), chance.choice(["valid", "disqualified"])
+                )
+                for k in range(chance.randint(0, 4))
+            ]
+            releases.append(
+                release(
+                    f"x{n}",
+                    f"2025-{month:02}-{of_month:02}T00:00:00Z",
+                    number=step,
+                    parties=PARTIES,
+                    buyer=CITY,
+                    tender=_tender(
+                        end=f"2025-01-{chance.randint(2, 28):02}",
+                        numberOfTenderers=chance.randint(1, 2),
+                        procurementMethod="open",
+                        procuringEntity=CITY,
+                    ),
+                    bids={"details": bids},
+                    awards=[_award(chance.choice("br"))],
+                )
+            )
+    days = ["2025-03-15", "2025-06-30", "2025-12-31"]
+    ocids = [min(one["ocid"] for one in releases if one["date"][:10] <= day) for day in days]
+
+    def answers(folder: str, known: list[Json], asked_days: list[str]) -> list[list[Json]]:
+        desk = Desk(tmp_path / folder)
+        desk.records(*ENTITIES)
+        desk.ingest("portal-za", "za.json", package(*known))
+        desk.publish()
+        with desk.serve() as asked:
+            return [
+                asked.get(f"/at/{day}/v1/flags", **query)["data"]
+                for day in asked_days
+                for query in ({"limit": 1000}, {"ocid": ocids[days.index(day)]})
+            ]
+
+    whole = answers("whole", releases, days)
+    assert all(whole)
+    for number, day in enumerate(days[:2]):
+        cut = answers(day, [one for one in releases if one["date"][:10] <= day], [day])
+        for one, other in zip(cut, whole[2 * number :], strict=False):
+            assert _without_places(one) == _without_places(other)
+
+
+def _without_places(rows: list[Json]) -> list[Json]:
+    """Rows without the place in the file, which differs where the file does."""
+    return [{**row, "source_ref": row["source_ref"].partition("#")[0]} for row in rows]
+
+
+@pytest.mark.rule("FLAG-2")
+def test_pages_show_indicators_and_lead_from_a_process_to_its_parties_and_back(market: Asked) -> None:
+    process = market.server.http.get("/tender/ZA/ocds-test-short").text
+    assert "R028 Identical bid prices" in process
+    assert "stands out" in process
+    assert "It proves nothing" in process
+    assert "Cannot be computed" in process
+    early = market.server.http.get("/tender/ZA/ocds-test-short?as_of=2025-01-31").text
+    assert "R003 Short submission period" in early
+    assert "R028 Identical bid prices</span></th><td>Process" not in early
+    for role, name in (("supplier", BEER), ("buyer", CITY["name"])):
+        address = f"/{role}/ZA/{quote(name)}"
+        assert address in process
+        party_page = market.server.http.get(address).text
+        assert "/tender/ZA/ocds-test-short" in party_page
+        assert "R028 Identical bid prices" in party_page
+        assert PERSON not in party_page
