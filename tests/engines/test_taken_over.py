@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from sankofa.derive.metrics.contract import slugs
+from sankofa.derive.series import MacroColumn
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.issuers import Ranking, screen
-from sankofa.edition.write import parts, writer
+from sankofa.edition.write import macro_parts, parts, writer
 from sankofa.edition.write.dataset import PreparedRows
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
@@ -171,6 +172,25 @@ def test_a_part_that_is_not_whole_is_made_again_not_reused(world: World, harm: s
     second = world.published(world.cache)
     assert said(second) == said(world.published())
     world.engine.store.open(second["edition"], check_all=True).close()
+
+
+def test_an_observation_makes_one_macro_column_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_again: list[str] = []
+
+    def noted(code: str, *inputs: Any) -> MacroColumn:
+        made_again.append(code)
+        return MacroColumn(code, *inputs)
+
+    monkeypatch.setattr(macro_parts, "MacroColumn", noted)
+    before = world.published(world.cache)
+    assert len(made_again) > len({"CPI.ZA"})
+    made_again.clear()
+    an_observation(world)
+    after = world.published(world.cache)
+    assert made_again == ["CPI.ZA"]
+    assert said(after) == said(world.published())
+    rates = [next(f for f in m["files"] if "cross-rates" in f["name"])["sha256"] for m in (before, after)]
+    assert rates[0] == rates[1]
 
 
 @pytest.mark.deep

@@ -179,6 +179,8 @@ class Input(StrEnum):
 
     MACRO = "macro"
     """Annual tables and dated series."""
+    RATES = "rates"
+    """Daily exchange rates."""
     TENDERS = "tenders"
     """Releases and their parties; `NAMES` says who the parties are."""
     NAMES = "names"

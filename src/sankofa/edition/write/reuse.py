@@ -33,6 +33,11 @@ _TABLES: Final = {
     Input.MACRO: ("annual", "indicator", "recapture", "series", "series_info"),
     Input.TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
+_RATES: Final = (
+    "SELECT series, series_type, frequency, country, capture_id, document, told FROM series "
+    "WHERE series IN (SELECT series FROM series WHERE series_type = 'fx' AND frequency = 'daily') "
+    "ORDER BY series, series_type, frequency, country, capture_id, part"
+)
 OTHER_TABLES: Final = frozenset(
     {"acceptance", "capture", "entity_record", "fact", "fact_subject", "link", "unchanged_file", "withdrawal"}
 )
@@ -175,6 +180,12 @@ class BuildInputs:
                 return self._input(Input.NAMES), claims
             case Input.ISSUERS:
                 return [subject for subject, _ in self._state.ledger.fact_subjects()]
+            case Input.RATES:  # few series are rates, and the table of cross rates is long
+                rates = list(self._state.ledger.rows(_RATES))
+                captures = [
+                    (number, self._state.captures.get(number)) for number in sorted({row[4] for row in rates})
+                ]
+                return rates, captures, self._sealed(("series_info",))
         own = self._state.matching if name is Input.TENDERS else None
         return own, self._sealed(_TABLES[name])
 

@@ -147,7 +147,7 @@ table(
         "Daily rates between two currencies, one of them African, that nobody published: derived from two "
         "that were, every vintage. `/v1/cross-rates` has any pair, in either direction.",
         rows=_EveryPair,
-        reads=(Input.MACRO,),
+        reads=(Input.RATES,),
         sorted_by=("base", "quote", "via"),
     )
 )
