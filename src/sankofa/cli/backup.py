@@ -254,7 +254,7 @@ _FILE = click.argument("file", type=click.Path(path_type=Path))
 
 @click.command("backup")
 @_FILE
-@click.option("--with-vault", is_flag=True, help="Save the files in the vault, too, as they came.")
+@click.option("--with-vault", is_flag=True, help="Also save the files in the vault, as they came.")
 def backup_command(file: Path, with_vault: bool) -> None:
     """Save ledger, keys, secrets and sources in a new FILE, while serving and ingesting go on.
 

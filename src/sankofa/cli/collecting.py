@@ -235,12 +235,12 @@ def _is_due(collector: Collector, source: Source, tried: dict[str, datetime], at
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--publish", is_flag=True, help="Publish where something changed.")
-@click.option("--watch", is_flag=True, help="Go on, each source on its schedule, until SIGTERM.")
-@click.option("--dry-run", is_flag=True, help="Print the requests that would be made, and make none.")
+@click.option("--publish", is_flag=True, help="Publish if anything changed.")
+@click.option("--watch", is_flag=True, help="Keep running, each source on its schedule, until SIGTERM.")
+@click.option("--dry-run", is_flag=True, help="Print the requests without making them.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each run instead of lines.")
 @click.option(
-    "--accept-shrunk", is_flag=True, help="Take replies that have shrunk to less than half their size."
+    "--accept-shrunk", is_flag=True, help="Accept replies that shrank to less than half their size."
 )
 def collect(
     sources: tuple[str, ...], publish: bool, watch: bool, dry_run: bool, as_json: bool, accept_shrunk: bool

@@ -64,7 +64,9 @@ _WORDS = {1: "", 1_000: ", in thousands", 1_000_000: ", in millions"}
 
 @click.command("show")
 @click.argument("company")
-@click.option("--as-of", type=click.DateTime(["%Y-%m-%d"]), help="As it was known on that day; today.")
+@click.option(
+    "--as-of", type=click.DateTime(["%Y-%m-%d"]), help="Day of the statement as known then; default: today."
+)
 @click.option("--kind", type=click.Choice(STATEMENT_KINDS), default="income", show_default=True)
 @click.option("--period-type", default="FY", show_default=True, help="FY, H1, Q3, ...")
 @as_json

@@ -140,7 +140,7 @@ def keys() -> None:
 
 
 @keys.command("create")
-@click.option("--tier", type=click.Choice(TIERS), help="What the key may have; a locked key: sample.")
+@click.option("--tier", type=click.Choice(TIERS), help="Tier of the key; a locked key has the sample tier.")
 @click.option("--label", default="", help="What the key is for.")
 @click.option("--per-minute", type=click.IntRange(1), help="Its own limit per UTC minute.")
 @click.option("--per-month", type=click.IntRange(1), help="Its own cap per UTC calendar month.")

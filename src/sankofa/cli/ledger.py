@@ -149,9 +149,9 @@ def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Exit non-zero when a row was rejected.")
 @click.option(
-    "--clock-is-right", is_flag=True, help="Believe the clock though it is far from the newest capture."
+    "--clock-is-right", is_flag=True, help="Accept the clock although it is far from the newest capture."
 )
-@click.option("--dry-run", is_flag=True, help="Read, check and count everything, and keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Read, check and count everything, and store nothing.")
 def ingest_command(
     source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: bool, dry_run: bool
 ) -> None:
@@ -181,7 +181,7 @@ def ingest_command(
 @click.argument("file", required=False)
 @click.option("--capture", type=click.IntRange(1), metavar="ID", help="One capture, by its number.")
 @click.option("--file", "file_name", metavar="NAME", help="The file of this name; the same as FILE.")
-@click.option("--everywhere", is_flag=True, help="Withdraw the kept editions that hold it, too.")
+@click.option("--everywhere", is_flag=True, help="Also withdraw the kept editions that hold it.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; the edition's manifest says it.")
 def withdraw_command(
     source: str, file: str | None, capture: int | None, file_name: str | None, everywhere: bool, reason: str

@@ -168,7 +168,7 @@ def _cores() -> int:
 _verbose = click.option(
     "--verbose",
     is_flag=True,
-    help="Every line: quality, rows of each dataset, each conflict; the traceback of a defect.",
+    help="Print every line: quality, rows of each dataset, each conflict, and the traceback of a defect.",
 )
 
 

@@ -132,7 +132,7 @@ def follow_beside() -> None:
     show_default=True,
     type=click.FloatRange(0),
     metavar="MINUTES",
-    help="How long what no edition needs any more stays, for nodes that are pulling it.",
+    help="Keep files that no edition needs this long, for nodes that still pull them.",
 )
 def push_command(destination: str, keep_unused: float) -> None:
     """Send the editions that are kept to DESTINATION, for nodes to follow: a folder that a web server serves,

@@ -145,7 +145,7 @@ def verify() -> None:
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Make a new HOME there, on files; without it an empty ledger of HOME is filled.",
+    help="Create a new HOME there, on files; without it, fill the empty ledger of HOME.",
 )
 def replay_command(into: Path | None) -> None:
     """Rebuild the ledger from the vault alone.

@@ -125,7 +125,7 @@ def _ecb_rates(folder: Path) -> Path:
     return target
 
 
-_if_empty = click.option("--if-empty", is_flag=True, help="Do nothing where an edition is published already.")
+_if_empty = click.option("--if-empty", is_flag=True, help="Do nothing if an edition is already published.")
 
 
 @click.command()
