@@ -60,15 +60,15 @@ def test_blocks_under_a_key(engine: Engine) -> None:
     run(read)
 
 
-def test_pieces_of_blocks_whatever_their_keys(engine: Engine) -> None:
+def test_byte_ranges_of_blocks_whatever_their_keys(engine: Engine) -> None:
     shelve(engine.store, "one")
     rows = {number: rows for number, _, rows in BLOCKS}
 
     async def read() -> None:
         reader = engine.store.open("one")
-        places = [(7, 0, 6), (1, 3, 500), (7, 1, 2), (6, 34_990, 34_999), (1, 3, 3)]
-        pieces = await reader.byte_ranges("fundamentals", places)
-        assert [bytes(p) for p in pieces] == [rows[n][a:b] for n, a, b in places]
+        ranges = [(7, 0, 6), (1, 3, 500), (7, 1, 2), (6, 34_990, 34_999), (1, 3, 3)]
+        contents = await reader.byte_ranges("fundamentals", ranges)
+        assert [bytes(p) for p in contents] == [rows[n][a:b] for n, a, b in ranges]
         assert list(await reader.byte_ranges("fundamentals", [])) == []
         reader.close()
         engine.store.close()

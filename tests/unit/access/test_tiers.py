@@ -40,11 +40,6 @@ def test_a_limit_of_its_own_replaces_that_of_the_tier() -> None:
     assert (own.per_minute, own.per_month) == (7, 70)
 
 
-@pytest.mark.parametrize(("limit", "rows"), [(None, 25), (1, 1), (25, 25)])
-def test_the_sample_tier_is_served_up_to_its_cap(limit: int | None, rows: int) -> None:
-    assert of("sample").rows(limit) == rows
-
-
 @pytest.mark.parametrize("limit", [26, 10_000, 10**99])
 def test_the_sample_tier_pays_for_more(limit: int) -> None:
     with pytest.raises(UpgradeRequired) as refused:
@@ -64,9 +59,3 @@ def test_a_paid_tier_gets_its_ceiling_at_most(limit: int | None, rows: int) -> N
 
 def test_a_small_ceiling_also_bounds_the_default() -> None:
     assert grant(Settings(rows_paid=10), "id", "starter", None, None).rows(None) == 10
-
-
-def test_the_paid_crosswalk_needs_a_paid_tier() -> None:
-    of("starter").requires_paid("The lookup")
-    with pytest.raises(UpgradeRequired, match="The lookup needs the starter tier"):
-        of("sample").requires_paid("The lookup")
