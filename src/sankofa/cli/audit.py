@@ -4,7 +4,7 @@ import asyncio
 import csv
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -84,6 +84,13 @@ def _read(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 async def _audit(rows: list[tuple[int, dict[str, str]]]) -> list[_Audited]:
+    with operator_call() as call:
+        return [await _audited(call, line, row) for line, row in rows]
+
+
+@contextmanager
+def operator_call() -> Iterator[Call]:
+    """A call to the current edition that may have everything. Raises OperatorError where there is none."""
     current = settings.load()
     store = open_fresh_store(current)
     edition_id = store.list_editions().current
@@ -91,12 +98,11 @@ async def _audit(rows: list[tuple[int, dict[str, str]]]) -> list[_Audited]:
         raise OperatorError(f"no edition is published ({to_have_an_edition(current)})")
     with closing(store), closing(open_edition(store, edition_id)) as edition:
         everything = grant(current, "operator", "professional", None, None)
-        call = Call(edition, everything, now().date(), Cursors((b"unused",)), _no_pages)
-        return [await _audited(call, line, row) for line, row in rows]
+        yield Call(edition, everything, now().date(), Cursors((b"unused",)), _no_pages)
 
 
 async def _no_pages(_: str) -> Edition:
-    raise OperatorError("a check has no pages")
+    raise OperatorError("this command asks for no pages")
 
 
 async def _audited(call: Call, line: int, row: dict[str, str]) -> _Audited:

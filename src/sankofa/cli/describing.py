@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-from contextlib import closing
 from datetime import date, datetime
 from typing import Any
 
@@ -12,17 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from sankofa import settings
-from sankofa.access.cursors import Cursors
-from sankofa.access.tiers import grant
-from sankofa.cli.output import as_json, print_json, print_table, to_have_an_edition
+from sankofa.cli.audit import operator_call
+from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.cli.process import now
-from sankofa.edition.read.edition_manager import open_edition
 from sankofa.model.errors import OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.operations.answers import envelope
 from sankofa.operations.asking import decode_answer
-from sankofa.operations.contract import Call, operations
-from sankofa.replication.stores import open_fresh_store
+from sankofa.operations.contract import operations
 from sankofa.rest.openapi import describe
 from sankofa.sources.registry import load_sources
 from sankofa.web.data import StatementTable, arrange, is_money, scaled
@@ -88,25 +84,18 @@ async def _statement(
     company: str, day: date, today: date, kind: str, period_type: str
 ) -> tuple[str, list[dict[str, Any]]]:
     """The name of the company, and the rows of its statement."""
-    current = settings.load()
-    store = open_fresh_store(current)
-    edition_id = store.list_editions().current
-    if edition_id is None:
-        raise OperatorError(f"no edition is published ({to_have_an_edition(current)})")
-    with closing(store), closing(open_edition(store, edition_id)) as edition:
-        everything = grant(current, "operator", "professional", None, None)
-        call = Call(edition, everything, today, Cursors((b"unused",)), _no_cursor)
+    with operator_call() as call:
         by_name = {operation.name: operation for operation in operations()}
 
         async def ask(name: str, **parameters: str) -> list[dict[str, Any]]:
             operation = by_name[name]
             answer = await operation.perform(call, **operation.read_tool(parameters, today))
-            rows: list[dict[str, Any]] = decode_answer(envelope(answer, edition, operation))["data"]
+            rows: list[dict[str, Any]] = decode_answer(envelope(answer, call.edition, operation))["data"]
             return rows
 
         matches = await ask("search_entities", query=company)
         if not matches:
-            raise OperatorError(f"no company {company!r} is known in edition {edition_id}")
+            raise OperatorError(f"no company {company!r} is known in edition {call.edition.id}")
         best = matches[0]
         rows = await ask(
             "get_statement",
@@ -116,10 +105,6 @@ async def _statement(
             period_type=period_type,
         )
         return best["legal_name"] or best["service_id"], rows
-
-
-async def _no_cursor(_: str) -> Any:
-    raise OperatorError("a statement has no pages")
 
 
 def _print(name: str, day: date, table: StatementTable) -> None:

@@ -214,11 +214,10 @@ class Patience:
             self._since, self._bytes = now, 0
 
 
-class _Backend(httpcore.NetworkBackend):
+class _Backend(httpcore.SyncBackend):
     """Connects to what was checked, and nothing else; to a proxy, which the operator chose, as it is."""
 
     def __init__(self, collect: Collect, patience: Patience, *, to_proxy: bool) -> None:
-        self._own = httpcore.SyncBackend()
         self._collect = collect
         self._patience = patience
         self._to_proxy = to_proxy
@@ -242,7 +241,7 @@ class _Backend(httpcore.NetworkBackend):
         for address in addresses:
             self._patience.look()
             try:
-                stream = self._own.connect_tcp(address, port, timeout, local_address, socket_options)
+                stream = super().connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as failure:
                 failed = failure
             else:
@@ -253,9 +252,6 @@ class _Backend(httpcore.NetworkBackend):
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore.NetworkStream:
         raise ReplyRefused("a socket of this machine")
-
-    def sleep(self, seconds: float) -> None:
-        self._own.sleep(seconds)
 
 
 class _NoCookies(httpx.Cookies):
