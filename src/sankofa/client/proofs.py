@@ -49,13 +49,13 @@ def verify_digest(digest: str, proof: str | bytes, key: str) -> str:
     Raises ValueError with a sentence that says what is wrong.
     """
     try:
-        told = json.loads(proof)
-        logged = _logged(told, [one.strip() for one in key.split(",") if one.strip()])
-        if sha256(told["manifest"].encode()).hexdigest() != logged["manifest_sha256"]:
+        proven = json.loads(proof)
+        logged = _logged(proven, [one.strip() for one in key.split(",") if one.strip()])
+        if sha256(proven["manifest"].encode()).hexdigest() != logged["manifest_sha256"]:
             raise ValueError(f"The manifest is not that of edition {logged['edition']}.")
-        listed = {one["name"]: one["sha256"] for one in json.loads(told["manifest"])["files"]}
-        if not digest == told["sha256"] == listed.get(told["file"]):
-            raise ValueError(f"The file is not {told['file']} of edition {logged['edition']}.")
+        listed = {one["name"]: one["sha256"] for one in json.loads(proven["manifest"])["files"]}
+        if not digest == proven["sha256"] == listed.get(proven["file"]):
+            raise ValueError(f"The file is not {proven['file']} of edition {logged['edition']}.")
     except (KeyError, TypeError, AttributeError, IndexError) as failure:
         raise ValueError(f"The proof of the file is not whole: {failure!r}.") from None
     return str(logged["edition"])

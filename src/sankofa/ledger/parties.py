@@ -196,10 +196,10 @@ class PartyMatcher:
         if not self._reviews.verdicts:
             return None
         key = self._reviews.key(name, country)
-        told = (
+        confirmed = (
             s for (k, s), verdict in self._reviews.verdicts.items() if k == key and verdict == "confirmed"
         )
-        return next(filter(None, map(self.own_id, told)), None)
+        return next(filter(None, map(self.own_id, confirmed)), None)
 
     def _may_be(self, holder: str, name: str, country: str, identifiers: Sequence[tuple[str, str]]) -> bool:
         strange = (number for number in register_numbers(tuple(identifiers)) if not self.holds(number))

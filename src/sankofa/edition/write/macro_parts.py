@@ -71,8 +71,8 @@ class MacroParts:
         key = self._key(name, code, rows)
         if not self._cache.carry(name, key):
             column = MacroColumn(code, country, rows, self._metadata, self._captures)
-            made = (part for make in _PARTS for part in make(column))
-            self._cache.put(name, key, pack_record({kind: part for kind, part in made if part}))
+            parts = (part for make in _PARTS for part in make(column))
+            self._cache.put(name, key, pack_record({kind: part for kind, part in parts if part}))
         return name
 
     def _key(self, name: str, code: str, rows: list[Row]) -> bytes:

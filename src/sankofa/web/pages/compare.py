@@ -76,7 +76,7 @@ async def _company(visit: Visit, name: str, line_item: str, as_of: date) -> Subj
         entity = (await visit.ask("get_entity", shown=False, service_id=service_id)).first
         known_as = entity["legal_name"] or service_id
     except (InvalidParameter, NotFound):
-        hit = await _found(visit, name)
+        hit = await _best_hit(visit, name)
         if hit is None:
             return None
         service_id, known_as = hit["id"], hit["name"] or hit["id"]
@@ -89,7 +89,7 @@ async def _company(visit: Visit, name: str, line_item: str, as_of: date) -> Subj
     return Subject(known_as, address, unit, sorted(by_year.items()))
 
 
-async def _found(visit: Visit, name: str) -> Row | None:
+async def _best_hit(visit: Visit, name: str) -> Row | None:
     try:
         hits = (await visit.ask("search", shown=False, drawn=False, q=name, type="organisation")).rows
     except InvalidParameter:
