@@ -168,6 +168,7 @@ def test_the_owner_makes_a_link_for_exactly_the_question_of_a_page(own: LiveServ
         assert refused.status_code == 400, wrong
 
 
+@pytest.mark.limit("links of a key that are made on pages and by clients")
 def test_a_key_makes_no_more_than_a_hundred_links(own: LiveServer) -> None:
     headers = {"x-api-key": own.key("starter", "--per-minute", "1000")}
     for number in range(100):
