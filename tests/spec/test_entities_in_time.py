@@ -42,6 +42,20 @@ def golden_copy(folder: Path, day: str, *rows: tuple[str, str, str, str, str, st
     return path
 
 
+LISTINGS = f"""entity,id_type,id_value,registry,from,to,legal_name,country
+lei:{MILL},ticker,JSE:MIL,,2016-01-01,2019-12-31,,
+lei:{HEIR},ticker,JSE:MIL,,2021-03-01,,,
+lei:{HEIR},ticker,NGX:HEI,,2018-01-01,,,
+lei:{HEIR},registry,RC77,NG-CAC,2018-01-01,2020-12-31,,
+"""
+FIGURES = f"""\
+entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location
+lei:{MILL},revenue,100,ZAR,2016-01-01,2016-12-31,FY,2017-03-31,report,p1
+lei:{MILL},profit,10,ZAR,2016-01-01,2016-12-31,FY,2017-03-31,report,p1
+lei:{HEIR},revenue,100,ZAR,2018-01-01,2018-12-31,FY,2019-03-29,report,p1
+"""
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer, str]]:
     folder = tmp_path_factory.mktemp("spells")
@@ -73,7 +87,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer
         {"name": "First Name Inc", "from": "2004-05-06T00:00:00.000Z", "to": "2012-02-29T00:00:00.000Z"},
     ]
     submissions.write_text(json.dumps({"cik": "9999123", "name": "Third Name Inc", "formerNames": formers}))
-    for source, path in [*(("gleif-lei", copy) for copy in copies), ("names", submissions)]:
+    listings, figures = folder / "listings.csv", folder / "figures.csv"
+    listings.write_text(LISTINGS)
+    figures.write_text(FIGURES)
+    files = [("names", submissions), ("identifiers", listings), ("filings", figures)]
+    for source, path in [*(("gleif-lei", copy) for copy in copies), *files]:
         done = run(home, "ingest", source, path)
         assert done.returncode == 0, done.stderr
     published = run(home, "publish")
@@ -145,6 +163,7 @@ def test_the_history_has_every_spell_and_tells_nothing_later_than_the_day(
     assert spells(path) == [
         ("identifier", f"lei:{MILL}", "2015-06-01", None),
         ("jurisdiction", "ZA", "2015-06-01", None),
+        ("listing", "JSE:MIL", "2016-01-01", "2019-12-31"),
         ("name", "Old Mill Limited", "2015-06-01", "2020-05-03"),
         ("name", "New Mill Limited", "2020-05-04", None),
         ("status", "ISSUED", "2015-06-01", "2020-05-03"),
@@ -206,3 +225,81 @@ def test_a_person_and_a_broken_file_are_refused(
     assert done.returncode == code
     assert message in done.stdout + done.stderr
     assert "Marchbanks" not in done.stdout + done.stderr
+
+
+@pytest.mark.rule("ENT-11", "ENTY-7")
+@pytest.mark.parametrize(
+    ("day", "holder", "sessions"),
+    [
+        ("2015-12-31", None, []),
+        ("2016-01-01", MILL_ID, ["JSE:MIL"]),
+        ("2019-12-31", MILL_ID, ["JSE:MIL"]),
+        ("2020-06-30", None, []),
+        ("2021-03-01", HEIR_ID, []),
+    ],
+)
+def test_a_recycled_ticker_leads_to_who_had_it_on_the_day(
+    world: tuple[LiveServer, str], day: str, holder: str | None, sessions: list[str]
+) -> None:
+    for path in ("", f"/at/{day}"):
+        found = get(world, f"{path}/v1/crosswalk?id_type=ticker&id_value=JSE:MIL&as_of={day}")
+        assert [row["service_id"] for row in found["data"]] == ([holder] if holder else [])
+        assert found["ambiguous"] is False
+        hits = get(world, f"{path}/v1/search?q=JSE:MIL&as_of={day}")["data"]
+        identified = [hit["id"] for hit in hits if hit["matched"] == "ticker:JSE:MIL"]
+        assert identified == ([holder] if holder else [])
+        (row,) = get(world, f"{path}/v1/entities/{MILL_ID}?as_of={day}")["data"]
+        assert [f"{one['exchange']}:{one['ticker']}" for one in row["listings"]] == sessions
+        held = get(world, f"{path}/v1/crosswalk/{MILL_ID}?as_of={day}")["data"]
+        assert [one["id_value"] for one in held if one["id_type"] == "ticker"] == sessions
+    now = get(world, "/v1/crosswalk?id_type=ticker&id_value=JSE:MIL")["data"]
+    assert [row["service_id"] for row in now] == [HEIR_ID]
+    ended = [row for row in get(world, f"/v1/entities/{HEIR_ID}/history")["data"] if "RC77" in row["value"]]
+    assert [(row["value"], row["from"], row["until"]) for row in ended] == [
+        ("registry:NG-CAC:RC77", "2018-01-01", "2020-12-31")
+    ]
+    (open_then,) = (
+        row
+        for row in get(world, f"/v1/entities/{HEIR_ID}/history?as_of=2020-06-30")["data"]
+        if "RC77" in row["value"]
+    )
+    assert open_then["until"] is None
+
+
+@pytest.mark.rule("ISS-5")
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("exchange=JSE&as_of=2018-06-30", [MILL_ID]),
+        ("exchange=JSE&as_of=2020-06-30", []),
+        ("exchange=JSE", [HEIR_ID]),
+        ("exchange=NGX&as_of=2020-06-30", [HEIR_ID]),
+        ("exchange=NGX&country=ZA&as_of=2020-06-30", [HEIR_ID]),
+        ("country=ZA&as_of=2018-06-30", [MILL_ID]),
+    ],
+)
+def test_issuers_of_an_exchange_are_those_listed_on_the_day(
+    world: tuple[LiveServer, str], query: str, expected: list[str]
+) -> None:
+    rows = get(world, f"/v1/issuers?{query}")["data"]
+    assert [row["service_id"] for row in rows] == expected
+    first = get(world, f"/v1/fundamentals/{MILL_ID}?line_items=revenue")["data"]
+    assert [row["tradable_from"] for row in first] == ["2017-04-03"]  # the listing ended later
+
+
+@pytest.mark.rule("ENT-11")
+def test_days_of_an_identifier_are_checked(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    file = tmp_path / "listings.csv"
+    file.write_text(
+        "entity,id_type,id_value,from,to\n"
+        f"lei:{MILL},ticker,JSE:A,2020-01-01,2019-01-01\n"
+        f"lei:{MILL},ticker,JSE:B,2020-13-01,\n"
+        f"lei:{MILL},ticker,JSE:C,2040-01-01,\n"
+        f"lei:{MILL},ticker,JSE:D,2020-01-01,2040-01-01\n"
+    )
+    done = run(home, "ingest", "identifiers", file)
+    assert "rejected 3" in done.stdout, done.stdout + done.stderr
+    again = run(home, "ingest", "identifiers", file)
+    assert "appended 0" in again.stdout
+    assert "unchanged 1" in again.stdout

@@ -12,9 +12,10 @@ from functools import cached_property
 from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_years
 from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.splits import FigureVintage, split_ratios
-from sankofa.ledger.entities import Entity, exchanges
+from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
 from sankofa.ledger.reports import Published, Report, Reports
+from sankofa.ledger.spells import Placed, places
 from sankofa.model import sessions
 from sankofa.model.periods import IssuerYears
 
@@ -49,9 +50,9 @@ class Issuer:
 
     def tradable_from(self, day: date, instant: str | None) -> date | None:
         """The first session of the exchange that it was listed on, after something became public."""
-        number = bisect_right(self._exchanges, day.isoformat(), key=lambda one: one[0]) - 1
-        exchange = self._exchanges[number][1] if number >= 0 else ""
-        return sessions.tradable_from(exchange, day, instant) if exchange else None
+        number = max(bisect_right(self._places, day.isoformat(), key=lambda one: one.day) - 1, 0)
+        listed = self._places[number].exchanges if self._places else ()
+        return sessions.tradable_from(listed[0], day, instant) if listed else None
 
     @cached_property
     def split_ratios(self) -> dict[FigureVintage, Decimal]:
@@ -64,8 +65,8 @@ class Issuer:
         return {document: instant for one in held for document, instant in one.items()}
 
     @cached_property
-    def _exchanges(self) -> list[tuple[str, str]]:
-        return exchanges(self.entity, self.captures)
+    def _places(self) -> list[Placed]:
+        return places(self.entity, self.captures)
 
     @property
     def names(self) -> IssuerYears:

@@ -44,6 +44,20 @@ _ABSORB_LINKS = """
     )
     ON CONFLICT DO NOTHING
 """
+_ABSORB_SPELLS = """
+    INSERT INTO spell SELECT * FROM staged_spell AS s
+    WHERE NOT EXISTS (
+        SELECT 1 FROM spell AS r
+        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
+          AND r.first_day = s.first_day AND r.last_day = s.last_day
+          AND r.effective = (
+            SELECT max(effective) FROM spell AS x
+            WHERE x.identifier = s.identifier AND x.source_id = s.source_id AND x.subject = s.subject
+              AND x.first_day = s.first_day AND x.effective <= s.effective
+          )
+    )
+    ON CONFLICT DO NOTHING
+"""
 # A file that is read again says nothing new, whatever was said since.
 _ABSORB_REPEATED_RECORDS = """
     INSERT INTO entity_record SELECT * FROM staged_entity_record AS s
@@ -58,6 +72,15 @@ _ABSORB_REPEATED_LINKS = """
     WHERE NOT EXISTS (
         SELECT 1 FROM link AS r
         WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
+    )
+    ON CONFLICT DO NOTHING
+"""
+_ABSORB_REPEATED_SPELLS = """
+    INSERT INTO spell SELECT * FROM staged_spell AS s
+    WHERE NOT EXISTS (
+        SELECT 1 FROM spell AS r
+        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
+          AND r.first_day = s.first_day AND r.last_day = s.last_day
     )
     ON CONFLICT DO NOTHING
 """
@@ -210,6 +233,7 @@ class Capture:
         self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
         self._withheld: list[Row] = []
         self._links: list[Row] = []
+        self._spells: list[Row] = []
         self._acceptances: list[Row] = []
         self._encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -274,10 +298,16 @@ class Capture:
             return
         if self.cleaned_copy is not None:
             self.cleaned_copy.link(link)
+        identifier, subject, location, first, last = link
         effective = self.observed_at
-        row = (link.identifier, self.source_id, effective, link.subject, link.location, self.id)
-        self._links.append(row)
-        if len(self._links) >= _BATCH:
+        if last >= effective[:10]:
+            last = ""  # an end that is still to come is no fact yet
+        if first or last:
+            row = (identifier, self.source_id, subject, first, effective, last, location, self.id)
+            self._spells.append(row)
+        else:
+            self._links.append((identifier, self.source_id, effective, subject, location, self.id))
+        if len(self._links) + len(self._spells) >= _BATCH:
             self.flush()
 
     def withhold(self, subject: str = "") -> None:
@@ -298,6 +328,8 @@ class Capture:
         self._count(self._facts, self.session.append("fact", self._facts) if self._facts else 0)
         links = _ABSORB_REPEATED_LINKS if self.repeated else _ABSORB_LINKS
         self._count(self._links, self._absorb("link", self._links, links))
+        spells = _ABSORB_REPEATED_SPELLS if self.repeated else _ABSORB_SPELLS
+        self._count(self._spells, self._absorb("spell", self._spells, spells))
         undated = _ABSORB_REPEATED_RECORDS if self.repeated else _ABSORB_UNDATED_RECORDS
         for (in_passing, dated), rows in self._entities.items():
             statement = _ABSORB_ENTITY_RECORDS if dated else undated

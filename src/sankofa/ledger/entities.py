@@ -7,9 +7,9 @@ oldest service_id of a merged organisation survives, the others go on answering 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
@@ -34,6 +34,15 @@ class Claim(NamedTuple):
     identifier: str
     source_ref: str
     capture_id: int
+    first: str = ""
+    """The first day on which it is; empty where no source says."""
+    last: str = ""
+    """The last day; empty while it is."""
+
+    @property
+    def until(self) -> str:
+        """The day after the last; later than every day while it is."""
+        return _following(self.last) if self.last else NEVER
 
 
 @dataclass
@@ -47,6 +56,8 @@ class Entity:
     statements: list[Statement] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     """One for each identifier currently held, in the order of the identifiers."""
+    past: list[Claim] = field(default_factory=list)
+    """Those of days that ended, in the same order."""
     earlier: list[Statement] = field(default_factory=list)
     """Profiles that a later one of the same subject and source replaced, oldest first."""
     legal_name: str | None = field(init=False, default=None)
@@ -60,6 +71,13 @@ class Entity:
             profile = statement.profile
             self.legal_name = self.legal_name or profile.legal_name or None
             self.country = self.country or profile.country or None
+
+
+NEVER = "~"
+
+
+def _following(day: str) -> str:
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
 
 
 class Conflict(NamedTuple):
@@ -135,13 +153,13 @@ def resolve(
             if replaced:
                 earlier[statement.subject] += replaced
     claims = defaultdict[str, list[Claim]](list)
-    for identifier, _, subject, location, capture_id in ledger.links():
+    for identifier, subject, location, capture_id, *days in ledger.links():
         if subject in persons or identifier in persons:
             proven = max(proven, persons.proven_by([subject, identifier]))
         else:
             _see(first_seen, subject, capture_id)
             source_ref = captures[capture_id].ref(location)
-            claims[subject].append(Claim(in_one_spelling(identifier), source_ref, capture_id))
+            claims[subject].append(Claim(in_one_spelling(identifier), source_ref, capture_id, *days))
     loaded = bool(claims) or any(
         subject.startswith("lei:") and not all(statement.profile.secondary for statement in statements)
         for subject, statements in named.items()
@@ -155,9 +173,11 @@ def resolve(
                 Claim(in_one_spelling(identifier), source_ref, statement.capture_id)
                 for identifier in statement.profile.identifiers
             ]
-    groups, conflicts = _merge(first_seen, claims)
+    shared, recycled = _shared(first_seen, claims)
+    groups, conflicts = _merge(first_seen, shared)
     unresolved = {c.identifier for c in conflicts if not c.identifier.startswith("registry:")}
-    entities = [_entity(group, first_seen, named, claims, unresolved, captures) for group in groups]
+    left = unresolved, unresolved | recycled
+    entities = [_entity(group, first_seen, named, claims, left, captures) for group in groups]
     for entity in entities if earlier else ():
         entity.earlier = [statement for subject in entity.subjects for statement in earlier.get(subject, ())]
     if issued is not None:
@@ -182,59 +202,6 @@ def _histories(ledger: LedgerReader) -> Iterator[tuple[list[Statement], Statemen
         yield replaced, newest
 
 
-def states(
-    entity: Entity, captures: Mapping[int, CaptureInfo]
-) -> Iterator[tuple[str, list[Statement], list[Claim]]]:
-    """The profiles and identifiers of an organisation from each day on that they changed (contract: LOCK-4).
-
-    The first profile of a source stands for the time before it, back to the day its register recorded the
-    organisation. A later one is known from the day the source updated it. Where the source names no such day,
-    or the one of the profile before, it is known from the day of its file.
-    The first day is the empty text, unless nothing was known before a register recorded it.
-    """
-    dated = list(_dated(entity, captures))
-    first_day: dict[str, str] = {}
-    for day, one in dated:
-        for identifier in map(in_one_spelling, one.profile.identifiers):
-            first_day[identifier] = min(first_day.get(identifier, day), day)
-    of_profiles = {one.capture_id for _, one in dated}
-    for claim in entity.claims:
-        if claim.capture_id not in of_profiles:  # by a link, or by the filings themselves
-            first_day[claim.identifier] = ""
-    for day in sorted({day for day, _ in dated} | {first_day.get(c.identifier, "") for c in entity.claims}):
-        known: dict[tuple[str, str], Statement] = {}
-        for since, one in dated:
-            if since <= day:
-                known[one.subject, one.source_id] = one
-        claims = [claim for claim in entity.claims if first_day.get(claim.identifier, "") <= day]
-        yield day, strongest_first(known.values()), claims
-
-
-def exchanges(entity: Entity, captures: Mapping[int, CaptureInfo]) -> list[tuple[str, str]]:
-    """The exchange of the first of its listings from each day on that it changed, empty while it has none."""
-    changes: list[tuple[str, str]] = []
-    for day, _, claims in states(entity, captures):
-        listed = (one.identifier.split(":")[1] for one in claims if one.identifier.startswith("ticker:"))
-        exchange = next(listed, "")
-        if exchange != (changes[-1][1] if changes else ""):
-            changes.append((day, exchange))
-    return changes
-
-
-def _dated(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, Statement]]:
-    """Every profile with the day from which on it is known, in order for each subject and source."""
-    by_source = defaultdict[tuple[str, str], list[Statement]](list)
-    for one in (*entity.earlier, *entity.statements):
-        by_source[one.subject, one.source_id].append(one)
-    for own in by_source.values():
-        day = own[0].profile.registered
-        yield day, own[0]
-        for before, one in pairwise(own):
-            updated = "" if one.effective == before.effective else one.effective[:10]
-            day = max(day, updated or captures[one.capture_id].day)
-            yield day, one
-
-
 def strongest_first(statements: Iterable[Statement]) -> list[Statement]:
     """A register's record before names that come with figures; then by identifier, dated ones first."""
 
@@ -254,9 +221,11 @@ def _entity(
     first_seen: dict[str, int],
     named: dict[str, list[Statement]],
     claims: dict[str, list[Claim]],
-    unresolved: set[str],
+    left: tuple[set[str], set[str]],
     captures: dict[int, CaptureInfo],
 ) -> Entity:
+    """`left` has the identifiers that are nobody's, and those that are not the subject's own either."""
+    unresolved, disputed = left
     oldest = subjects[0]
     aliases: list[str] = []
     surviving = service_id(oldest)
@@ -268,25 +237,48 @@ def _entity(
     if len(statements) > 1:
         statements = strongest_first(statements)
     held: dict[str, Claim] = {}
+    spells: dict[str, list[Claim]] = {}
     own = {subject for subject in subjects if subject.startswith("lei:")}
     for subject in subjects:
         for claim in claims.get(subject, ()):
             identifier = claim.identifier
-            if identifier not in held:
-                if identifier not in unresolved or identifier in own:
-                    held[identifier] = claim
-            elif claim < held[identifier]:
+            if identifier in unresolved and identifier not in own:
+                continue
+            if claim.first or claim.last:
+                spells.setdefault(identifier, []).append(claim)
+            elif identifier not in held or claim < held[identifier]:
                 held[identifier] = claim
     for subject in subjects:  # an issuer known only by the identifier its filings give
         identifier = in_one_spelling(subject)
-        if identifier not in held and (identifier not in unresolved or subject in own):
+        if identifier not in held and (identifier not in disputed or subject in own):
             first = first_seen[subject]
             held[identifier] = Claim(identifier, captures[first].ref(subject), first)
-    ordered = [held[identifier] for identifier in sorted(held)]
-    return Entity(surviving, tuple(aliases), tuple(sorted(subjects)), first_seen[oldest], statements, ordered)
+    ordered = [
+        claim
+        for identifier in sorted({*held, *spells})
+        for claim in (_joined(spells[identifier]) if identifier in spells else [held[identifier]])
+    ]
+    standing = [claim for claim in ordered if not claim.last]
+    past = [claim for claim in ordered if claim.last]
+    names = tuple(aliases), tuple(sorted(subjects))
+    return Entity(surviving, *names, first_seen[oldest], statements, standing, past)
 
 
-def _merge(subjects: Iterable[str], claims: dict[str, list[Claim]]) -> tuple[list[list[str]], list[Conflict]]:
+def _joined(spells: Iterable[Claim]) -> list[Claim]:
+    """The spells of an identifier, those that overlap or follow each other as one."""
+    joined: list[Claim] = []
+    for claim in sorted(spells, key=lambda one: (one.first, one)):
+        if joined and claim.first <= joined[-1].until:
+            last = "" if NEVER in (claim.until, joined[-1].until) else max(claim.last, joined[-1].last)
+            joined[-1] = joined[-1]._replace(last=last)
+        else:
+            joined.append(claim)
+    return joined
+
+
+def _merge(
+    subjects: Iterable[str], shared: Iterable[tuple[str, set[str]]]
+) -> tuple[list[list[str]], list[Conflict]]:
     """Join subjects that claim one strong identifier, strongest first; never two different LEIs."""
     parent = {subject: subject for subject in subjects}
     leis = {subject: subject for subject in parent if subject.startswith("lei:")}
@@ -297,7 +289,7 @@ def _merge(subjects: Iterable[str], claims: dict[str, list[Claim]]) -> tuple[lis
         return subject
 
     conflicts = []
-    for identifier, claimants in sorted(_shared(parent, claims).items(), key=lambda i: (_rank(i[0]), i[0])):
+    for identifier, claimants in sorted(shared, key=lambda one: (_rank(one[0]), one[0], min(one[1]))):
         roots = sorted({root(s) for s in claimants})
         different = {leis[r] for r in roots if r in leis}
         if identifier.startswith("lei:"):
@@ -315,9 +307,13 @@ def _merge(subjects: Iterable[str], claims: dict[str, list[Claim]]) -> tuple[lis
     return [sorted(group) for group in groups.values()], conflicts
 
 
-def _shared(subjects: dict[str, str], claims: dict[str, list[Claim]]) -> dict[str, set[str]]:
-    """The strong identifiers that more than one subject claims: few, however many there are."""
+def _shared(
+    subjects: Iterable[str], claims: dict[str, list[Claim]]
+) -> tuple[list[tuple[str, set[str]]], set[str]]:
+    """The strong identifiers that more than one subject claims: few, however many there are; and those that
+    were given away and used again, which join only who claims them on the same days."""
     owner: dict[str, str] = {}
+    dated = defaultdict[str, list[tuple[str, str, str]]](list)
     shared: dict[str, set[str]] = {}
     for subject in subjects:
         first = owner.setdefault(in_one_spelling(subject), subject)
@@ -327,12 +323,33 @@ def _shared(subjects: dict[str, str], claims: dict[str, list[Claim]]) -> dict[st
         for claim in held:
             identifier = claim.identifier
             if identifier.partition(":")[0] in STRONG:
+                if claim.first or claim.last:
+                    dated[identifier].append((claim.first, claim.until, subject))
                 first = owner.setdefault(identifier, subject)
                 if first != subject:
                     shared.setdefault(identifier, {first}).add(subject)
                 elif identifier.startswith("lei:") and identifier != subject:
                     shared.setdefault(identifier, {first})  # a LEI this subject may carry into a merger
-    return shared
+    at_once = {identifier: _at_once(dated[identifier]) for identifier in shared if identifier in dated}
+    recycled = {identifier for identifier, groups in at_once.items() if len(groups) > 1}
+    joining = [
+        (identifier, group)
+        for identifier, claimants in shared.items()
+        for group in (at_once[identifier] if identifier in recycled else [claimants])
+    ]
+    return joining, recycled
+
+
+def _at_once(spells: Iterable[tuple[str, str, str]]) -> list[set[str]]:
+    """The subjects of spells (first day, day after the last, subject), by those that overlap."""
+    groups: list[set[str]] = []
+    latest = ""
+    for first, until, subject in sorted(spells):
+        if not groups or first >= latest:
+            groups.append(set())
+        groups[-1].add(subject)
+        latest = max(latest, until)
+    return groups
 
 
 def _rank(identifier: str) -> int:

@@ -124,7 +124,7 @@ def columns_of(table: str) -> tuple[str, ...]:
 
 
 _BY_SOURCE: Final = frozenset(
-    {"acceptance", "annual", "capture", "entity_record", "fact", "link", "series", "unchanged_file"}
+    {"acceptance", "annual", "capture", "entity_record", "fact", "link", "series", "spell", "unchanged_file"}
 )
 _BY_CAPTURE: Final = frozenset({"fact_subject", "indicator", "release", "series_info"})
 _TABLE: Final = re.compile(r"\b(FROM|JOIN) (\w+)(?: AS (\w+))?")

@@ -284,7 +284,13 @@ def _take(
         elif type(record) is Acceptance:
             capture.acceptance(record)
         elif type(record) is IdentifierLink:
-            capture.link(record)
+            fault = _link_fault(record, today)
+            if fault is None:
+                capture.link(record)
+            else:
+                counts.read += 1
+                counts.rejected += 1
+                reject(Rejected(record.location[:_LONGEST_KEY], fault))
         elif type(record) is AnnualColumn:
             for rejected in capture.macro.annual(record):
                 counts.read += 1
@@ -329,6 +335,14 @@ def _date_fault(record: EntityRecord, latest: str) -> str | None:
         return None
     fault = out_of_range("its last update", record.effective[:10], latest)
     return fault and f"the record is kept without its date: {fault}"
+
+
+def _link_fault(link: IdentifierLink, today: str) -> str | None:
+    """Why the days of an identifier are refused."""
+    for name, day in (("from", link.first), ("to", link.last)):
+        if day and (fault := out_of_range(name, day, latest_day(today))):
+            return fault
+    return "from is in the future" if link.first > today else None
 
 
 def _fault(fact: Fact, today: str, latest: str, longest: int) -> str | None:

@@ -86,6 +86,17 @@ class FactColumns(NamedTuple):
     capture_id: list[int]
 
 
+class Linked(NamedTuple):
+    """An identifier of a subject, and its first and last day; empty where a source names none."""
+
+    identifier: str
+    subject: str
+    location: str
+    capture_id: int
+    first: str = ""
+    last: str = ""
+
+
 class ReleaseRow(NamedTuple):
     """A release as the ledger has it; `summary`, `parties` and `body` are JSON."""
 
@@ -210,20 +221,35 @@ class LedgerReader:
         ):
             yield subject, source_id, effective, decode(profile), capture_id
 
-    def links(self) -> Iterator[tuple[str, str, str, str, int]]:
-        """(identifier, source_id, subject, location, capture_id): what each source says now."""
-        newest: tuple[str, str] | None = None
-        standing = ""
+    def links(self) -> Iterator[Linked]:
+        """What each source says now: the links that it gave last, and the spells that it dated since."""
+        undated: dict[tuple[str, str], tuple[str, list[Linked]]] = {}
         for identifier, source_id, effective, subject, location, capture_id in self._rows.query(
             "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
             "ORDER BY identifier, source_id, effective DESC, subject"
         ):
             if identifier.startswith(_MATCH):
                 continue
-            if newest != (identifier, source_id):
-                newest, standing = (identifier, source_id), effective
+            standing, links = undated.setdefault((identifier, source_id), (effective, []))
             if effective == standing:
-                yield identifier, source_id, subject, location, capture_id
+                links.append(Linked(identifier, subject, location, capture_id))
+        spells: dict[tuple[str, str, str, str], tuple[str, Linked]] = {}
+        for identifier, source_id, subject, first, effective, *said in self._rows.query(
+            "SELECT identifier, source_id, subject, first_day, effective, last_day, location, capture_id "
+            "FROM spell ORDER BY identifier, source_id, subject, first_day, effective"
+        ):
+            last, location, capture_id = said
+            linked = Linked(identifier, subject, location, capture_id, first, last)
+            spells[identifier, source_id, subject, first] = effective, linked
+        dated = dict[tuple[str, str], str]()
+        for (identifier, source_id, _, _), (effective, linked) in spells.items():
+            key = identifier, source_id
+            if effective >= undated.get(key, ("",))[0]:
+                dated[key] = max(effective, dated.get(key, ""))
+                yield linked
+        for key, (effective, links) in undated.items():
+            if effective >= dated.get(key, ""):
+                yield from links
 
     def reviews(self) -> dict[tuple[str, str], str]:
         """What was decided last by (key of a party's name, service_id): see `ledger.parties.Reviews`."""

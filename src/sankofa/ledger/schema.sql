@@ -91,6 +91,20 @@ CREATE TABLE IF NOT EXISTS link (
     PRIMARY KEY (identifier, source_id, effective, subject)
 ) /* clustered */;
 
+-- The days on which an identifier belonged to a subject, both included, says a source; what it said last of the spell
+-- that begins on a day counts. The last day is '' while it does; the first is '' where the source does not say.
+CREATE TABLE IF NOT EXISTS spell (
+    identifier TEXT NOT NULL,
+    source_id  TEXT NOT NULL,
+    subject    TEXT NOT NULL,
+    first_day  TEXT NOT NULL,
+    effective  TEXT NOT NULL,
+    last_day   TEXT NOT NULL,
+    location   TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    PRIMARY KEY (identifier, source_id, subject, first_day, effective)
+) /* clustered */;
+
 -- An OCDS release as cleaned at the door. The same (ocid, release_id, release_date) with other content is a
 -- correction: both stay, and the one of the highest number is served. Not clustered: the rows are long.
 CREATE TABLE IF NOT EXISTS release (

@@ -19,7 +19,7 @@ from sankofa.model.errors import OperatorError
 
 TABLES: Final = (
     "acceptance", "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party",
-    "recapture", "release", "series", "series_info", "unchanged_file", "withdrawal", "withheld",
+    "recapture", "release", "series", "series_info", "spell", "unchanged_file", "withdrawal", "withheld",
     "withheld_party",
 )  # fmt: skip
 """Every table of the ledger but the seals."""

@@ -24,7 +24,7 @@ from sankofa.model.errors import OperatorError
 
 _BATCH: Final = 10_000
 _PER_CAPTURE: Final = 1 << 32
-_BY_SOURCE: Final = ("acceptance", "fact", "entity_record", "link", "annual", "series")
+_BY_SOURCE: Final = ("acceptance", "fact", "entity_record", "link", "spell", "annual", "series")
 _BY_CAPTURE: Final = ("release", "indicator", "series_info", "fact_subject")
 _LONGEST_REASON: Final = 1_000
 

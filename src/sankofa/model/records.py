@@ -83,6 +83,10 @@ class IdentifierLink(NamedTuple):
     identifier: str
     subject: str
     location: str
+    first: str = ""
+    """The first day on which it does; empty where the source does not say."""
+    last: str = ""
+    """The last day; empty while it does."""
 
 
 class Release(NamedTuple):

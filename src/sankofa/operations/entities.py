@@ -7,11 +7,12 @@ from typing import Final
 import msgspec
 
 from sankofa.edition.format.keys import ENTITIES, PAID
-from sankofa.edition.format.row_blocks import SortKey
+from sankofa.edition.format.row_blocks import SortKey, entries_of
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.issuers import issuer_behind, issuer_key, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
+from sankofa.model.days import FOREVER
 from sankofa.model.facts import FUND
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.provenance import ORGANISATIONS
@@ -131,7 +132,7 @@ class _Identified(msgspec.Struct):
 
 
 _state = msgspec.json.Decoder(_State).decode
-_identified = msgspec.json.Decoder(list[_Identified]).decode
+_identified = msgspec.json.Decoder(_Identified).decode
 
 
 @operation(
@@ -159,16 +160,13 @@ async def get_entity_history(
     if not states and not await call.edition.holds(ENTITIES, key):
         raise await unknown_organisation(call, service_id)
     spells = list(_spells(states))
-    paid = NO_ROWS
+    paid: list[SpellRow] = []
     if states:
-        paid = await view.select("crosswalk", key, day=day.toordinal(), modes=PAID) or NO_ROWS
-        if not call.grant.sample:
-            since = states[0][0]
-            others = _identified(b"[%b]" % paid.rows)
-            spells += [_spell("identifier", _named(one), since, None, one) for one in others]
+        paid = await _paid_spells(view, key, states[0][0])
+        spells += [] if call.grant.sample else paid
         spells += await _relations(view, key, states)
     spells.sort(key=lambda one: (one.kind, one.from_, one.value))
-    withheld = call.grant.sample and paid.count > 0
+    withheld = call.grant.sample and bool(paid)
     rows = [wire.encode(one) for one in spells]
     return Answer(Selection(rows, len(rows), truncated=withheld), as_of=day)
 
@@ -185,6 +183,19 @@ def _spells(states: Sequence[tuple[date, _State]]) -> Iterator[SpellRow]:
             since.setdefault(value, (day, state))
     for value, (first, origin) in since.items():
         yield _spell(*value, first, None, origin)
+
+
+async def _paid_spells(view: DayView, key: str, since: date) -> list[SpellRow]:
+    """The identifiers of the paid crosswalk, each with its days."""
+    spells = []
+    for block in await view.whole.blocks("crosswalk", key, 0, FOREVER):
+        for entry in entries_of(block):
+            if entry.modes & PAID and entry.first <= view.day:
+                first = max(date.fromordinal(entry.first), since) if entry.first else since
+                last = date.fromordinal(entry.until - 1) if entry.until <= view.day else None
+                one = _identified(entry.row)
+                spells.append(_spell("identifier", _named(one), first, last, one))
+    return spells
 
 
 def _spell(
@@ -252,8 +263,9 @@ async def list_issuers(
 
     An issuer is in from the day its first figure was public and never leaves, whether it was delisted or
     stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates and
-    `fact_count` are those of that day, and so are names, LEI and listings; `exchange` selects by today's
-    listings. Ordered by country, those of none last, then service_id.
+    `fact_count` are those of that day, and so are names, LEI and listings. `country` and `exchange` select
+    by the country and the listings of that day. Ordered by today's country, those of none last, then
+    service_id.
     """
     name = None if exchange is None else exchange_name(exchange)
     page = first_page(call, "issuers", country, name, as_of=as_of)

@@ -38,10 +38,10 @@ _MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
 _SERVICE_ID: Final = re.compile(rb'"(?:service_id|entity_id)":"(DC[0-9A-F]{24})"')
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 _encode: Final = msgspec.json.Encoder().encode
-_OF_THE_DAY: Final = ("legal_name", "entity_name", "lei", "listings")
+_OF_THE_DAY: Final = ("legal_name", "entity_name", "lei", "listings", "country")
 """Fields of rows that an organisation may have had otherwise."""
 _FIRST_ROW: Final = 4_096
-_NAME_FIELDS: Final = tuple(f'"{name}":'.encode() for name in _OF_THE_DAY)
+_NAME_FIELDS: Final = tuple(f'"{name}":'.encode() for name in _OF_THE_DAY[:-1])
 
 
 def day_of_path(path: str, today: date) -> tuple[date, str] | None:
@@ -196,7 +196,7 @@ async def with_names(rows: bytes, edition: DayView) -> bytes:
         if service_id in dated and (row := await edition.entity(service_id)) is not None:
             own = organisation(row)
             for name in _OF_THE_DAY:
-                if name in fields:
+                if name in fields and (name != "country" or "legal_name" in fields):  # not of a tender
                     value = own.legal_name if name == "entity_name" else getattr(own, name)
                     fields[name] = msgspec.Raw(_encode(value))
         patched.append(_encode(fields))

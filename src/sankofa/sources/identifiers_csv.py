@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from sankofa.model.days import day_in
 from sankofa.model.identifiers import ID_TYPES, Identifier, exchange, make_identifier
 from sankofa.model.records import IdentifierLink, Record, Skipped
 from sankofa.sources.base import InputFile, adapter
 from sankofa.sources.template import ISSUER_COLUMNS, SUCCESSOR, Template, subject
 
+_DAYS: Final = ("from", "to")
 _TEMPLATE: Final = Template(
-    "identifiers-csv", ("entity", "id_type", "id_value"), ("registry", *ISSUER_COLUMNS, SUCCESSOR)
+    "identifiers-csv", ("entity", "id_type", "id_value"), ("registry", *_DAYS, *ISSUER_COLUMNS, SUCCESSOR)
 )
 _ASSIGNED: Final = {"registry": re.compile(r"[1-9]"), "ticker": re.compile(r"\A(?!#?N/A\Z).*[0-9A-Z]")}
 """Patterns that a real value matches. `N/A`, `-` or `0` in a hundred rows would merge a hundred strangers."""
@@ -22,6 +24,7 @@ def read(file: InputFile) -> Iterator[Record]:
 
     A ticker is written EXCHANGE:TICKER, or its exchange stands in `registry`. A registry number and an
     aggregator id are nothing without the register or aggregator in `registry`; other types need none.
+    `from` and `to` are the first and the last day on which the entity had it; empty is open.
     `legal_name` and `country` are the entity's; `successor` names who took over from it, as `entity` does. A
     row whose identifier is the entity's own says only that.
     """
@@ -31,7 +34,10 @@ def read(file: InputFile) -> Iterator[Record]:
 def _link(row: dict[str, str], location: str) -> Record:
     entity = subject(row["entity"])
     identifier = str(_identifier(row["id_type"].lower(), row["id_value"], row.get("registry", "")))
-    return Skipped(1) if identifier == entity else IdentifierLink(identifier, entity, location)
+    first, last = (day_in(column, row[column]) if row.get(column) else "" for column in _DAYS)
+    if first and last and last < first:
+        raise ValueError("to: before from")
+    return Skipped(1) if identifier == entity else IdentifierLink(identifier, entity, location, first, last)
 
 
 def _identifier(id_type: str, value: str, registry: str) -> Identifier:

@@ -185,7 +185,8 @@ class DayView(Edition):
         if number in known.dated and (stored := await super().raw(STATES, service_id)) is not None:
             states = _states(stored)
             at = max(bisect_right(states, self.day, key=lambda state: state[0]), 1)
-            return [(max(day, first), row) for day, row in states[:at]]
+            shown = {max(day, first): row for day, row in states[:at]}  # of those of one day, the last
+            return list(shown.items())
         blocks = await self._reader.blocks(ENTITIES, service_id, 0, 1)
         return [(first, bytes(blocks[0][1]))] if blocks else []
 

@@ -57,7 +57,8 @@ async def issuers_on(
     if country is None and exchange is None:
         by_page = _every_page(counted[0], first)
     else:
-        own = await edition.numbers(f"{ISSUERS}-list", listed_under(country, exchange))
+        spells = await edition.numbers(f"{ISSUERS}-list", listed_under(country, exchange))
+        own = [spells[n] for n in range(0, len(spells), 3) if spells[n + 1] <= day < spells[n + 2]]
         by_page = _by_page(own, first)
     slices: list[RowSlice] = []
     yield_points = YieldPoints(_PAGES_PER_YIELD)

@@ -39,9 +39,10 @@ from sankofa.edition.write.checks import refuse_issuer
 from sankofa.edition.write.dataset import load_declarations
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.engines.datastore import LedgerRows
-from sankofa.ledger.entities import Entity, exchanges
+from sankofa.ledger.entities import Entity
 from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, FactReader, LedgerReader
+from sankofa.ledger.spells import places
 from sankofa.model.errors import OperatorError, SankofaError
 
 
@@ -362,8 +363,8 @@ class Issuers:
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
         key = blake2b(code_digest(), digest_size=16)
-        listed = exchanges(entity, self._captures)
-        identity = (entity.service_id, entity.legal_name, entity.country, listed, known, list(self._makes))
+        placed = places(entity, self._captures)
+        identity = (entity.service_id, entity.legal_name, entity.country, placed, known, list(self._makes))
         key.update(_write(identity))
         for number in sorted({number for _, numbers in known for number in numbers}):
             key.update(captures[number])

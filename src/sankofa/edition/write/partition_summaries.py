@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ from sankofa.edition.write.parts import Partition
 from sankofa.edition.write.reuse import sum_of_digests
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
+from sankofa.ledger.spells import Placed, places
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.vintages import vintages
 
@@ -90,31 +92,43 @@ class SegmentBuilder:
         self._known_changes: list[Counter[tuple[int, int, int]]] = [Counter() for _ in slugs()]
 
     def add(
-        self, service_id: str, country: str | None, own: Standings, row_ends: Sequence[Sequence[int]]
+        self, service_id: str, places: Sequence[Placed], own: Standings, row_ends: Sequence[Sequence[int]]
     ) -> None:
-        """`row_ends` has the ends of the rows of each block of the issuer."""
+        """`row_ends` has the ends of the rows of each block of the issuer, `places` its country over time.
+
+        A value is in the screen of a country on the days on which the issuer was there.
+        """
         issuer = len(self._issuers)
         self._issuers.append(service_id)
-        number = self._countries.setdefault(country or NOWHERE, len(self._countries))
+        spells = [
+            (self._countries.setdefault(country or NOWHERE, len(self._countries)), first, until)
+            for country, first, until in country_spells(places)
+        ]
         blocks = [block for block, ends in enumerate(row_ends) for _ in ends]
         begins = [begin for ends in row_ends for begin in (0, *(end + 1 for end in ends[:-1]))]
         row_end = [end for ends in row_ends for end in ends]
         first = 0
         for metric, count in sorted(Counter(own.metrics).items()):  # the rows are ordered by metric
             column, end = self._columns[metric], first + count
-            column.sizes.frombytes(own.sizes[8 * first : 8 * end])
-            column.firsts.frombytes(own.firsts[4 * first : 4 * end])
-            column.untils.frombytes(own.untils[4 * first : 4 * end])
-            column.countries.extend((number,) * count)
-            column.issuers.extend((issuer,) * count)
-            column.blocks.extend(blocks[first:end])
-            column.begins.extend(begins[first:end])
-            column.ends.extend(row_end[first:end])
-            column.years.frombytes(own.ends[4 * first : 4 * end])
-            column.current.frombytes(own.current[first:end])
+            firsts, untils = (array("i", days[4 * first : 4 * end]) for days in (own.firsts, own.untils))
+            for number, since, until in spells:
+                alone = len(spells) == 1
+                kept = [n for n in range(count) if alone or (firsts[n] < until and untils[n] > since)]
+                at = [first + n for n in kept]
+                column.sizes.extend(memoryview(own.sizes).cast("d")[n] for n in at)
+                column.firsts.extend(max(firsts[n], since) for n in kept)
+                column.untils.extend(min(untils[n], until) for n in kept)
+                column.countries.extend((number,) * len(kept))
+                column.issuers.extend((issuer,) * len(kept))
+                column.blocks.extend(blocks[n] for n in at)
+                column.begins.extend(begins[n] for n in at)
+                column.ends.extend(row_end[n] for n in at)
+                column.years.extend(memoryview(own.ends).cast("i")[n] for n in at)
+                column.current.extend(own.current[n] for n in at)
             first = end
-        _count(self._changes, number, own.stretches())
-        _count(self._known_changes, number, own.stretches(known=True))
+        for spell in spells:
+            _count(self._changes, spell, own.stretches())
+            _count(self._known_changes, spell, own.stretches(known=True))
 
     def segment(self) -> ScreenSegment:
         return ScreenSegment(
@@ -136,15 +150,26 @@ class SegmentBuilder:
         return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
 
 
-def _count(by_metric: list[Counter[tuple[int, int, int]]], country: int, states: Iterable[Shown]) -> None:
-    """Add the states of an issuer to the changes of each metric."""
-    before = (-1, 0)
-    for metric, day, _, state in states:
-        changes = by_metric[metric]
-        changes[country, day, state] += 1
-        if before[0] == metric:
-            changes[country, day, before[1]] -= 1
-        before = (metric, state)
+def country_spells(places: Sequence[Placed]) -> Iterator[tuple[str, int, int]]:
+    """The countries of an issuer, each with its first day and the day after the last."""
+    ends = [*(ordinal(place.day) for place in places[1:]), FOREVER]
+    spells = zip((place.country for place in places), [0, *ends], ends, strict=False)
+    for country, same in groupby(spells, key=itemgetter(0)):
+        days = list(same)
+        yield country, days[0][1], days[-1][2]
+
+
+def _count(
+    by_metric: list[Counter[tuple[int, int, int]]], spell: tuple[int, int, int], states: Iterable[Shown]
+) -> None:
+    """Add the states of an issuer, on the days when it was in a country, to the changes of each metric."""
+    country, since, end = spell
+    for metric, first, until, state in states:
+        if first < end and until > since:
+            changes = by_metric[metric]
+            changes[country, max(first, since), state] += 1
+            if min(until, end) < FOREVER:
+                changes[country, min(until, end), state] -= 1
 
 
 FACT_COUNTS: Final = "fact-counts"
@@ -286,7 +311,8 @@ class PartitionSummaries:
             if part := self._issuers.part(METRICS, entity.service_id):
                 rows, own = _read_metrics(part)
                 standings.append(own)
-                screen.add(entity.service_id, entity.country, own, [row_ends(block) for block in rows.blocks])
+                placed = places(entity, self._captures) or [Placed("", entity.country or "", ())]
+                screen.add(entity.service_id, placed, own, [row_ends(block) for block in rows.blocks])
         counts = self._counted(partition, coverage_steps(standings))
         return {_COUNTS: _write(counts), _SCREEN: _write(screen.segment())}
 
@@ -323,8 +349,9 @@ class PartitionSummaries:
         )
 
     def _claims(self, entity: Entity) -> tuple[object, ...]:
-        captures = [self._captures[claim.capture_id] for claim in entity.claims]
-        return entity.service_id, entity.claims, captures
+        held = (*entity.claims, *entity.past)
+        captures = [self._captures[claim.capture_id] for claim in held]
+        return entity.service_id, held, captures
 
 
 def _names(entity: Entity) -> tuple[object, ...]:

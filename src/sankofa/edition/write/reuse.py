@@ -39,7 +39,10 @@ _RATES: Final = (
     "ORDER BY series, series_type, frequency, country, capture_id, part"
 )
 OTHER_TABLES: Final = frozenset(
-    {"acceptance", "capture", "entity_record", "fact", "fact_subject", "link", "unchanged_file", "withdrawal"}
+    (
+        *("acceptance", "capture", "entity_record", "fact", "fact_subject", "link", "spell"),
+        *("unchanged_file", "withdrawal"),
+    )
 )
 """Tables that enter a digest through organisations, issuers, or what is left out."""
 _write = msgspec.msgpack.Encoder().encode

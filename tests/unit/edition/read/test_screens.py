@@ -17,6 +17,7 @@ from sankofa.edition.read.issuers import Ranking, screen
 from sankofa.edition.write.datasets.metrics import ScreenIndex
 from sankofa.edition.write.metric_rows import Standings
 from sankofa.edition.write.partition_summaries import SegmentBuilder
+from sankofa.ledger.spells import Placed
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import State
 from tests.loop import wait
@@ -38,7 +39,7 @@ class Screening:
         segment = self._segments[len(self._first_blocks) > 1]
         self._first_blocks[service_id] = self._next
         self._next += len(rows)
-        segment.add(service_id, country, own, [[len(row)] for row in rows])
+        segment.add(service_id, [Placed("", country or "", ())], own, [[len(row)] for row in rows])
 
     def index(self) -> ScreenIndex:
         index = ScreenIndex()

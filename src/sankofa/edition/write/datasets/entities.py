@@ -1,6 +1,6 @@
 """Organisations by service_id, their identifiers, and the organisations behind an identifier.
 
-Identifiers are current mappings only; their history stays in the ledger.
+An identifier is shown on the days on which it was the organisation's.
 """
 
 from array import array
@@ -30,9 +30,10 @@ from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outco
 from sankofa.edition.write.datasets.issuers import first_known
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.engines.datastore import ALIASES
-from sankofa.ledger.entities import Claim, Entity, states
+from sankofa.ledger.entities import Claim, Entity
+from sankofa.ledger.spells import states
 from sankofa.model.countries import alpha3_of, country_name
-from sankofa.model.days import ordinal
+from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.facts import FUND
 from sankofa.model.identifiers import (
     FREE_ID_TYPES,
@@ -90,7 +91,8 @@ class _Known:
 
 
 def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity]]:
-    if not entity.earlier and not any(one.profile.registered for one in entity.statements):
+    dated = entity.past or any(claim.first for claim in entity.claims)
+    if not dated and not entity.earlier and not any(one.profile.registered for one in entity.statements):
         yield "", entity
         return
     for day, statements, claims in states(entity, context.captures):
@@ -271,7 +273,7 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
     """Ordered by id_type (the free ones first), scheme and value."""
     for entity in some:
         held = sorted(
-            ((stored_identifier(claim.identifier), claim) for claim in entity.claims),
+            ((stored_identifier(claim.identifier), claim) for claim in (*entity.claims, *entity.past)),
             key=lambda pair: (ID_TYPES.index(pair[0].id_type), pair[0].scheme or "", pair[0].value),
         )
         yield KeyRows(
@@ -279,6 +281,7 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
             [
                 Entry(
                     wire.encode(CrosswalkRow(**_claim_fields(context, entity, identifier, claim))),
+                    *_days(claim),
                     modes=FREE if identifier.id_type in FREE_ID_TYPES else PAID,
                     tag=ID_TYPES.index(identifier.id_type),
                 )
@@ -298,18 +301,33 @@ def identifiers(context: BuildContext) -> Iterator[KeyRows]:
     claimed = sorted(
         (stored_lookup_key(claim.identifier), number, position)
         for number, entity in enumerate(entities)
-        for position, claim in enumerate(entity.claims)
+        for position, claim in enumerate((*entity.claims, *entity.past))
     )
     for key, matches in groupby(claimed, key=itemgetter(0)):
-        first_of = [next(same) for _, same in groupby(matches, key=itemgetter(1))]
-        matched = [(entities[of], entities[of].claims[position]) for _, of, position in first_of]
+        matched: list[tuple[Entity, Claim]] = []
+        for _, of, position in matches:
+            entity = entities[of]
+            claim = (*entity.claims, *entity.past)[position]
+            again = any(entity is other and _overlap(claim, known) for other, known in matched)
+            if not again:
+                matched.append((entity, claim))
         yield KeyRows(key, _matches(context, matched))
+
+
+def _days(claim: Claim) -> tuple[int, int]:
+    """The days on which an identifier is shown: from the first on, until the day after the last."""
+    first = ordinal(claim.first) if claim.first else 0
+    return first, ordinal(claim.last) + 1 if claim.last else FOREVER
+
+
+def _overlap(one: Claim, other: Claim) -> bool:
+    return one.first < other.until and other.first < one.until
 
 
 def _matches(context: BuildContext, matched: list[tuple[Entity, Claim]]) -> Iterator[Entry]:
     for entity, claim in matched:
         fields = _claim_fields(context, entity, stored_identifier(claim.identifier), claim)
-        yield Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields)))
+        yield Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields)), *_days(claim))
 
 
 def _claim_fields(

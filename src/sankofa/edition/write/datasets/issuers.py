@@ -6,7 +6,7 @@ figure was known.
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -27,6 +27,7 @@ from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dat
 from sankofa.edition.write.issuer_parts import Issuers, issuer_part
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
+from sankofa.ledger.spells import Placed, places
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import stored_identifier
@@ -95,9 +96,8 @@ def first_known(issuers: Issuers, service_id: str) -> int:
 class _Listed(NamedTuple):
     """An issuer in the order of the list."""
 
-    country: str
     service_id: str
-    exchanges: tuple[str, ...]
+    places: list[Placed]
 
 
 def _pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
@@ -125,8 +125,7 @@ def issuers(context: BuildContext) -> Building:
             own = read_issuer_steps(part)
             listings = _listings(entity)
             page.append((_beginning(entity, own, listings), own.steps))
-            exchanges = tuple(dict.fromkeys(one.exchange for one in listings))
-            listed.append(_Listed(entity.country or "", entity.service_id, exchanges))
+            listed.append(_Listed(entity.service_id, places(entity, context.captures)))
             if len(page) == ISSUERS_ON_A_PAGE:
                 yield _page(page, first_days)
                 page = []
@@ -140,17 +139,28 @@ def issuers(context: BuildContext) -> Building:
 
 @dataset(f"{ISSUERS}-list", None, needs=(ISSUERS,))
 def issuer_lists(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
-    """The numbers of the issuers of a country, of an exchange and of both, as 32-bit integers in order."""
-    numbers: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+    """The issuers of a country, of an exchange and of both, as 32-bit integers in order: number, first day,
+    day after the last."""
+    spells: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
     for number, one in enumerate(issuers.result[0]):
-        keys = {listed_under(None, exchange) for exchange in one.exchanges}
-        if one.country:
-            keys.add(listed_under(one.country, None))
-            keys.update(listed_under(one.country, exchange) for exchange in one.exchanges)
+        for key, first, until in _spells(one.places):
+            spells[key].extend((number, first, until))
+    for key in sorted(spells):
+        yield KeyRows(key, [Entry(spells[key].tobytes())])
+
+
+def _spells(places: Sequence[Placed]) -> Iterator[tuple[str, int, int]]:
+    """The keys that an issuer is listed under, each with its days."""
+    since: dict[str, int] = {}
+    for place in places:
+        day = ordinal(place.day) if place is not places[0] else 0  # as its row shows it before
+        keys = {listed_under(None, exchange) for exchange in place.exchanges}
+        if place.country:
+            keys |= {listed_under(place.country, exchange) for exchange in (None, *place.exchanges)}
+        yield from ((key, since.pop(key), day) for key in [*since] if key not in keys)
         for key in keys:
-            numbers[key].append(number)
-    for key in sorted(numbers):
-        yield KeyRows(key, [Entry(numbers[key].tobytes())])
+            since.setdefault(key, day)
+    yield from ((key, first, FOREVER) for key, first in since.items())
 
 
 @dataset(f"{ISSUERS}-days", None, pack=pack_pages, needs=(ISSUERS,))
