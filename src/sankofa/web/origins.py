@@ -23,7 +23,7 @@ def original(sources: Mapping[str, str], source_ref: str) -> str:
     host = urlsplit(site).hostname or name
     if document.startswith(("https://", "http://")):
         return document
-    if "sec" in re.split("[.-]", host) and (filing := _ACCESSION.match(document)):
+    if "sec" in host.replace("-", ".").split(".") and (filing := _ACCESSION.match(document)):
         number = filing[0].replace("-", "")
         folder = f"https://www.sec.gov/Archives/edgar/data/{int(number[:10])}/{number}"
         return f"{folder}/{filing[0]}-index.htm"
