@@ -141,3 +141,17 @@ def test_a_statement_is_checked_cell_by_cell(client: Client) -> None:
     look_ahead_check(older, "2024-12-31")
     answer = client.get_statement("DC8342E4A6CD9A7F25CAC383F4", as_of="2024-12-31", shape="wide")
     look_ahead_check(answer, "2024-12-31")
+
+
+def test_a_screen_that_later_restatements_chose_is_refused_and_one_as_known_is_not(client: Client) -> None:
+    day = "2024-01-01"  # Riftline's FY2023 was restated in June 2024
+    current = client.get_screen("net_margin", as_of=day, all=True)
+    look_ahead_check(current, day)
+    with pytest.raises(LookAhead, match="because of later events") as raised:
+        look_ahead_check(current.to_pandas(), day, client=client)
+    assert RIFTLINE in {row["service_id"] for row in raised.value.missing}
+    look_ahead_check(
+        client.get_screen("net_margin", as_of=day, basis="as_known", all=True), day, client=client
+    )
+    with pytest.raises(ValueError, match="metric and service_id"):
+        look_ahead_check(client.get_fundamentals(RIFTLINE, as_of=DAY), DAY, client=client)

@@ -105,6 +105,7 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
                 "list_issuers": {},
                 "get_panel": {"metrics": ["net_margin"], "from_date": "2023-01-01", "every": "year"},
                 "list_series": {},
+                "get_series_vintages": {"series": "CPI.ZA"},
                 "get_cross_rates": {"base": "GBP", "quote": "ZAR", "limit": 5},
                 "get_coverage": {},
                 "screen_issuers": {"metric": "net_margin"},

@@ -137,12 +137,14 @@ class TruncatedWarning(UserWarning):
 class LookAhead(SankofaError):
     """A frame tells what was not known on the day, or does not tell since when it was known."""
 
-    def __init__(self, message: str, late: Any, unknown: Any) -> None:
+    def __init__(self, message: str, late: Any, unknown: Any, missing: Any = ()) -> None:
         super().__init__(message)
         self.late = late
         """The rows that became known after the day, in the form they were given."""
         self.unknown = unknown
         """The rows that do not say since when they are known."""
+        self.missing = missing
+        """Rows of issuers that the frame leaves out because of what became known after the day."""
 
 
 class NotOpen(SankofaError):

@@ -8,13 +8,15 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from sankofa.client.answers import PROVENANCE, Answer
-from sankofa.client.errors import LookAhead, NotOpen, UnknownIdentifier, UnknownSeries
+from sankofa.client.errors import BadRequest, LookAhead, NotOpen, UnknownIdentifier, UnknownSeries
 from sankofa.client.exchange import day_of
 from sankofa.client.frames import Figures, library
 from sankofa.client.rows import Metric
 
 if TYPE_CHECKING:
     import pandas
+
+    from sankofa.client import Client
 
 NAME: Final = "name"
 _ISSUED: Final = re.compile(r"DC[0-9A-Fa-f]+\Z")
@@ -232,12 +234,17 @@ _ALSO_DATED: Final = ("superseded_at",)
 """Columns whose day, where there is one, became known on that day."""
 
 
-def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = False) -> None:
+def look_ahead_check(
+    frame: Any, as_of: date | str, *, allow_unknown: bool = False, client: "Client | None" = None
+) -> None:
     """Raises LookAhead where a row was not known on the day, with the rows in `late` and `unknown`.
 
     Takes a frame of pandas or Polars, an Answer, or a list of rows. A row that does not say since when it is
     known is no pass: it is in `unknown`, and refused unless `allow_unknown`. When a row was captured
     (`observed_at`) says nothing of when it was public, and is not looked at.
+
+    With a `client` a frame of metrics is refused too where it leaves out issuers because of later events:
+    they had a value on the day, and were restated or completed since. They are in `missing`.
     """
     day = day_of(as_of) if isinstance(as_of, date) else date.fromisoformat(as_of)
     rows = _rows(frame)
@@ -265,6 +272,39 @@ def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = Fal
             _select(rows, late),
             _select(rows, unknown),
         )
+    if client is not None and (missing := _left_out(rows, day, client)):
+        raise LookAhead(
+            f"as of {day}: {len(missing)} values are missing because of later events;"
+            ' ask with basis="as_known"',
+            rows[:0],
+            rows[:0],
+            missing,
+        )
+
+
+def _left_out(rows: Any, day: date, client: "Client") -> list[Any]:
+    """The values of the day that the screens of today leave out and the frame does not have."""
+    columns = _names(rows)
+    if not {"metric", "service_id"} <= {*columns}:
+        raise ValueError(
+            "client: whoever is missing shows only in a frame with columns metric and service_id"
+        )
+    named = {*zip(_values(rows, "metric"), _values(rows, "service_id"), strict=True)}
+    countries = {*_values(rows, "country")} if "country" in columns else None
+    left_out: list[Any] = []
+    for metric in sorted({metric for metric, _ in named}):
+        known = client.get_screen(metric, as_of=day, basis="as_known", all=True).rows
+        try:
+            current = client.get_screen(metric, as_of=day, basis="current", all=True).rows
+        except BadRequest:  # a locked view: nothing is left out there
+            continue
+        has = named | {(metric, row["service_id"]) for row in current}
+        left_out += [
+            row
+            for row in known
+            if (metric, row["service_id"]) not in has and (countries is None or row["country"] in countries)
+        ]
+    return left_out
 
 
 def _rows(frame: Any) -> Any:

@@ -271,7 +271,14 @@ async def list_series(
     dataset=MACRO,
     row=SeriesReleaseRow,
     errors=(400, 401, 402, 404, 429, 503),
+    tool="get_series_vintages",
     extension=True,
+    agent=AgentView(
+        description="""\
+Days on which values of a series were released, newest first, and how many each added or changed.
+Next: get_macro with `as_of` on one of these days.
+Example: {"series":"FX.EUR.ZAR","limit":5}"""
+    ),
 )
 async def get_series_vintages(
     call: Call,
