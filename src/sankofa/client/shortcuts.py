@@ -244,7 +244,8 @@ def look_ahead_check(
     (`observed_at`) says nothing of when it was public, and is not looked at.
 
     With a `client` a frame of metrics is refused too where it leaves out issuers because of later events:
-    they had a value on the day, and were restated or completed since. They are in `missing`.
+    they had a value on the day, and were restated or completed since. They are in `missing`. A frame of one
+    country is compared with that country.
     """
     day = day_of(as_of) if isinstance(as_of, date) else date.fromisoformat(as_of)
     rows = _rows(frame)
@@ -290,7 +291,7 @@ def _left_out(rows: Any, day: date, client: "Client") -> list[Any]:
             "client: whoever is missing shows only in a frame with columns metric and service_id"
         )
     named = {*zip(_values(rows, "metric"), _values(rows, "service_id"), strict=True)}
-    countries = {*_values(rows, "country")} if "country" in columns else None
+    countries = {*_values(rows, "country")} if "country" in columns else set()
     left_out: list[Any] = []
     for metric in sorted({metric for metric, _ in named}):
         known = client.get_screen(metric, as_of=day, basis="as_known", all=True).rows
@@ -302,7 +303,7 @@ def _left_out(rows: Any, day: date, client: "Client") -> list[Any]:
         left_out += [
             row
             for row in known
-            if (metric, row["service_id"]) not in has and (countries is None or row["country"] in countries)
+            if (metric, row["service_id"]) not in has and (len(countries) != 1 or row["country"] in countries)
         ]
     return left_out
 
