@@ -81,7 +81,7 @@ async def test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_rea
 @pytest.mark.rule("MCP-11")
 def test_the_list_of_tools_is_short_and_each_says_how_to_begin_and_what_comes_next(server):
     listed = post(server, message("tools/list", OLD)).json()["result"]["tools"]
-    assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 7_500, "tokens, of about four characters"
+    assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 7_900, "tokens, of about four characters"
     for tool in listed:
         assert "Example: {" in tool["description"] or "e.g. {" in tool["description"], tool["name"]
         given = re.search(r"(?:Example:|e\.g\.) (\{.*?\})", tool["description"])
