@@ -82,7 +82,7 @@ OTHERS = [
     )
     for n in range(8)
 ]
-FOREIGN = release("ke", "2025-01-02T00:00:00Z", tender=_tender(), buyer=CITY, parties=PARTIES)
+FOREIGN = release("ke", "2025-01-02T00:00:00Z", tender=_tender(), parties=PARTIES)
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +166,7 @@ def test_flags_of_a_buyer_and_a_supplier_by_id_name_and_service_id(market: Asked
         == {row for row in everything if row[1] != "tenderer"}
     )
     assert _flagged(market, buyer="nobody") == set()
+    assert _flagged(market, country="KE", buyer="CITY"), "as the list of parties names it"
 
 
 @pytest.mark.rule("FLAG-1", "MCP-2", "GATE-5")

@@ -137,7 +137,8 @@ def _process(process: ProcessOnDay) -> FlagSubject:
     parties = dict(_parties(process))
     awarded = [one for award in facts.awards or () for one in award.suppliers or ()]
     title = (facts.tender and facts.tender.title) or None
-    buyer = [facts.buyer] if facts.buyer else []
+    buyer = [facts.buyer] if facts.buyer and (facts.buyer.id or facts.buyer.name) else []
+    buyer = buyer or [one for one in facts.parties or () if "buyer" in (one.roles or ())][:1]
     return FlagSubject(title, None, process.last, _any_of(buyer, parties), _any_of(awarded, parties))
 
 

@@ -29,6 +29,7 @@ class _Part(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
 class Reference(_Part):
     id: str | int | UnsetType | None = UNSET
     name: str | UnsetType | None = UNSET
+    roles: list[str] | UnsetType | None = UNSET
 
 
 class Price(_Part):
