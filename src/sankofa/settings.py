@@ -159,6 +159,7 @@ class Settings:
         "", "Comma-separated Host values MCP answers to besides the local ones and MCP_URL's; * for any."
     )
     mcp_allowed_origins: str = _setting("", "Comma-separated Origins MCP answers to; * for any.")
+    hooks_private: str = _setting("false", "Hooks may reach private addresses.", choices=("false", "true"))
     connections: int = _setting(
         10_000, "Most client connections of one worker; the slowest are closed to stay below it."
     )

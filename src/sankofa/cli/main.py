@@ -39,6 +39,7 @@ _COMMANDS = {
     "show": "describing:show",
     "audit": "audit:audit",
     "verify": "verifying:verify_command",
+    "hooks": "hooks:hooks",
     "open": "links:open_pages",
 }
 """Each command with its module and function, in the order of the help text."""

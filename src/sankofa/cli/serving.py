@@ -21,12 +21,12 @@ from granian.log import LogLevels
 from sankofa.cli.guard import ConnectionLimits
 from sankofa.cli.links import note_address, sign_in_address
 from sankofa.cli.output import to_have_an_edition
-from sankofa.cli.process import STOP_SECONDS
+from sankofa.cli.process import STOP_SECONDS, configure, end_soon_after_signals
 from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.replication.stores import followed_address, only_follows, open_store, shares_ledger
-from sankofa.settings import Settings, without_credentials
+from sankofa.settings import Settings, load, without_credentials
 
 _APPLICATION = "sankofa.cli.application:application"
 _EVERYWHERE = ("0.0.0.0", "::")  # nosec B104  # noqa: S104 - recognised, never a default
@@ -88,6 +88,8 @@ def serve(settings: Settings, host: str, port: int, workers: int, *, sign_in: bo
         check_followed(settings)
         companions.append(Companion(follow_beside))
         click.echo(f"Following editions from {without_credentials(address_followed)}")
+    hooks = settings.home / "hooks"
+    companions.append(Companion(_deliver_hooks, wanted=lambda: any(hooks.glob("*.json"))))
     limits = ConnectionLimits.of(settings)
     server = Supervisor(
         _APPLICATION,
@@ -155,6 +157,16 @@ def _serve_metrics(folder: Path, listener: socket.socket) -> None:
     from sankofa.cli.metrics_server import serve_metrics
 
     serve_metrics(folder, listener)
+
+
+def _deliver_hooks() -> None:
+    """In a process of its own, while there are hooks and no other process delivers them."""
+    from sankofa.cli.delivering import deliver
+
+    settings = load()
+    configure(settings)
+    with end_soon_after_signals(), suppress(OperatorError):
+        deliver(settings)
 
 
 def _refuse_read_only_home(settings: Settings) -> None:

@@ -62,8 +62,14 @@ class _Interrupt(SignalSafeEvent):
 class Companion:
     """A process beside the workers, started again where it ends."""
 
-    def __init__(self, run: Callable[[], None], needs: Sequence[int] = ()) -> None:
-        """`needs`: descriptors that it goes on using."""
+    def __init__(
+        self,
+        run: Callable[[], None],
+        needs: Sequence[int] = (),
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`needs`: descriptors that it goes on using; `wanted`: whether there is something for it to do."""
+        self._wanted = wanted
         self._target = partial(_run_companion, os.getpid(), run, needs)
         self._process: BaseProcess | None = None
         self._not_before = 0.0
@@ -73,7 +79,7 @@ class Companion:
         if self._process is not None and not self._process.is_alive():
             self._process = None
             self._not_before = now + _AGAIN_SECONDS
-        if self._process is None and now >= self._not_before:
+        if self._process is None and now >= self._not_before and self._wanted():
             self._process = multiprocessing.Process(target=self._target, daemon=True)
             self._process.start()
         return [] if self._process is None else [self._process.sentinel]

@@ -217,9 +217,9 @@ class Patience:
 class _Backend(httpcore.SyncBackend):
     """Connects to what was checked, and nothing else; to a proxy, which the operator chose, as it is."""
 
-    def __init__(self, collect: Collect, patience: Patience, *, to_proxy: bool) -> None:
-        self._collect = collect
-        self._patience = patience
+    def __init__(self, look: Callable[[int], None], *, allow_private: bool, to_proxy: bool) -> None:
+        self._look = look
+        self._allow_private = allow_private
         self._to_proxy = to_proxy
 
     def connect_tcp(
@@ -236,16 +236,16 @@ class _Backend(httpcore.SyncBackend):
             raise httpcore.ConnectError(f"{host}: {failure}") from failure
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in resolved))
         for address in () if self._to_proxy else addresses:
-            refuse_unsafe(host, address, allow_private=self._collect.allow_private)
+            refuse_unsafe(host, address, allow_private=self._allow_private)
         failed: Exception | None = None
         for address in addresses:
-            self._patience.look()
+            self._look(0)
             try:
                 stream = super().connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as failure:
                 failed = failure
             else:
-                return PatientStream(stream, self._patience.look)
+                return PatientStream(stream, self._look)
         raise failed or httpcore.ConnectError(f"{host}: has no address")
 
     def connect_unix_socket(
@@ -261,14 +261,21 @@ class _NoCookies(httpx.Cookies):
         pass
 
 
+def guarded_transport(
+    look: Callable[[int], None] = lambda _: None, *, allow_private: bool, proxy: str | None = None
+) -> httpx.HTTPTransport:
+    """Connects only to addresses that `refuse_unsafe` lets through; `look` is told of bytes that came."""
+    opened = httpx.HTTPTransport(proxy=proxy)
+    backend = _Backend(look, allow_private=allow_private, to_proxy=proxy is not None)
+    opened._pool._network_backend = backend  # httpx has no parameter for this
+    return opened
+
+
 def open_client(collect: Collect, patience: Patience) -> httpx.Client:
     """A client that follows no redirect by itself, takes no cookie and asks through the usual proxies."""
 
     def transport(proxy: str | None = None) -> httpx.HTTPTransport:
-        opened = httpx.HTTPTransport(proxy=proxy)
-        backend = _Backend(collect, patience, to_proxy=proxy is not None)
-        opened._pool._network_backend = backend  # httpx has no parameter for this
-        return opened
+        return guarded_transport(patience.look, allow_private=collect.allow_private, proxy=proxy)
 
     proxies = getproxies()  # httpx looks for them only where it is given no transport
     mounts: dict[str, httpx.BaseTransport] = {}

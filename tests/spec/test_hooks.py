@@ -1,0 +1,214 @@
+"""Webhooks: what is new is sent at least once and in order, and only to addresses that may be reached."""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook
+
+from tests.live import LiveServer, run
+from tests.patience import until
+from tests.spec import market
+from tests.spec.market import ENTITIES, Desk, release
+
+desk = market.desk
+RESTATED = """\
+entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,confidence
+lei:999900SAMPLEZA000189,revenue,49400000000,ZAR,2024-07-01,2025-06-29,FY,2025-10-01,restated-2025,p. 1,0.98
+"""
+
+
+class Receiver:
+    """An address that keeps what it was sent, and answers with the statuses it was given, then with 204."""
+
+    def __init__(self) -> None:
+        self.attempts: list[tuple[float, str, dict[str, str], bytes, int]] = []
+        self.statuses: list[int] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                status = receiver.statuses.pop(0) if receiver.statuses else 204
+                fields = {name.lower(): value for name, value in self.headers.items()}
+                receiver.attempts.append((time.monotonic(), self.path, fields, body, status))
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("location", "/elsewhere")
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def accepted(self, path: str) -> list[dict[str, Any]]:
+        return [json.loads(a[3]) for a in list(self.attempts) if a[1] == path and a[4] == 204]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+def ids(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["data"]["release_id"] for message in messages]
+
+
+def add(desk: Desk, url: str, *options: str) -> str:
+    done = run(desk.home, "hooks", "add", url, *options, hooks_private="true", **desk.settings)
+    assert done.returncode == 0, done.stderr
+    secret = done.stdout.strip()
+    assert (secret[:6], len(base64.b64decode(secret[6:]))) == ("whsec_", 32)
+    return secret
+
+
+@pytest.mark.rule("HOOK-1", "HOOK-2")
+def test_new_releases_are_sent_in_order_though_the_address_and_the_service_fail(
+    desk: Desk, receiver: Receiver
+) -> None:
+    desk.records(*ENTITIES)
+    desk.ingest("portal-za", "a.json", [release("A0")])
+    desk.publish()
+    secret = add(desk, f"{receiver.url}/za", "--on", "release", "--filter", "country=ZA")
+    add(desk, f"{receiver.url}/editions", "--on", "edition")
+    receiver.statuses = [500, 302]
+    with LiveServer(desk.home, workers=1, hooks_private="true", **desk.settings) as server:
+        days = [f"2025-06-{day:02}T10:00:00Z" for day in (3, 1, 2)]
+        desk.ingest("portal-za", "b.json", [release(f"B{n}", day) for n, day in enumerate(days)])
+        desk.ingest("portal-ke", "c.json", [release("C", days[0])])
+        second = desk.publish()
+        until(lambda: len(receiver.accepted("/za")) == 3)
+        until(lambda: len(receiver.accepted("/editions")) == 1)
+        assert server.get("/health").status_code == 200
+    assert ids(receiver.accepted("/za")) == ["B1-1", "B2-1", "B0-1"]
+    assert {message["type"] for message in receiver.accepted("/za")} == {"release.published"}
+    (edition,) = receiver.accepted("/editions")
+    assert (edition["type"], edition["data"]["edition"]) == ("edition.published", second)
+    assert edition["data"]["rows"]["tenders"]["count"] == 5
+    assert not any(path == "/elsewhere" for _, path, *_ in receiver.attempts)
+    failed = [one for one in receiver.attempts if one[4] != 204]
+    assert len(failed) == 2
+    for at, path, fields, *_ in failed:
+        again = next(one for one in receiver.attempts if one[0] > at and one[1] == path)
+        assert again[0] - at < 5
+        assert again[2]["webhook-id"] == fields["webhook-id"]
+    for _, path, fields, body, _ in receiver.attempts:
+        if path == "/za":
+            assert Webhook(secret).verify(body, fields) == json.loads(body)
+            signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + body
+            own = hmac.new(base64.b64decode(secret[6:]), signed, hashlib.sha256).digest()
+            assert fields["webhook-signature"] == f"v1,{base64.b64encode(own).decode()}"
+    # Published while nothing delivers, and killed after the first message: the rest follows.
+    time.sleep(1.1)
+    desk.ingest("portal-za", "d.json", [release(f"D{n}", f"2025-07-0{n}T10:00:00Z") for n in (1, 2, 3)])
+    desk.publish()
+    receiver.statuses = [204, 503, 503, 503]
+    with LiveServer(desk.home, workers=1, hooks_private="true", **desk.settings) as server:
+        until(lambda: any(one[4] == 503 for one in receiver.attempts))
+        os.killpg(server.pid, signal.SIGKILL)
+    receiver.statuses = []
+    with LiveServer(desk.home, workers=1, hooks_private="true", **desk.settings):
+        until(lambda: set(ids(receiver.accepted("/za"))) >= {"D1-1", "D2-1", "D3-1"})
+        until(lambda: len(receiver.accepted("/editions")) >= 2)
+    later = list(dict.fromkeys(ids(receiver.accepted("/za"))[3:]))
+    assert later == ["D1-1", "D2-1", "D3-1"]
+
+
+@pytest.mark.rule("HOOK-1")
+def test_a_restatement_is_sent_to_those_who_filter_for_it(
+    small_home: Path, tmp_path: Path, receiver: Receiver
+) -> None:
+    home = Path(shutil.copytree(small_home, tmp_path / "home"))
+    company = "DC46AF1B1AAA424B58D1368176"
+    for name, item in (("/own", "revenue"), ("/other", "assets")):
+        options = (
+            "--on",
+            "restatement",
+            "--filter",
+            f"service_id={company}",
+            "--filter",
+            f"line_item={item}",
+        )
+        assert run(home, "hooks", "add", receiver.url + name, *options, hooks_private="true").returncode == 0
+    file = tmp_path / "restated.csv"
+    file.write_text(RESTATED)
+    for command in (("ingest", "sample-filings", str(file)), ("publish",)):
+        done = run(home, *command)
+        assert done.returncode == 0, done.stderr
+    with LiveServer(home, hooks_private="true") as server:
+        until(lambda: receiver.accepted("/own"))
+        key = server.key("starter")
+        rows = server.get(f"/v1/restatements?service_id={company}&line_item=revenue&limit=1", key).json()
+    (message,) = receiver.accepted("/own")
+    assert (message["type"], message["data"]) == ("restatement.restated", rows["data"][0])
+    assert not receiver.accepted("/other")
+
+
+@pytest.mark.rule("HOOK-3")
+def test_private_addresses_are_refused_unless_permitted(desk: Desk, receiver: Receiver) -> None:
+    for url in (
+        receiver.url,
+        "http://localhost/x",
+        "http://[::1]/",
+        "https://10.0.0.1/x",
+        "http://169.254.169.254/latest",
+        "ftp://example.org/x",
+        "https://user:secret@example.org/",
+    ):
+        refused = desk.command("hooks", "add", url, "--on", "edition")
+        assert (refused.returncode, refused.stdout) == (1, ""), url
+    metadata = ("hooks", "add", "http://169.254.169.254/", "--on", "edition")
+    assert run(desk.home, *metadata, hooks_private="true", **desk.settings).returncode == 1
+    assert desk.command("hooks", "list").stdout.splitlines() == ["id  on  filter  url  failure"]
+    # Permitted when it was added, and not when it is delivered.
+    desk.records(*ENTITIES)
+    add(desk, receiver.url, "--on", "edition")
+    desk.publish()
+
+    def failure() -> str:
+        return str(json.loads(desk.command("hooks", "list", "--json").stdout)[0]["failure"])
+
+    with LiveServer(desk.home, workers=1, **desk.settings):
+        assert "not an address of the public internet" in until(failure)
+    assert not receiver.attempts
+
+
+@pytest.mark.rule("HOOK-3")
+def test_a_hook_is_listed_and_removed_and_a_filter_must_be_one(desk: Desk) -> None:
+    add(desk, "http://127.0.0.1:9/x", "--on", "release", "--filter", "country=KE", "--filter", "min_value=5")
+    (hook,) = json.loads(desk.command("hooks", "list", "--json").stdout)
+    assert (hook["on"], hook["filter"]) == ("release", "country=KE min_value=5")
+    assert "whsec_" not in desk.command("hooks", "list").stdout
+    for on, given in (("release", "country=Kenya"), ("release", "x=1"), ("edition", "country=KE"),
+                      ("release", "limit=3"), ("restatement", "country")):  # fmt: skip
+        wrong = run(
+            desk.home,
+            *("hooks", "add", "http://127.0.0.1:9/", "--on", on, "--filter", given),
+            hooks_private="true",
+            **desk.settings,
+        )
+        assert wrong.returncode == 2, given
+    assert desk.command("hooks", "remove", hook["id"]).returncode == 0
+    assert desk.command("hooks", "remove", hook["id"]).returncode == 1
+    assert json.loads(desk.command("hooks", "list", "--json").stdout) == []
