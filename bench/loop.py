@@ -215,6 +215,7 @@ def page_addresses(issuer: str) -> dict[str, str]:
         "/companies": "/companies?as_of=2024-06-30",
         "/company/{service_id}": f"/company/{issuer}?period=quarter&as_of=2024-06-30",
         "/company/{service_id}/figure": f"/company/{issuer}/figure?line_item=assets",
+        "/company/{service_id}/changes": f"/company/{issuer}/changes",
         "/country/{country}": "/country/ZA",
         "/macro": "/macro?q=gdp",
         "/macro/series/{series}": "/macro/series/FX.EUR.ZAR?as_of=2024-06-30",

@@ -117,8 +117,8 @@ def test_a_word_for_figures_that_there_is_not_is_refused(client: Client) -> None
 
 def test_an_answer_without_rows_is_a_frame_with_columns(client: Client) -> None:
     for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "as_of": "1990-01-01"}):
-        assert answer.to_pandas().shape == (0, 21)
-        assert answer.to_polars().shape == (0, 21)
+        assert answer.to_pandas().shape == (0, 25)
+        assert answer.to_polars().shape == (0, 25)
         assert str(answer.to_pandas()["period_end"].dtype) == "datetime64[us]"
 
 

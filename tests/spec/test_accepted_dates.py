@@ -307,7 +307,7 @@ def test_a_row_that_stops_a_build_is_named_with_its_capture(
         _failing(fundamentals, "fact_row", lambda *said: said[2].report.value == "11", monkeypatch)
         source, capture, file = "filings", 4, "f2022.csv"
     elif surface == "series":
-        _failing(macro_series, "visibilities", lambda said: said.report.figure == "11", monkeypatch)
+        _failing(macro_series, "in_force", lambda said: said.report.figure == "11", monkeypatch)
         source, capture, file = "series", 5, "s2022.csv"
     else:
         _failing(tenders, "_buyer", lambda tender: tender.row.release_id == "11", monkeypatch)

@@ -220,9 +220,13 @@ def test_editions_that_hold_it_are_withdrawn(published: Published) -> None:
     assert rolled.returncode == 1
     assert "withdrawn" in rolled.stderr
     assert "filed-too" in rolled.stderr
-    gone = asked.get("/v1/changes", since=published.first, dataset="fundamentals")["data"]
-    assert [(row["change"], row["row"]) for row in gone] == [("removed", None)]
-    assert gone[0]["source_ref"].startswith("filed-too:")
+    changed, gone = asked.get("/v1/changes", since=published.first, dataset="fundamentals")["data"]
+    (before,) = (row for row in rows_of(published.before[PATHS[2]]) if row["value_reported"] == 1001)
+    assert changed["change"] == "changed"
+    differing = {name for name, value in changed["row"].items() if str(value) != str(before[name])}
+    assert differing == {"tradable_from"}
+    assert (gone["change"], gone["row"]) == ("removed", None)
+    assert gone["source_ref"].startswith("filed-too:")
 
 
 @pytest.mark.rule("PROV-1", "PROV-2")

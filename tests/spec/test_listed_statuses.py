@@ -3,6 +3,7 @@
 That no other comes is what the fuzzing of `test_schemathesis` asserts.
 """
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +68,12 @@ def brought_about(served: Served, operation: Operation, status: int) -> httpx.Re
         key = "sk_unknown"
     elif status == 402:
         key = served.keys["sample"]
-        query |= {"id_type": "isin"} if path == "/v1/crosswalk" else {"limit": "26"}
+        if path == "/v1/proof":
+            rows = server.get("/v1/changes?dataset=crosswalk&limit=1000", served.keys["professional"]).json()
+            paid = next(one for one in rows["data"] if one["row"]["id_type"] == "registry")
+            query["record_ref"] = f"crosswalk:{json.dumps(paid['key'])}"
+        else:
+            query |= {"id_type": "isin"} if path == "/v1/crosswalk" else {"limit": "26"}
     elif status == 404:
         query["edition"] = NEVER
     elif status == 410:

@@ -115,7 +115,8 @@ async def _ask_endpoints(client: httpx.AsyncClient) -> None:
             answer = await client.get(address)
             statuses.add(answer.status_code)
             assert answer.status_code < 500, (address, answer.text)
-        assert 200 in statuses or not in_path["ocid"], (path, statuses)
+        # Not every world has the organisation that a proof is asked of.
+        assert 200 in statuses or not in_path["ocid"] or path == "/v1/proof", (path, statuses)
 
 
 def _addresses(path: str, names: set[str], in_path: dict[str, list[str]]) -> Iterator[str]:

@@ -43,7 +43,7 @@ BEYOND_SETTINGS: Final = {
 }
 NO_BOUNDS: Final = {
     "usage_reserve", "editions_poll_seconds", "rows_default", "editions_kept", "block_cache_bytes",
-    "answer_cache_bytes", "vault_retention_days",
+    "answer_cache_bytes", "vault_retention_days", "match_threshold",
 }  # fmt: skip
 """Settings that are numbers and bound nothing that comes from outside."""
 

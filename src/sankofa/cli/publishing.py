@@ -191,7 +191,7 @@ def publish_command(despite_floors: bool, verbose: bool) -> None:
 
 def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
     """At most ten lines, unless `verbose`."""
-    to_stderr = [f"left unresolved: {conflict}" for conflict in manifest["conflicts"]]
+    to_stderr = [f"left unresolved: {conflict}" for conflict in manifest.get("conflicts", ())]
     to_stderr += [
         f"published despite its floor: {shortfall}" for shortfall in manifest.get("despite_floors", ())
     ]

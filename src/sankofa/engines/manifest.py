@@ -89,7 +89,6 @@ class _Manifest(_Strict, frozen=True):
     built_from: str | UnsetType = UNSET
     rows: dict[str, _Count] | UnsetType = UNSET
     indexes: dict[str, _Count] | UnsetType = UNSET
-    conflicts: list[str] | UnsetType = UNSET
     crosswalk_loaded: bool | UnsetType = UNSET
     proven: int | UnsetType = UNSET
     sources: list[str] | UnsetType = UNSET

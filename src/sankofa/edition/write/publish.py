@@ -187,7 +187,8 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             if numbers:
                 raise refuse_rows_of(failure, context.captures, numbers) from failure
         raise
-    return manifest
+    conflicts = [f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in context.resolution.conflicts]
+    return {**manifest, "conflicts": conflicts}  # for the operator: everybody can read the manifest itself
 
 
 def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[str, Any]]) -> dict[str, Any]:
@@ -210,9 +211,6 @@ def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[st
         "edition": edition_name(context.ledger_clock, context.last_capture, digest),
         "built_from": context.ledger_clock,
         "content_sha256": digest,
-        "conflicts": [
-            f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in context.resolution.conflicts
-        ],
         "crosswalk_loaded": context.resolution.crosswalk_loaded,
         "proven": context.resolution.proven,
         "parts": msgspec.to_builtins(written.parts),
