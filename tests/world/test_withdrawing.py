@@ -189,7 +189,6 @@ def shown(manifest: dict[str, Any]) -> dict[str, Any]:
         "parts": [[part[name] for name in names] for part in manifest["parts"]],
         "files": {file["name"]: (file["row_count"], file["sha256"]) for file in manifest["files"]},
         "sources": manifest["sources"],
-        "conflicts": manifest["conflicts"],
     }
 
 
