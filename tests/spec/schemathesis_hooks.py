@@ -119,8 +119,11 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any],
         _claim(case.query)
     if case.query and case.query.get("format") not in (None, "json"):
         case.query.pop("proof", None)  # which comes with JSON alone
-    if case.query and "e" in str(case.query.get("min_change", "")):
-        case.query["min_change"] = "0.01"  # an exponent: no schema tells how a number is spelt
+    for name in ("min_change", "min_value"):
+        if case.query and "e" in str(case.query.get(name, "")):
+            case.query[name] = "0.01"  # an exponent: no schema tells how a number is spelt
+    if case.query and re.fullmatch("[1-9][0-9]*", str(case.query.get("since_size", ""))):
+        case.query["since_size"] = "1"  # no schema tells how long the log is
     if case.path_parameters and case.path_parameters.get("signal_key") == "procurement-demand":
         case.path_parameters["signal_key"] = "macro-momentum"  # the other is an endpoint of its own
     if case.query and INSTANT.fullmatch(str(case.query.get("known_by", ""))):

@@ -32,6 +32,14 @@ def test_annual_rows_have_every_field_and_their_provenance(live: LiveServer, key
         assert row["source_ref"].endswith(f"#{row['indicator']} {row['country']} {row['year']}")
 
 
+@pytest.mark.rule("MACRO-5")
+@pytest.mark.parametrize("mode", [f"series={GDP}", f"indicator={GDP}", f"indicator={GDP}&as_of=2024-01-01"])
+def test_a_country_that_does_not_exist_has_no_rows(live: LiveServer, key: str, mode: str) -> None:
+    answer = live.get(f"/v1/macro?{mode}&country=NLM", key)
+    assert answer.status_code in (200, 400), answer.text
+    assert not answer.json().get("data")
+
+
 @pytest.mark.rule("VINT-9")
 def test_the_table_captured_last_is_served_and_vintages_count_the_captures_that_changed_a_value(
     live: LiveServer, key: str

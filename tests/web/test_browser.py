@@ -239,7 +239,7 @@ def test_a_table_is_put_into_another_order_by_its_headings(browser: Browser, ser
 def test_the_day_moves_without_a_script(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url, java_script_enabled=False) as window:
         window.go(f"{COMPANY}?kind=balance")
-        window.page.get_by_role("textbox", name="As known on").fill("2024-06-01")
+        window.page.get_by_role("textbox", name="As known on", exact=True).fill("2024-06-01")
         window.page.get_by_role("button", name="Show").click()
         assert "as_of=2024-06-01" in window.page.url
         assert "kind=balance" in window.page.url

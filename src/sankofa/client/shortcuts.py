@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sankofa.client import Client
 
 NAME: Final = "name"
-_ISSUED: Final = re.compile(r"DC[0-9A-Fa-f]+\Z")
+_ISSUED: Final = re.compile(r"[Dd][Cc][0-9A-Fa-f]+\Z")
 _KINDS: Final = (
     ("lei", re.compile(r"[A-Z0-9]{18}[0-9]{2}")),
     ("isin", re.compile(r"[A-Z]{2}[A-Z0-9]{9}[0-9]")),

@@ -131,8 +131,8 @@ def series_key(text: str) -> str:
 
 
 def tabled_series(indicator: str, country_code: str) -> str:
-    """The key of the series that an annual indicator of a country (alpha-2) is."""
-    return f"{TABLED}{indicator}:{alpha3_of()[country_code]}"
+    """The key of the series that an annual indicator of a country (alpha-2) is, if it is known."""
+    return f"{TABLED}{indicator}:{alpha3_of().get(country_code, country_code)}"
 
 
 def currency_pair(series: str) -> tuple[str, str] | None:
