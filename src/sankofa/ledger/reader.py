@@ -255,7 +255,7 @@ class LedgerReader:
         """What was decided last by (key of a party's name, service_id): see `ledger.parties.Reviews`."""
         rows = self._rows.query("SELECT identifier, effective, subject, capture_id FROM link")
         decided = sorted((e, number, i, s) for i, e, s, number in rows if i.startswith(_MATCH))
-        return {tuple(i.split(":")[1:]): subject for _, _, i, subject in decided}
+        return {tuple(i.split(":")[1:]): said.partition("@")[0] for _, _, i, said in decided}
 
     def fact_subjects(self) -> list[tuple[str, int]]:
         """Every subject of a fact, with the capture that first brought it."""

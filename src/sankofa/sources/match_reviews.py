@@ -29,4 +29,6 @@ def _decision(row: dict[str, str], location: str) -> Record:
         raise ValueError("service_id: expected DC and 24 hexadecimal digits")
     if row["verdict"] not in _VERDICTS:
         raise ValueError(f"verdict: expected one of {', '.join(_VERDICTS)}")
-    return IdentifierLink(f"match:{row['match']}:{row['service_id']}", row["verdict"], location)
+    # With its instant, or a decision that is taken again within a second would count as known already.
+    decision = f"{row['verdict']}@{row['decided_at']}"
+    return IdentifierLink(f"match:{row['match']}:{row['service_id']}", decision, location)
