@@ -243,7 +243,7 @@ def test_the_day_moves_without_a_script(browser: Browser, server: LiveServer) ->
         window.page.get_by_role("button", name="Show").click()
         assert "as_of=2024-06-01" in window.page.url
         assert "kind=balance" in window.page.url
-        expect(window.page.get_by_role("heading", name="As known on Jun 1, 2024")).to_be_visible()
+        expect(window.page.get_by_role("heading", name="As known on Jun 1, 2024", exact=True)).to_be_visible()
         window.page.locator("td.n a").first.click()
         expect(window.page.locator("svg.chart")).to_be_visible()
 
