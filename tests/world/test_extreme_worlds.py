@@ -32,7 +32,7 @@ _NEEDED: dict[str, list[dict[str, str]]] = {
     "/v1/check": [
         {"subject": one, "measure": "revenue", "period": "2023", "value": "1"} for one in _ORGANISATIONS[:1]
     ],
-    "/v1/proof": [{"record_ref": f"entities:{one}"} for one in _ORGANISATIONS[:1]],
+    "/v1/proof": [{"record_ref": f"entities:{one}"} for one in _ORGANISATIONS],
     "/v1/panel": [{"metrics": "net_margin", "from": "2020-01-01", "every": "year"}],
     "/v1/fundamentals/{service_id}/matrix": [{"line_item": "revenue"}, {"line_item": "profit"}],
     "/v1/cross-rates": [{"base": "ZAR", "quote": "XAU"}, {"base": "ZAR", "quote": "XAU", "via": "USD"}],
@@ -115,8 +115,8 @@ async def _ask_endpoints(client: httpx.AsyncClient) -> None:
             answer = await client.get(address)
             statuses.add(answer.status_code)
             assert answer.status_code < 500, (address, answer.text)
-        # Not every world has the organisation that a proof is asked of.
-        assert 200 in statuses or not in_path["ocid"] or path == "/v1/proof", (path, statuses)
+        served = 404 if path == "/v1/proof" else 200  # these editions are built without a log
+        assert served in statuses or not in_path["ocid"], (path, statuses)
 
 
 def _addresses(path: str, names: set[str], in_path: dict[str, list[str]]) -> Iterator[str]:

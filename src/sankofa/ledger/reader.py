@@ -252,7 +252,7 @@ class LedgerReader:
                 yield from links
 
     def reviews(self) -> dict[tuple[str, str], str]:
-        """What was decided last by (key of a party's name, service_id): see `ledger.parties.Reviews`."""
+        """The last decision about each pair of a party's name (as a hash) and a service_id."""
         rows = self._rows.query("SELECT identifier, effective, subject, capture_id FROM link")
         decided = sorted((e, number, i, s) for i, e, s, number in rows if i.startswith(_MATCH))
         return {tuple(i.split(":")[1:]): said.partition("@")[0] for _, _, i, said in decided}

@@ -174,7 +174,7 @@ def _submitted(facts: ProcessFacts) -> list[Bid]:
 
 
 def _ids(references: Iterable[Reference] | UnsetType | None) -> list[str]:
-    """Whoever is withheld has no id."""
+    """A party that is withheld has no id."""
     return [str(one.id) for one in references or () if one.id or one.id == 0]
 
 

@@ -104,14 +104,14 @@ class Population:
         self.count = 0
         self.currency: str | None = None
         self.findings: list[Reading] = []
-        """What is flagged."""
+        """The indicators that are flagged, with their values."""
         self.computed: Counter[str] = Counter()
         """By indicator, the processes that it could be computed for; or the parties, if it is about these."""
         self._fewest = fewest_processes
         self._currencies: Counter[str] = Counter()
         self._priced: list[Examined] = []
         self._processes: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        """Of a tenderer, by indicator: the processes in which it is flagged."""
+        """The processes in which a tenderer is flagged, by indicator."""
         self._tenderers: dict[tuple[str, str], Reading] = {}
         self._entered: dict[str, list[int]] = {}
         self._bids: dict[tuple[str, str], list[int]] = {}
