@@ -1,17 +1,13 @@
-"""A default run leaves out depth, never a capability; and no run waits for ever."""
+"""A default run leaves out depth, never a capability."""
 
 import ast
-import os
-import subprocess
-import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.depth import deep_after, is_marked_deep
-from tests.patience import PATIENCE
+from tests.depth import is_marked_deep
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TESTS = REPOSITORY / "tests"
@@ -159,88 +155,3 @@ def test_ci_skips_no_suite_for_want_of_a_service():
     lines = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     (setting,) = [n for n, line in enumerate(lines) if line.startswith("export TEST_REQUIRE_SERVICES=1 ")]
     assert setting < lines.index("make foreign") < lines.index("make test")
-
-
-def test_of_several_values_the_first_are_not_deep():
-    first, second, third = deep_after(1, ["a", "b", ("c", 1)])
-    assert first == "a"
-    assert [(value.values, value.marks) for value in (second, third)] == [
-        (("b",), (pytest.mark.deep,)),
-        (("c", 1), (pytest.mark.deep,)),
-    ]
-
-
-def run_pytest(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("TEST_", "TORTURE"))}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:schemathesis", "-p", "no:hypothesispytest", *arguments],
-        cwd=folder,
-        env={**plain, "PYTHONPATH": str(REPOSITORY), **settings},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-
-
-DEEP_AND_PLAIN = """
-import pytest
-@pytest.mark.deep
-def test_deep(): pass
-def test_plain(): pass
-"""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "settings", "passed", "said"),
-    deep_after(
-        2,
-        [
-            (["."], {}, 1, True),
-            (["."], {"TEST_ALL_ROUNDS": "1"}, 2, False),
-            (["-n", "2", "."], {}, 1, True),
-            (["-m", "deep", "."], {}, 1, False),
-            (["test_some.py"], {}, 2, False),
-        ],
-    ),
-    ids=["default", "every round", "several processes", "by its mark", "by its file"],
-)
-def test_deep_tests_run_where_they_are_asked_for_and_else_the_run_says_so(
-    arguments: list[str], settings: dict[str, str], passed: int, said: bool, tmp_path: Path
-):
-    (tmp_path / "test_some.py").write_text(DEEP_AND_PLAIN)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = deep\n")
-    (tmp_path / "conftest.py").write_text(
-        "from tests.depth import Remark, leave_out\n"
-        "def pytest_configure(config): config.pluginmanager.register(Remark(config))\n"
-        "def pytest_collection_modifyitems(config, items): leave_out(config, items)\n"
-    )
-    done = run_pytest(tmp_path, *arguments, **settings)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{passed} passed" in done.stdout
-    assert ("left out: 1 deep tests; `make test-all` runs them" in done.stdout) == said
-
-
-WAITS = """
-import socket, subprocess, threading
-
-def test_for_a_process(): subprocess.run(["sleep", "3600"])
-def test_for_bytes():
-    one, other = socket.socketpair()
-    one.recv(1)
-def test_for_a_thread(): threading.Event().wait()
-def test_for_nothing(): pass
-"""
-
-
-def test_a_test_that_waits_for_ever_fails_by_its_name_and_the_others_run(tmp_path: Path):
-    (tmp_path / "test_waits.py").write_text(WAITS)
-    (tmp_path / "conftest.py").write_text(
-        "from tests.watchdog import pytest_runtest_protocol as pytest_runtest_protocol\n"
-    )
-    done = run_pytest(tmp_path, ".", TEST_LONGEST="0.5")
-    assert done.returncode == 1
-    assert "3 failed, 1 passed" in done.stdout
-    for name in ("a_process", "bytes", "a_thread"):
-        assert f"FAILED test_waits.py::test_for_{name} - Failed: not done after 0.5 s" in done.stdout
-    assert 'test_waits.py", line 7 in test_for_bytes' in done.stdout

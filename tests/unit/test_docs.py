@@ -23,27 +23,23 @@ import pytest
 from sankofa.access.tiers import grant
 from sankofa.cli.main import main as command_line
 from sankofa.derive.signals import contract as signals_contract
-from sankofa.derive.signals.contract import methodology, panels
+from sankofa.derive.signals.contract import methodology
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import Ledger
 from sankofa.mcp.tools import Tool, tools
-from sankofa.model.line_items import LINE_ITEMS
-from sankofa.model.provenance import LICENSE_CLASSES
 from sankofa.operations import contract
 from sankofa.operations.contract import Call, operations
 from sankofa.operations.service import Service
 from sankofa.replication.stores import open_store
 from sankofa.rest.openapi import describe
-from sankofa.rest.pages import problems
 from sankofa.settings import OF_THE_CLIENT, PREFIX, Settings
 from sankofa.sources import base
 from sankofa.sources.base import adapters
-from sankofa.sources.registry import find_source, load_sources
+from sankofa.sources.registry import find_source
 from tests.depth import deep_after
 from tests.live import LiveServer
-from tools import reference
 
 REPOSITORY = Path(__file__).parent.parent.parent
 DOCS = REPOSITORY / "docs"
@@ -99,62 +95,10 @@ def page(name: str) -> str:
     return (DOCS / "reference" / name).read_text(encoding="utf-8")
 
 
-def test_the_reference_is_what_the_code_says():
-    assert reference.stale() == [], "run `make docs`"
-
-
-def test_every_setting_is_in_the_reference():
-    text = page("settings.md")
-    for field in fields(Settings):
-        assert f"`{PREFIX}{field.name.upper()}`" in text
-        assert field.metadata["help"] in text
-
-
 def named(group: click.Group, name: str) -> click.Command:
     found = group.get_command(click.Context(group), name)
     assert found is not None, name
     return found
-
-
-def commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        for name in command.list_commands(click.Context(command)):
-            yield from commands(f"{path} {name}", named(command, name))
-    else:
-        yield path, command
-
-
-def test_every_command_and_option_is_in_the_reference():
-    sections = page("commands.md").split("\n## ")
-    for path, command in commands("sankofa", command_line):
-        (section,) = [s for s in sections if s.startswith(f"`{path}`\n")]
-        for parameter in command.params:
-            for option in parameter.opts if isinstance(parameter, click.Option) else ():
-                assert option in section
-
-
-def test_every_operation_its_parameters_and_its_fields_are_in_the_reference():
-    sections = page("api.md").split("\n## ")
-    for operation in operations():
-        (section,) = [s for s in sections if s.startswith(f"{operation.name}\n")]
-        fields = [field for shape in operation.shapes for field in shape.__struct_encode_fields__]
-        names = [*operation.parameters, *fields, operation.rows_under]
-        for name in (*names, operation.tool or operation.rows_under):
-            assert f"`{name}`" in section
-        assert operation.path in section
-        assert f"Errors of its own: {', '.join(map(str, operation.errors))}." in section
-
-
-def test_every_problem_adapter_source_licence_class_and_line_item_is_in_the_reference():
-    for problem in problems():
-        assert f"| {problem.status} | `{problem.slug}` | {problem.title} |" in page("problems.md")
-    text = page("sources.md")
-    for adapter in adapters().values():
-        assert f"### `{adapter.name}`\n\n{adapter.summary}" in text
-    for name in (*load_sources(DOCS), *LICENSE_CLASSES):
-        assert f"`{name}`" in text
-    for item in LINE_ITEMS:
-        assert f"| `{item}` |" in page("line-items.md")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
@@ -319,15 +263,6 @@ def test_the_template_of_the_guide_has_the_columns_of_the_adapter(adapter):
     section = text.partition(f"## The {name} template\n")[2].partition("\n## ")[0]
     shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", section, re.MULTILINE))
     assert shown == dict.fromkeys(required, "yes") | dict.fromkeys(optional, "no")
-
-
-def test_every_panel_and_its_columns_are_in_the_reference():
-    sections = page("signals.md").split("\n## ")
-    for panel in panels().values():
-        (section,) = [s for s in sections if s.startswith(f"{panel.key}\n")]
-        assert panel.summary in section
-        for column in panel.row.__struct_fields__:
-            assert f"| `{column}` |" in section
 
 
 def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path, sample_home: Path):

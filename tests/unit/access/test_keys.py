@@ -1,7 +1,6 @@
 """Keys: only a hash is stored, and what the store says now is what counts."""
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
@@ -61,26 +60,6 @@ def keys(values: Values) -> Keys:
     return Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def test_a_hash_is_not_a_key(keys: Keys) -> None:
-    key = asyncio.run(keys.create("starter"))
-    with pytest.raises(Unauthorized):
-        asyncio.run(keys.authenticate(hashlib.blake2b(key.encode(), digest_size=32).hexdigest()))
-
-
-def test_a_store_that_is_down_is_not_taken_for_an_unknown_key(keys: Keys, values: Values) -> None:
-    key = asyncio.run(keys.create("starter"))
-    values.down = True
-    with pytest.raises(StoreUnavailable):
-        asyncio.run(keys.authenticate(key))
-
-
-def test_the_sandbox_key_is_issued_at_its_first_use(keys: Keys) -> None:
-    assert asyncio.run(keys.list()) == []
-    assert asyncio.run(keys.authenticate("sankofa-sandbox")).tier == "sample"
-    (record,) = asyncio.run(keys.list())
-    assert (record.tier, record.label) == ("sample", "sandbox")
-
-
 def test_a_revoked_sandbox_key_stays_revoked(keys: Keys) -> None:
     granted = asyncio.run(keys.authenticate("sankofa-sandbox"))
     asyncio.run(keys.revoke(granted.key_id))
@@ -136,14 +115,6 @@ def test_a_replaced_key_ends_after_the_overlap_and_never_later_than_it_would_hav
     with pytest.raises(Unauthorized, match="expired"):
         asyncio.run(keys.authenticate(key))
     assert asyncio.run(keys.authenticate(third)).expires_at == "2026-01-20T23:59:59Z"
-
-
-def test_a_record_of_an_earlier_version_stays_valid(keys: Keys, values: Values) -> None:
-    key = asyncio.run(keys.create("starter"))
-    (stored,) = [value for name, value in values.stored.items() if name.startswith("key:")]
-    for field in (b"expires_at", b"counted_as", b"replaced_by"):
-        assert field not in stored, "a key without them is stored as it always was"
-    assert asyncio.run(keys.authenticate(key)).expires_at is None
 
 
 class Interrupted(Values):

@@ -3,7 +3,6 @@
 import pytest
 
 from sankofa.access.tiers import Grant, grant
-from sankofa.model.errors import UpgradeRequired
 from sankofa.settings import Settings
 
 SETTINGS = Settings()
@@ -32,30 +31,3 @@ def test_the_defaults_are_the_decided_ones(
         minute,
         month,
     )
-
-
-@pytest.mark.rule("KEY-14")
-def test_a_limit_of_its_own_replaces_that_of_the_tier() -> None:
-    own = of("starter", 7, 70)
-    assert (own.per_minute, own.per_month) == (7, 70)
-
-
-@pytest.mark.parametrize("limit", [26, 10_000, 10**99])
-def test_the_sample_tier_pays_for_more(limit: int) -> None:
-    with pytest.raises(UpgradeRequired) as refused:
-        of("sample").rows(limit)
-    assert refused.value.status == 402
-    assert refused.value.members() == {"upgrade": {"checkout_url": SETTINGS.upgrade_url}}
-    assert refused.value.headers() == [("X-Upgrade-URL", SETTINGS.upgrade_url)]
-
-
-@pytest.mark.parametrize(
-    ("limit", "rows"),
-    [(None, 100), (1, 1), (10_000, 10_000), (10_001, 10_000), (10**99, 10_000)],
-)
-def test_a_paid_tier_gets_its_ceiling_at_most(limit: int | None, rows: int) -> None:
-    assert of("starter").rows(limit) == rows
-
-
-def test_a_small_ceiling_also_bounds_the_default() -> None:
-    assert grant(Settings(rows_paid=10), "id", "starter", None, None).rows(None) == 10

@@ -1,8 +1,7 @@
 """Who is who (contract: ENT-2, ENT-7)."""
 
-from collections.abc import Iterator
 from datetime import date
-from itertools import count, permutations
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -91,38 +90,11 @@ def test_the_same_number_in_two_registers_joins_nothing(desk: Desk) -> None:
     assert (len(groups(desk)), resolved(desk)[1]) == (2, [])
 
 
-def test_two_leis_that_claim_one_identifier_stay_apart_and_are_reported(desk: Desk) -> None:
-    take(desk, says(LEI, NUMBER), says(OTHER_LEI, NUMBER), figure(NUMBER))
-    entities, conflicts = resolved(desk)
-    assert [entity.subjects for entity in entities if len(entity.subjects) > 1] == []
-    assert conflicts == [Conflict(NUMBER, tuple(sorted((LEI, OTHER_LEI))))]
-
-
 def test_two_leis_are_not_joined_over_a_chain_of_others(desk: Desk) -> None:
     take(desk, says(LEI, NUMBER), says(OTHER_LEI, TICKER), says(NUMBER, TICKER))
     entities, conflicts = resolved(desk)
     assert not any({LEI, OTHER_LEI} <= set(entity.subjects) for entity in entities)
     assert len(conflicts) == 1
-
-
-def test_the_service_id_comes_from_the_identifier_alone(tmp_path: Path) -> None:
-    orders: Iterator[tuple[str, ...]] = permutations((LEI, NUMBER, TICKER))
-    found = set()
-    for n, order in enumerate(orders):
-        desk = Desk(tmp_path / str(n), date(2024, 1, 1 + n))
-        for subject in order:
-            take(desk, says(subject), figure(subject))
-        found.add(tuple(sorted(entity.service_id for entity in resolved(desk)[0])))
-    assert found == {tuple(sorted(map(service_id, (LEI, NUMBER, TICKER))))}
-
-
-def test_the_id_that_was_issued_first_survives_a_merge_and_the_other_leads_to_it(desk: Desk) -> None:
-    take(desk, figure(TICKER))
-    take(desk, says(LEI))
-    assert len(groups(desk)) == 2
-    take(desk, says(LEI, TICKER, effective="2021-01-01T00:00:00Z"))
-    (entity,) = resolved(desk)[0]
-    assert (entity.service_id, entity.aliases) == (service_id(TICKER), (service_id(LEI),))
 
 
 def test_of_ids_issued_by_one_file_the_strongest_identifier_gives_the_one_that_survives(desk: Desk) -> None:
@@ -132,20 +104,6 @@ def test_of_ids_issued_by_one_file_the_strongest_identifier_gives_the_one_that_s
         service_id(LEI),
         {service_id(NUMBER), service_id(TICKER)},
     )
-
-
-def test_the_newest_record_by_its_own_date_is_in_force_whatever_the_order_of_arrival(tmp_path: Path) -> None:
-    history = [
-        says(LEI, name="Old Name Ltd", effective="2020-01-01T00:00:00Z"),
-        says(LEI, name="Name For A Year Ltd", effective="2021-01-01T00:00:00Z"),
-        says(LEI, name="Old Name Ltd", effective="2022-01-01T00:00:00Z"),
-    ]
-    for n, order in enumerate(permutations(history)):
-        desk = Desk(tmp_path / str(n))
-        for record in order:
-            take(desk, record)
-        (entity,) = resolved(desk)[0]
-        assert [statement.profile.legal_name for statement in entity.statements] == ["Old Name Ltd"], order
 
 
 def test_a_record_without_a_date_is_in_force_from_its_capture_and_taking_it_again_changes_nothing(
@@ -158,12 +116,3 @@ def test_a_record_without_a_date_is_in_force_from_its_capture_and_taking_it_agai
     names = [profile.legal_name for _, _, _, profile, _ in ledger.entity_records()]
     ledger.close()
     assert names == ["A Ltd", "B Ltd", "A Ltd"]
-
-
-def test_a_proven_person_is_no_organisation_whatever_was_filed_before(desk: Desk) -> None:
-    take(desk, figure(LEI), says(OTHER_LEI))
-    ledger = desk.ledger()
-    with ledger.capture("gleif-lei", "cc0", "file", "1") as capture:
-        capture.withhold(LEI)
-    ledger.close()
-    assert groups(desk) == [(OTHER_LEI,)]

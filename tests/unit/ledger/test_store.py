@@ -46,52 +46,6 @@ def contents(database: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]
     return {table: database.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
 
 
-def columns(database: sqlite3.Connection, table: str) -> tuple[list[str], list[str]]:
-    """Its columns, and those of its key."""
-    found = database.execute(f"PRAGMA table_info({table})").fetchall()
-    return [c[1] for c in found], [c[1] for c in found if c[5]]
-
-
-@pytest.mark.rule("VINT-8")
-@pytest.mark.parametrize("table", TABLES)
-def test_update_and_delete_are_refused_by_the_store(database: sqlite3.Connection, table: str) -> None:
-    before = contents(database)
-    assert all(before.values())
-    _, key = columns(database, table)
-    for statement in (
-        f"UPDATE {table} SET {key[0]} = 'x'",
-        f"UPDATE OR REPLACE {table} SET {key[0]} = 'x'",
-        f"UPDATE OR IGNORE {table} SET {key[0]} = 'x'",
-        f"DELETE FROM {table}",
-        f"DELETE FROM {table} WHERE {key[0]} IS NOT NULL",
-    ):
-        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-            database.execute(statement)
-    assert contents(database) == before
-
-
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("insert", ["REPLACE INTO", "INSERT OR REPLACE INTO"])
-def test_replacing_a_row_leaves_it_as_it_was(database: sqlite3.Connection, table: str, insert: str) -> None:
-    before = contents(database)
-    names, key = columns(database, table)
-    values = ", ".join(name if name in key else "'changed'" for name in names)
-    database.execute(f"{insert} {table} SELECT {values} FROM {table}")
-    assert contents(database) == before
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_a_row_is_not_lost_to_an_upsert(database: sqlite3.Connection, table: str) -> None:
-    before = contents(database)
-    names, key = columns(database, table)
-    last = names[-1]
-    database.execute(
-        f"INSERT INTO {table} SELECT * FROM {table} WHERE true "
-        f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {last} = 'changed'"
-    )
-    assert contents(database) == before
-
-
 @pytest.mark.parametrize("table", TABLES)
 def test_no_hidden_row_number_lets_a_row_be_replaced(database: sqlite3.Connection, table: str) -> None:
     with pytest.raises(sqlite3.OperationalError, match="rowid"):

@@ -20,7 +20,6 @@ from sankofa.edition.read.edition import Notice, Selection
 from sankofa.mcp import calls, exchange, surface
 from sankofa.mcp.surface import McpSurface
 from sankofa.mcp.tools import Tool
-from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
 from sankofa.operations.contract import Answer, Call, Operation
@@ -34,12 +33,6 @@ from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 DayParameter = Annotated[date | None, Day(), "From this day on."]
-TODAY = date(2026, 1, 1)
-
-
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -101,41 +94,6 @@ def problem_of(result: Any) -> dict[str, Any]:
     return problem
 
 
-async def test_arguments_have_the_tools_names_and_json_types(tmp_path, search, monkeypatch):
-    async with connected(tmp_path, search, monkeypatch) as (client, _):
-        (tool,) = (await client.list_tools()).tools
-        assert list(tool.input_schema["properties"]) == ["from_date", "limit"]
-        assert "required" not in tool.input_schema
-        found = await client.call_tool("search_things", {"from_date": "2024-02-29", "limit": 5})
-        assert found.structured_content is not None
-        assert found.structured_content["asked"] == ["2024-02-29", 5]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parameter"),
-    [
-        ({"from": "2024-02-29"}, "from"),
-        ({"from_date": "2024-02-30"}, "from_date"),
-        ({"from_date": 2024}, "from_date"),
-        ({"limit": "5"}, "limit"),
-        ({"limit": 5.0}, "limit"),
-        ({"limit": True}, "limit"),
-        ({"limit": [5]}, "limit"),
-        ({"limit": 0}, "limit"),
-        ({"limit": -1}, "limit"),
-        ({"limit": 10**200}, "limit"),
-        ({"limit": 1 << 20000}, "limit"),
-    ],
-)
-def test_an_argument_of_another_type_or_name_is_refused_by_the_name_the_tool_gives_it(
-    search, arguments, parameter
-):
-    with pytest.raises(InvalidParameter) as refused:
-        Tool(search, "search_things").read(arguments, TODAY)
-    assert refused.value.parameter == parameter
-    assert refused.value.detail.startswith(f"{parameter}: ")
-
-
 @pytest.mark.rule("MCP-3")
 async def test_402_tells_the_agent_how_to_upgrade(tmp_path, search, monkeypatch):
     async with connected(tmp_path, search, monkeypatch) as (client, _):
@@ -170,14 +128,6 @@ async def test_a_body_that_breaks_off_is_a_400(tmp_path, search, monkeypatch):
         sent = await ask(http._transport.app, asgi_scope())  # type: ignore[attr-defined]
         assert sent[0]["status"] == 400
         assert (b"connection", b"close") in sent[0]["headers"]
-
-
-async def test_before_it_runs_the_surface_answers_500_and_not_with_silence(tmp_path, monkeypatch):
-    app = RestApp(service := Service(Settings(home=tmp_path)), {}, mounted={"/mcp": McpSurface(service)})
-    sent = await ask(app, asgi_scope(), body=b"{}")
-    assert sent[0]["status"] == 500
-    assert b"internal-error" in sent[1]["body"]
-    await service.stop()
 
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'

@@ -5,7 +5,6 @@ from array import array
 from collections import defaultdict
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,50 +61,3 @@ def test_the_index_tells_the_same_hits_and_scores_as_the_records(
 ) -> None:
     told = search(an_edition(organisations, counted=True), query, most)
     assert told == search(an_edition(organisations, counted=False), query, most)
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["rare3 cement", "cement rare3 other4", "rare3 cem", "cement", "rare cement trading", "rarx3 cement"],
-)
-def test_the_index_tells_the_same_of_words_that_many_records_have(query: str) -> None:
-    organisations = [[[f"rare{n % 50}", "cement", *["trading"] * (n % 3)]] for n in range(900)]
-    organisations += [[[f"other{n}", f"rare{n}"]] for n in range(9)]
-    told = search(an_edition(organisations, counted=True), query.split(), 10)
-    assert told == search(an_edition(organisations, counted=False), query.split(), 10)
-    assert told[0]
-
-
-def test_only_the_records_of_hits_are_read_where_the_index_tells_the_scores() -> None:
-    read = []
-    for counted in (True, False):
-        edition = an_edition([[["baobab", f"trading{n}"]] for n in range(18)], counted=counted)
-        hits, more = search(edition, ["baobab"], 3)
-        assert [hit.id[-2:] for hit in hits] == ["00", "01", "02"]
-        assert more
-        read.append(edition._reader.asked)  # type: ignore[attr-defined]
-    assert read[1] - read[0] == 18 - 3
-
-
-@given(
-    ORGANISATION_NAMES,
-    st.lists(
-        st.lists(WORDS | st.sampled_from(("ban", "baobax", "cemen", "xy")), min_size=1, max_size=3),
-        min_size=2,
-        max_size=6,
-    ),
-)
-def test_what_an_edition_keeps_of_earlier_searches_changes_no_answer(
-    organisations: list[list[list[str]]], queries: list[list[str]]
-) -> None:
-    edition = an_edition(organisations, counted=True)
-    for query in [*queries, *queries]:
-        assert search(edition, query, 5) == search(an_edition(organisations, counted=True), query, 5)
-
-
-def test_a_search_for_words_and_names_that_are_known_reads_nothing() -> None:
-    edition = an_edition([[["baobab", f"trading{n}"]] for n in range(18)], counted=True)
-    first = search(edition, ["baobab"], 3)
-    read = edition._reader.asked  # type: ignore[attr-defined]
-    assert search(edition, ["baobab"], 3) == first
-    assert edition._reader.asked == read  # type: ignore[attr-defined]

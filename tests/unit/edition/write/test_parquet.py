@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sankofa.edition.format.columns import encode_columns, extra_column, field_types, in_force
-from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write import parquet
 from sankofa.edition.write.parquet_file import ParquetColumns
-from sankofa.edition.write.tables import Table, tables
-from sankofa.model.days import FOREVER
-from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow, wire
+from sankofa.edition.write.tables import Table
+from sankofa.model.rows import MacroSeriesRow
 
 
 def row(number: int, value: Any = None) -> MacroSeriesRow:
@@ -49,78 +46,6 @@ def test_every_digit_of_a_figure_is_kept(figure: str) -> None:
         batch = ParquetColumns(MacroSeriesRow).table([row(1, value)])
         assert batch.column("value").to_pylist() == [figure]
         assert batch.column("value_float").to_pylist() == [float(figure)]
-
-
-def test_unknown_is_null_and_instants_are_in_utc() -> None:
-    batch = ParquetColumns(MacroSeriesRow).table([row(1, msgspec.Raw(b"null"))])
-    found = batch.to_pylist()[0]
-    assert found["value"] is found["value_float"] is found["country"] is None
-    assert found["observed_at"] == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
-
-
-def test_types_follow_the_fields() -> None:
-    schema = ParquetColumns(TenderRow).schema
-    assert schema.field("tag").type == pa.list_(pa.string())
-    assert schema.field("release").type == pa.string()
-    assert schema.field("release_date").type == pa.timestamp("us", tz="UTC")
-    assert pa.types.is_struct(ParquetColumns(TenderPartyRow).schema.field("identifier").type)
-    assert ParquetColumns(FundamentalsRow).schema.field("fiscal_year").type == pa.int64()
-    assert ParquetColumns(FundamentalsRow).names[-3:] == ["source_ref", "license_class", "observed_at"]
-
-
-def test_an_instant_finer_than_a_microsecond_is_cut() -> None:
-    fine = msgspec.structs.replace(row(1), observed_at="2024-01-02T03:04:05.123456789Z")
-    found = ParquetColumns(MacroSeriesRow).table([fine]).column("observed_at").to_pylist()
-    assert found == [datetime(2024, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)]
-
-
-def test_kept_columns_become_the_columns_that_rows_become() -> None:
-    def figure(number: int, value: Decimal | None) -> FundamentalsRow:
-        return FundamentalsRow(
-            service_id="DC1",
-            record_ref=f"ref-{number}",
-            line_item="revenue",
-            concept=None,
-            value_reported=value,
-            currency_reported="USD",
-            unit="USD",
-            period_start=None,
-            period_end=date(2020 + number, 12, 31),
-            period_type="FY",
-            fiscal_year=2020 + number,
-            available_at=date(2021 + number, 3, 1),
-            available_instant=f"2021-03-01T0{number}:00:00Z" if number else None,
-            available_precision="second" if number else "day",
-            tradable_from=date(2021 + number, 3, 2),
-            vintage=1,
-            restated=False,
-            split_ratio=Decimal("1.5") if number else None,
-            superseded_at=None,
-            superseding_record_ref=None,
-            extraction_confidence=0.9 if number else None,
-            method="structured",
-            source_ref=f"document#{number}",
-            license_class="public-domain",
-            observed_at="2026-01-02T03:04:05Z",
-        )
-
-    fine = {"observed_at": "2024-01-02T03:04:05.123456789Z"}
-    figures = [Decimal("1E+30"), Decimal("-0.10"), None, Decimal("9007199254740993")]
-    rows = [figure(number, value) for number, value in enumerate(figures)]
-    for told in (rows, [msgspec.structs.replace(one, **fine) for one in rows]):
-        entries = [Entry(wire.encode(one), 1 + n, (FOREVER, 9)[n % 2]) for n, one in enumerate(told)]
-        kept = encode_columns(FundamentalsRow, told, entries, {"name": lambda row: row.record_ref})
-        flat = in_force(kept)
-        assert flat.column(extra_column("name")).to_pylist() == [one.record_ref for one in told[::2]]
-        columns = ParquetColumns(FundamentalsRow)
-        assert columns.of_flat(flat).combine_chunks().equals(columns.table(told[::2]).combine_chunks())
-
-
-def test_every_table_has_columns_and_says_what_it_is() -> None:
-    for table in tables():
-        assert ParquetColumns(table.row).names
-        assert table.summary
-        assert table.methodology or not table.signal_key
 
 
 @pytest.fixture
@@ -182,24 +107,3 @@ def test_a_large_table_is_several_files(tmp_path: Path) -> None:
     assert metadata.num_row_groups == 2
     assert metadata.row_group(1).column(4).statistics.min == date.fromordinal(730_040)
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [file["name"] for file in files]
-
-
-@pytest.mark.usefixtures("small_groups")
-def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
-    one, other = (written(tmp_path / name, map(row, range(305)), 1000) for name in "ab")
-    assert one == other
-    assert (tmp_path / "a" / "some.parquet").read_bytes() == (tmp_path / "b" / "some.parquet").read_bytes()
-
-
-def test_a_table_without_rows_is_a_file_all_the_same(tmp_path: Path) -> None:
-    (file,) = written(tmp_path / "a", iter(()), 1000)
-    assert (file["row_count"], file["license_class"]) == (0, "public-domain")
-    assert pq.read_table(tmp_path / "a" / "some.parquet").column_names == file["columns"]
-
-
-def test_a_figure_is_told_by_its_type_and_says_so_in_its_description() -> None:
-    decimals = [field for table in tables() for field in field_types(table.row) if field.type is Decimal]
-    assert any(field.is_figure for field in decimals)
-    assert any(not field.is_figure for field in decimals)
-    for field in decimals:
-        assert field.is_figure == ("every digit" in field.description.lower()), field

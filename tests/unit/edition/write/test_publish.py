@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sankofa.edition.read.edition_manager import open_edition, open_newest_usable
-from sankofa.edition.write.publish import switch
 from sankofa.model.errors import CheckFailed, EditionError
 from sankofa.model.identifiers import service_id
 from sankofa.model.records import Fact
@@ -64,25 +63,6 @@ def test_publishing_again_after_an_upgrade_writes_the_new_layout(
     current = desk.store.list_editions().current
     assert current is not None
     assert revenue(desk, current) == 1
-
-
-@pytest.mark.rule("PUB-8")
-def test_the_newest_few_editions_are_kept_behind_the_current_one(desk: Desk) -> None:
-    made = [add_edition(desk, n) for n in range(1, 6)]
-    shelf = desk.store.list_editions()
-    assert (shelf.editions, shelf.current) == (tuple(reversed(made[2:])), made[-1])
-    assert [revenue(desk, name) for name in shelf.editions] == [5, 4, 3]
-
-
-def test_the_edition_that_was_served_until_now_is_kept_however_old_it_is(desk: Desk) -> None:
-    made = [add_edition(desk, n) for n in range(1, 4)]
-    switch(desk.store, made[0], keep=2)
-    assert desk.store.list_editions().current == made[0]
-    add_edition(desk, 4)
-    newest = add_edition(desk, 5)
-    shelf = desk.store.list_editions()
-    assert shelf.current == newest
-    assert made[0] not in shelf.editions, "and removed once it is nobody's"
 
 
 @pytest.mark.rule("PROV-9")
