@@ -1,5 +1,6 @@
 """What a push sends, to a folder and to S3."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -37,6 +38,8 @@ def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
         needed |= {file["sha256"] for file in manifest["files"]}
     deltas = json.loads((destination / "deltas" / f"{editions[1]}.json").read_text())["files"]
     needed |= {delta["content"]["sha256"] for delta in deltas}
+    rows = (home / "editions" / "log" / "rows" / edition for edition in note.editions)
+    needed |= {hashlib.sha256(path.read_bytes()).hexdigest() for path in rows}
     assert {path.name for path in (destination / "pool").rglob("*") if path.is_file()} == needed
 
 
@@ -91,6 +94,7 @@ def test_editions_go_by_way_of_s3(
         assert "nothing changed" in push(home, "s3://editions/africa")
         follow(node, "s3://editions/africa")
         assert current(node) == editions[1]
+        assert (node / "editions" / "log" / "rows" / editions[1]).exists()
         shutil.rmtree(home / "editions" / editions[1])
         assert run(home, "editions", "rollback", editions[0]).returncode == 0
         assert " files removed" in push(home, "s3://editions/africa", "--keep-unused", "0")

@@ -76,6 +76,8 @@ def test_a_new_node_serves_what_another_machine_published_and_each_newer_edition
         answers = [server.get(PATH, keys[server]) for server in (one, other)]
         assert answers[0].content == answers[1].content
         assert answers[0].headers["etag"] == answers[1].headers["etag"]
+        proofs = [server.get(f"{PATH}&proof=true", keys[server]) for server in (one, other)]
+        assert (proofs[1].status_code, proofs[0].content) == (200, proofs[1].content)
         second = machines.publish("publisher")
         for server in (one, other):
             until(lambda s=server: served(s) == second)  # type: ignore[misc]

@@ -80,11 +80,9 @@ class EditionLogWriter:
         with store.exclusive("switch"):
             if store.publication() != publication or store.log.tree().decoded() != logged:
                 return  # another command changed them, and it tells the log
-            store.log.append(entries, store.signers())
-            kept = store.list_editions().editions
-            for path in row_trees_path(store.edition_folder(current)).parent.glob("*"):
-                if path.name not in kept:
-                    path.unlink(missing_ok=True)
+            signers = store.signers()
+            store.log.append(entries, signers)
+            store.log.list_row_trees(store.list_editions().editions, signers)
         if entries:
             store.share_log()
 

@@ -3,13 +3,16 @@
 It is two files beside the editions. `entries` has every entry, each behind its length in two bytes, as in
 the bundles of entries there. `checkpoint` is a signed note about the number of entries and the root of
 their Merkle tree (RFC 9162). Tiles and bundles are cut from the entries when somebody asks for one.
+
+`rows/` has the hashes of the rows of each kept edition, and `rows.note` lists those files, signed.
 """
 
 import os
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +26,10 @@ from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, sign_note, 
 FOLDER: Final = "log"
 ENTRIES: Final = "log/entries"
 CHECKPOINT: Final = "log/checkpoint"
+ROW_TREES: Final = "log/rows/"
+"""The files with the hashes of rows, one for each kept edition."""
+ROW_TREES_NOTE: Final = "log/rows.note"
+_HEADING: Final = "sankofa/rows/v1\n"
 LARGEST_LOG: Final = 256 << 20
 """Bytes that a follower reads of a log; one of an edition a day for a thousand years is a quarter of that."""
 _LENGTH: Final = 2
@@ -104,7 +111,25 @@ NO_ENTRIES: Final = LogTree((), ())
 
 def row_trees_path(edition_folder: Path) -> Path:
     """The file with the hashes of the rows of an edition."""
-    return edition_folder.parent / FOLDER / "rows" / edition_folder.name
+    return edition_folder.parent / ROW_TREES / edition_folder.name
+
+
+class RowTreesFile(NamedTuple):
+    """What a signed note says about such a file."""
+
+    sha256: str
+    size: int
+
+
+def listed_row_trees(note: bytes, trusted: Sequence[Verifier]) -> dict[str, RowTreesFile]:
+    """The file of each edition that a note of a trusted key lists. Raises NotTrusted."""
+    heading, _, listed = verified_text(note, trusted).partition("\n")
+    try:
+        if f"{heading}\n" == _HEADING:
+            return msgspec.json.decode(listed, type=dict[str, RowTreesFile])
+    except msgspec.DecodeError:
+        pass
+    raise NotTrusted(f"{ROW_TREES_NOTE} lists no hashes of rows")
 
 
 def read_entries(content: bytes) -> LogTree:
@@ -138,6 +163,15 @@ def checked_log(content: bytes, checkpoint: bytes, trusted: Sequence[Verifier], 
     return tree
 
 
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as failure:
+        raise StoreUnavailable("datastore", f"{FOLDER}/{path.name}: {failure}") from failure
+
+
 class EditionLog:
     """The log of one store. Writers hold its lock to switch."""
 
@@ -145,6 +179,8 @@ class EditionLog:
         self._folder = editions / FOLDER
         self._entries = editions / ENTRIES
         self._checkpoint = editions / CHECKPOINT
+        self._row_trees = editions / ROW_TREES
+        self._row_trees_note = editions / ROW_TREES_NOTE
         self._read: tuple[tuple[int, int, int], LogTree] | None = None
         """The log as last read, and the inode, time and size of its file."""
 
@@ -163,12 +199,28 @@ class EditionLog:
 
     def checkpoint(self) -> bytes | None:
         """The signed note; None where there is none yet. Raises StoreUnavailable."""
-        try:
-            return self._checkpoint.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as failure:
-            raise StoreUnavailable("datastore", f"{CHECKPOINT}: {failure}") from failure
+        return _content(self._checkpoint)
+
+    def row_trees_note(self) -> bytes | None:
+        """The signed list of the files with the hashes of rows; None where there is none yet."""
+        return _content(self._row_trees_note)
+
+    def list_row_trees(self, kept: Collection[str], signers: Sequence[Signer]) -> None:
+        """Remove the hashes of rows of other editions than those kept, and sign what there is."""
+        self.prune_row_trees(kept)
+        listed = {}
+        with operator_errors(self._row_trees):
+            for path in sorted(self._row_trees.glob("*")):
+                with path.open("rb") as stream:
+                    listed[path.name] = RowTreesFile(file_digest(stream, "sha256").hexdigest(), stream.tell())
+            note = sign_note(f"{_HEADING}{msgspec.json.encode(listed).decode()}\n", signers)
+            if listed and note != self.row_trees_note():
+                replace_file(self._row_trees_note, note)
+
+    def prune_row_trees(self, kept: Collection[str]) -> None:
+        for path in self._row_trees.glob("*"):
+            if path.name not in kept:
+                path.unlink(missing_ok=True)
 
     def append(self, entries: Sequence[LoggedEdition | LoggedErasure], signers: Sequence[Signer]) -> None:
         """Append entries, then sign the log. Without entries a missing or older checkpoint is signed."""

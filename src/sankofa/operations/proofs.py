@@ -183,13 +183,16 @@ async def _proof(
     if dataset == "macro":
         dataset = _MACRO[bool(rows) and b'"series":' in rows[0]]
     logged = await asyncio.to_thread(entry_proof, service, edition.id, since_size)
-    secret = service.settings.row_secret()
-    if logged is None or secret is None:
+    if logged is None:
         raise NotFound(f"proof: edition {edition.id} is not in the log of this node.")
     try:
-        reader = TreeReader(edition, feed_of(dataset), await open_tree(edition, dataset), secret)
+        opened = await open_tree(edition, dataset)
     except RowNotHashed as reason:
         raise NotFound(f"proof: {reason}.") from None
+    # An older version wrote the trees without it.
+    if not (secret := opened.tree.secret or service.settings.row_secret()):
+        raise NotFound(f"proof: this node cannot prove rows of edition {edition.id}.")
+    reader = TreeReader(edition, feed_of(dataset), opened, secret)
     try:
         proven = [await reader.proof(row) for row in rows]
     except RowNotHashed as other:

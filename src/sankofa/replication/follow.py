@@ -15,7 +15,15 @@ from msgspec.structs import replace
 
 from sankofa.engines.datastore import EditionList
 from sankofa.engines.edition_folder import edition_contents, link_edition
-from sankofa.engines.edition_log import CHECKPOINT, ENTRIES, LARGEST_LOG, checked_log
+from sankofa.engines.edition_log import (
+    CHECKPOINT,
+    ENTRIES,
+    LARGEST_LOG,
+    ROW_TREES_NOTE,
+    checked_log,
+    listed_row_trees,
+    row_trees_path,
+)
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.engines.publication import (
@@ -207,22 +215,41 @@ class Follower:
         self._pool.prune()
 
     def _pull_log(self, publication: Publication) -> None:
-        """Bring the log of the store, where the one here lacks the current edition. Raises RefusedNote."""
+        """Bring the log of the store and the hashes of rows, where those of the current edition are missing
+        here. Raises RefusedNote."""
         log = self._store.log
-        if any(edition == publication.current for _, edition in log.published()):
-            return
         try:
-            checkpoint = self._source.read(CHECKPOINT, NOTE_BYTES)
-            content = self._source.read(ENTRIES, LARGEST_LOG)
+            if all(edition != publication.current for _, edition in log.published()):
+                checkpoint = self._source.read(CHECKPOINT, NOTE_BYTES)
+                content = self._source.read(ENTRIES, LARGEST_LOG)
+                tree = checked_log(content, checkpoint, publication.verifiers(), self._store.seen_log())
+                self._count(len(content))
+                with self._store.locked_here("switch"):
+                    log.take(tree.bundle(), checkpoint)
+            current = self._store.edition_folder(publication.current)
+            if current.exists() and not row_trees_path(current).exists():
+                self._pull_row_trees(publication)
         except ObjectMissing:
             return  # an older version published
-        try:
-            tree = checked_log(content, checkpoint, publication.verifiers(), self._store.seen_log())
         except NotTrusted as refused:
             raise RefusedNote(f"log: refused: {refused}") from None
-        self._count(len(content))
-        with self._store.locked_here("switch"):
-            log.take(tree.bundle(), checkpoint)
+
+    def _pull_row_trees(self, publication: Publication) -> None:
+        """Bring the hashes of the rows of every edition that is here. Raises NotTrusted or ObjectError."""
+        listed = listed_row_trees(self._source.read(ROW_TREES_NOTE, NOTE_BYTES), publication.verifiers())
+        self._catalogue.published(publication)
+        here = self._store.list_editions().editions
+        for edition in here:
+            path = row_trees_path(self._store.edition_folder(edition))
+            if edition in listed and not path.exists():
+                file = self._catalogue.row_trees(edition, listed[edition])
+                self._rebuild(edition, [file])
+                self._pool.fetch(self._source, [file], self._count)
+                with self._store.locked_here("switch"):
+                    make_private_folder(path.parent)
+                    path.hardlink_to(self._pool.path(file))
+        self._store.log.prune_row_trees(here)
+        self._pool.prune()
 
     @contextmanager
     def _unless_published_here(self, before: Publication | None) -> Iterator[None]:

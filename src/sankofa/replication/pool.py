@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import msgspec
 
 from sankofa.engines.checked_file import DIGEST, page_count
+from sankofa.engines.edition_log import ROW_TREES, RowTreesFile
 from sankofa.engines.edition_reader import CHECKSUMS, MANIFEST, listed_files
 from sankofa.engines.manifest import open_manifest
 from sankofa.engines.object_store import CHUNK, ObjectError, ObjectMissing, ObjectSource
@@ -310,6 +311,11 @@ class Catalogue:
         except ObjectError:
             return []
         return [RemoteDelta(one.target, one.base, pooled(one.content)) for one in known.files]
+
+    def row_trees(self, name: str, file: RowTreesFile) -> PooledFile:
+        """The hashes of the rows of an edition."""
+        source = pool_path(file.sha256) if self._pushed else f"{ROW_TREES}{name}"
+        return PooledFile(file.sha256, source, file.size)
 
     def _file(self, edition: str, path: str, digest: str, size: int) -> PooledFile:
         return PooledFile(digest, pool_path(digest) if self._pushed else f"{edition}/{path}", size)

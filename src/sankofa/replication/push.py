@@ -17,7 +17,14 @@ import msgspec
 
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.engines.edition_folder import EditionContents, EditionFile, edition_contents
-from sankofa.engines.edition_log import CHECKPOINT, ENTRIES
+from sankofa.engines.edition_log import (
+    CHECKPOINT,
+    ENTRIES,
+    ROW_TREES,
+    ROW_TREES_NOTE,
+    listed_row_trees,
+    row_trees_path,
+)
 from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing
 from sankofa.engines.publication import (
     NOTE,
@@ -156,13 +163,25 @@ def _push(
 
 
 def push_log(store: Datastore, destination: ObjectDestination) -> None:
-    """Send the log of editions, the checkpoint last."""
-    if (checkpoint := store.log.checkpoint()) is not None:
-        with suppress(ObjectMissing):
-            if destination.read(CHECKPOINT, NOTE_BYTES) == checkpoint:
-                return
-        destination.write(ENTRIES, store.log.tree().bundle(), immutable=False)
+    """Send the log of editions and the list of the hashes of rows, the checkpoint last."""
+    log = store.log
+    if (note := log.row_trees_note()) is not None and not _holds(destination, ROW_TREES_NOTE, note):
+        listed = listed_row_trees(note, [signer.verifier for signer in store.signers()])
+        for edition, file in listed.items():
+            path = pool_path(file.sha256)
+            if not any(stored.path == path for stored in destination.objects(f"{path.rpartition('/')[0]}/")):
+                destination.upload(path, row_trees_path(store.edition_folder(edition)))
+        destination.write(ROW_TREES_NOTE, note, immutable=False)
+    if (checkpoint := log.checkpoint()) is not None and not _holds(destination, CHECKPOINT, checkpoint):
+        destination.write(ENTRIES, log.tree().bundle(), immutable=False)
         destination.write(CHECKPOINT, checkpoint, immutable=False)
+
+
+def _holds(destination: ObjectDestination, path: str, content: bytes) -> bool:
+    try:
+        return destination.read(path, NOTE_BYTES) == content
+    except ObjectMissing:
+        return False
 
 
 def _later(one: Publication | None, other: Publication | None) -> Publication | None:
@@ -172,12 +191,24 @@ def _later(one: Publication | None, other: Publication | None) -> Publication | 
 
 def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str, EditionContents]:
     """Contents of the local editions, the current one first. Raises EditionError if that one is damaged."""
-    contents = {current: edition_contents(store.edition_folder(current))}
+    contents = {current: _with_row_trees(edition_contents(store.edition_folder(current)), store)}
     for name in names:
         if name != current:
             with suppress(EditionError):
-                contents[name] = edition_contents(store.edition_folder(name))
+                contents[name] = _with_row_trees(edition_contents(store.edition_folder(name)), store)
     return contents
+
+
+def _with_row_trees(contents: EditionContents, store: Datastore) -> EditionContents:
+    """With the hashes of its rows, where they are here."""
+    path = row_trees_path(store.edition_folder(contents.edition))
+    try:
+        digest = file_digest(path)
+    except OSError:
+        return contents
+    return contents._replace(
+        files=(*contents.files, EditionFile(ROW_TREES, path, digest.sha256, digest.size))
+    )
 
 
 def _present(

@@ -58,6 +58,8 @@ class RowTree(msgspec.Struct, frozen=True):
     """The key of the first row of each group, and its number among the rows of the key."""
     refs: bytes = b""
     """The first bytes of each row's record_ref, where the rows have one."""
+    secret: bytes = b""
+    """The key of the salts, for nodes that did not publish the edition."""
 
     def hashes(self) -> list[bytes]:
         return [self.groups[at : at + HASH_BYTES] for at in range(0, len(self.groups), HASH_BYTES)]
@@ -194,7 +196,7 @@ async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: KeyedLeave
         del pending[:whole]
     if pending:
         groups.append(root_of(pending))
-    return RowTree(count, b"".join(groups), starts, b"".join(refs))
+    return RowTree(count, b"".join(groups), starts, b"".join(refs), secret)
 
 
 def _ref(row: bytes) -> bytes:
