@@ -1,4 +1,4 @@
-"""`sankofa backup` and `restore`: ledger, keys, secrets and sources in one file, whatever the engines.
+"""`sankofa backup` and `restore`: all that cannot be built again in one file, whatever the engines.
 
 The ledger is read in one snapshot and held against its seals while it is, so a backup is of one moment and of
 a whole ledger, and ingest goes on meanwhile. Editions are not in it: `publish` builds the same again.
@@ -21,6 +21,7 @@ import msgspec
 from sankofa import __version__, settings
 from sankofa.access.records import StoredRecord, read_records, write_records
 from sankofa.cli.archive import ArchiveReader, ArchiveWriter, BackupListing, new_archive
+from sankofa.cli.hooks import hooks_folder
 from sankofa.cli.keys import opened_keys
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import Advance, progress_bar
@@ -45,6 +46,7 @@ _VAULT: Final = "vault/"
 _STAGING: Final = ".restoring-"
 _MEMBER: Final = re.compile(
     r"sources\.toml|keys\.jsonl|published\.json|log|secrets/[a-z0-9-]+-(?:secret|key)|ledger/[a-z_]+/[0-9]+\.jsonl"
+    r"|hooks/[0-9a-f]+\.(?:json|cursor)"
     r"|vault/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)+[0-9]+"
 )
 """The names of what a backup holds: none leads out of the folder it is restored into."""
@@ -144,6 +146,9 @@ def _small_files(settings: Settings) -> Iterator[tuple[str, bytes]]:
             yield f"secrets/{path.name}", path.read_bytes()
     if (settings.home / "sources.toml").is_file():
         yield "sources.toml", (settings.home / "sources.toml").read_bytes()
+    for path in sorted(hooks_folder(settings).glob("*")):
+        if _MEMBER.fullmatch(name := f"hooks/{path.name}"):
+            yield name, path.read_bytes()
 
 
 async def _read_records(settings: Settings) -> tuple[list[StoredRecord], list[str]]:
@@ -219,8 +224,10 @@ def _write_small_files(settings: Settings, small: dict[str, bytes]) -> None:
         setting = getattr(settings, _SECRETS.get(file, ""), "")
         if kind == "secrets" and file == "gate-secret" and setting and setting != content.decode().strip():
             raise OperatorError("SANKOFA_GATE_SECRET: not the one of the backup; unset it, or set that one")
-        if name == "sources.toml" or (kind == "secrets" and not setting):
-            with open(_inside(settings.home, file), "xb", opener=open_private) as stream:
+        if name == "sources.toml" or kind == "hooks" or (kind == "secrets" and not setting):
+            folder = hooks_folder(settings) if kind == "hooks" else settings.home
+            make_private_folder(folder)
+            with open(_inside(folder, file), "xb", opener=open_private) as stream:
                 stream.write(content)
                 os.fsync(stream.fileno())
 
@@ -256,7 +263,7 @@ _FILE = click.argument("file", type=click.Path(path_type=Path))
 @_FILE
 @click.option("--with-vault", is_flag=True, help="Also save the files in the vault, as they came.")
 def backup_command(file: Path, with_vault: bool) -> None:
-    """Save ledger, keys, secrets and sources in a new FILE, while serving and ingesting go on.
+    """Save ledger, log, keys, secrets, hooks and sources in a new FILE, while serving and ingesting go on.
 
     The file opens everything: keep it as safe as HOME. Editions are not in it; `publish` builds them again.
     """

@@ -125,8 +125,13 @@ def _wrong_with_log(store: Datastore) -> str | None:
         return None  # an older version published
     try:
         tree = checked_log(store.log.tree().bundle(), checkpoint or b"", publication.verifiers(), NO_ENTRIES)
-        for entry in tree.decoded():
-            if isinstance(entry, LoggedErasure) or entry.edition not in publication.editions:
+        logged = [entry for entry in tree.decoded() if not isinstance(entry, LoggedErasure)]
+        names = [entry.edition for entry in logged]
+        for edition in publication.editions:  # an older version hashed no rows, and wrote no log
+            if edition not in names and row_trees_path(store.edition_folder(edition)).exists():
+                return f"it lacks edition {edition}"
+        for entry in logged:
+            if entry.edition not in publication.editions:
                 continue
             if publication.editions[entry.edition] != entry.manifest_sha256:
                 return f"it has another manifest of {entry.edition}"

@@ -19,6 +19,7 @@ from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import progress_bar
 from sankofa.cli.process import leave_cycles_to_the_end
 from sankofa.edition.format.keys import LAYOUT
+from sankofa.edition.write.context import with_reasons
 from sankofa.edition.write.issuer_parts import IssuerProcesses, keep_pandas_out
 from sankofa.edition.write.publish import count_parts, publish
 from sankofa.engines.datastore import Datastore
@@ -130,7 +131,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
         inputs = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
         if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
             log.update()
-            return {**manifest, "unchanged": True}
+            return {**with_reasons(manifest, ledger.withdrawals()), "unchanged": True}
         keep_pandas_out()
         with progress_bar("publish", count_parts()) as progress:
             manifest = publish(

@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.engines.private_files import make_private_folder, open_private, operator_errors, replace_file
-from sankofa.model.errors import StoreUnavailable
+from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.merkle import leaf_hash, level_above, root_of
-from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, sign_note, verified_text
+from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, note_text, sign_note, verified_text
 
 FOLDER: Final = "log"
 ENTRIES: Final = "log/entries"
@@ -149,17 +149,22 @@ def checked_log(content: bytes, checkpoint: bytes, trusted: Sequence[Verifier], 
 
     Raises NotTrusted where it is another one, or leaves out what was seen `before`.
     """
-    lines = verified_text(checkpoint, trusted).split("\n")
+    tree = _signed_part(read_entries(content), verified_text(checkpoint, trusted))
+    if tree.leaves[: len(before.leaves)] != before.leaves:
+        raise NotTrusted(f"{ENTRIES} leaves out or changes entries that were there before: a fork")
+    return tree
+
+
+def _signed_part(tree: LogTree, checkpoint: str) -> LogTree:
+    """The entries that the text of a checkpoint is about. Raises NotTrusted where they are others."""
+    lines = checkpoint.split("\n")
     try:
         size, root = int(lines[1]), b64decode(lines[2], validate=True)
     except (IndexError, ValueError):
         raise NotTrusted(f"{CHECKPOINT} is no checkpoint") from None
-    tree = read_entries(content)
     tree = LogTree(tree.entries[:size], tree.leaves[:size])
     if len(tree.leaves) != size or root_of(tree.leaves) != root:
         raise NotTrusted(f"{ENTRIES} is not the log that was signed")
-    if tree.leaves[: len(before.leaves)] != before.leaves:
-        raise NotTrusted(f"{ENTRIES} leaves out or changes entries that were there before: a fork")
     return tree
 
 
@@ -223,8 +228,18 @@ class EditionLog:
                 path.unlink(missing_ok=True)
 
     def append(self, entries: Sequence[LoggedEdition | LoggedErasure], signers: Sequence[Signer]) -> None:
-        """Append entries, then sign the log. Without entries a missing or older checkpoint is signed."""
-        tree = self.tree()
+        """Append entries, then sign the log. Without entries a missing or older checkpoint is signed.
+
+        Raises OperatorError where the entries are not those that were signed before.
+        """
+        tree, before = self.tree(), self.checkpoint()
+        try:
+            if before is not None:
+                _signed_part(tree, note_text(before))
+        except NotTrusted as failure:
+            raise OperatorError(
+                f"editions/{failure}: put editions/{FOLDER} back from a backup (`sankofa editions verify`)"
+            ) from failure
         added = LogTree(tuple(msgspec.json.encode(entry) for entry in entries), ())
         with operator_errors(self._entries):
             make_private_folder(self._folder)
@@ -237,7 +252,7 @@ class EditionLog:
                 self._read = None
                 tree = self.tree()
             note = sign_note(tree.text(signers[0].verifier.name), signers)
-            if tree.entries and note != self.checkpoint():
+            if tree.entries and note != before:
                 replace_file(self._checkpoint, note)
 
     def take(self, content: bytes, checkpoint: bytes | None = None) -> None:

@@ -60,7 +60,7 @@ class _LeftOut(_Strict, frozen=True):
 
 
 class _Withdrawal(_Strict, frozen=True):
-    """A withdrawal that the edition leaves out, with its reason."""
+    """A withdrawal that the edition leaves out. Its reason is for the operator, and empty here."""
 
     source: str
     capture: int | None

@@ -1,10 +1,10 @@
 """The ledger as a build reads it, and what is computed from it once for all datasets."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sankofa.derive.quality import MACRO as MACRO_COUNTS
 from sankofa.derive.quality import TENDERS as TENDER_COUNTS
@@ -349,18 +349,24 @@ class BuildContext:
 
 
 def described(withdrawal: Withdrawal) -> dict[str, object]:
-    """A withdrawal as the manifest lists it."""
+    """A withdrawal as the manifest lists it: without its reason, as everybody can read the manifest."""
     return {
         "source": withdrawal.source_id,
         "capture": withdrawal.capture or None,
         "file": withdrawal.file_name or None,
         "files": len(withdrawal.files),
-        "reason": withdrawal.reason,
+        "reason": "",
         "at": withdrawal.observed_at,
         "everywhere": withdrawal.everywhere,
         "number": withdrawal.number,
         "first_capture": min(file.capture_id for file in withdrawal.files),
     }
+
+
+def with_reasons(manifest: Mapping[str, Any], withdrawals: Sequence[Withdrawal]) -> dict[str, Any]:
+    """A manifest for the operator."""
+    listed = [{**described(one), "reason": one.reason} for one in withdrawals]
+    return {**manifest, "withdrawals": listed}
 
 
 class LeftOut(NamedTuple):

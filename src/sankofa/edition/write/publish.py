@@ -19,7 +19,7 @@ from sankofa.edition.format.keys import (
     may_name_a_person,
 )
 from sankofa.edition.write.checks import captures_at, refuse_rows_of
-from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.context import BuildContext, with_reasons
 from sankofa.edition.write.dataset import datasets
 from sankofa.edition.write.issuer_parts import IssuerProcesses
 from sankofa.edition.write.reuse import BuildRecord
@@ -188,7 +188,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
                 raise refuse_rows_of(failure, context.captures, numbers) from failure
         raise
     conflicts = [f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in context.resolution.conflicts]
-    return {**manifest, "conflicts": conflicts}  # for the operator: everybody can read the manifest itself
+    return {**with_reasons(manifest, context.withdrawals), "conflicts": conflicts}
 
 
 def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,118 @@
+"""The log of editions over time: erasures, backups, and a past that somebody rewrote."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.client import verify
+from tests.live import run
+from tests.spec import market
+from tests.spec.market import ENTITIES, TRADER, Desk, package, release
+from tests.spec.register import record
+
+plain_desk = market.plain_desk
+TENDERS = "/v1/tenders?country=ZA&limit=500&proof=true"
+
+
+def entries_of(home: Path) -> list[dict[str, Any]]:
+    return [json.loads(entry) for entry in raw_entries(home)]
+
+
+def raw_entries(home: Path) -> list[bytes]:
+    content, entries = (home / "editions" / "log" / "entries").read_bytes(), []
+    while content:
+        end = 2 + int.from_bytes(content[:2])
+        entries.append(content[2:end])
+        content = content[end:]
+    return entries
+
+
+def published(desk: Desk, *names: str) -> list[str]:
+    """An edition after each release."""
+    editions = []
+    for name in names:
+        desk.ingest("portal-za", f"{name}.json", package(release(name)))
+        editions.append(desk.publish())
+    return editions
+
+
+@pytest.mark.rule("LOG-1")
+def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tmp_path: Path) -> None:
+    desk = plain_desk
+    desk.records(*ENTITIES[:4], record(TRADER, "Marchbanks Trading", "ZA", "RA991111:42"))
+    desk.ingest("portal-za", "good.json", package(release("good")))
+    named = desk.publish()
+    vkey = desk.command("editions", "key").stdout.strip()
+    with desk.serve() as asked:
+        before = asked.server.get(TENDERS, asked.key).text
+        desk.records(ENTITIES[4])  # a sole proprietor, as it turns out
+        desk.ingest("portal-za", "bad.json", package(release("bad")))
+        bad = desk.publish()
+        desk.command("withdraw", "portal-za", "bad.json", "--everywhere", "--reason", "wrong")
+        last = desk.publish()
+        entries = entries_of(desk.home)
+        assert [entry["type"] for entry in entries] == ["edition", "edition", "erasure", "edition", "erasure"]
+        assert [entries[2]["editions"], entries[4]["editions"]] == [[named], [bad]]
+        assert [entry["edition"] for entry in entries[::3]] == [named, last]
+        assert entries[1]["published_at"] <= entries[2]["at"] <= entries[3]["published_at"]
+        assert verify(before, vkey) == named
+        ref = f"tenders:{json.dumps(['ZA', 'ocds-test-good', 'good-1', '2025-06-01T10:00:00Z'])}"
+        answer = asked.server.http.get(
+            "/v1/proof",
+            params={"record_ref": ref, "since_size": 1, "edition": last},
+            headers={"x-api-key": asked.key},
+        )
+        assert verify(answer.text, vkey, since=before) == last
+        assert asked.server.get(f"{TENDERS}&edition={bad}", asked.key).status_code == 410
+    assert desk.command("editions", "verify").returncode == 0
+
+
+@pytest.mark.rule("LOG-9")
+def test_a_backup_has_the_log_and_the_hooks(plain_desk: Desk, tmp_path: Path) -> None:
+    desk = plain_desk
+    _, edition = published(desk, "a", "b")
+    desk.command("hooks", "add", "https://example.org/hook", "--on", "edition")
+    hooks = desk.command("hooks", "list").stdout
+    assert "https://example.org/hook" in hooks
+    assert desk.command("backup", tmp_path / "backup").returncode == 0
+    other = tmp_path / "restored"
+    assert run(other, "restore", tmp_path / "backup").returncode == 0
+    assert run(other, "publish").returncode == 0
+    for name in ("entries", "checkpoint", f"rows/{edition}"):
+        paths = [home / "editions" / "log" / name for home in (desk.home, other)]
+        assert paths[0].read_bytes() == paths[1].read_bytes(), name
+    assert run(other, "hooks", "list").stdout == hooks
+    assert run(other, "editions", "verify").returncode == 0
+
+
+@pytest.mark.rule("LOG-9")
+def test_a_rewritten_past_is_refused(plain_desk: Desk, tmp_path: Path) -> None:
+    desk = plain_desk
+    *_, last = published(desk, "a", "b", "c")
+    log = desk.home / "editions" / "log"
+    entries, checkpoint = (log / "entries").read_bytes(), log / "checkpoint"
+    old = tmp_path / "old-checkpoint"
+    old.write_bytes(checkpoint.read_bytes())
+    dropped = b"".join(len(one).to_bytes(2) + one for one in raw_entries(desk.home)[1:])
+    edited = entries.replace(b'"count":1,', b'"count":7,', 1)
+    for rewritten in (dropped, edited):
+        assert rewritten != entries
+        (log / "entries").write_bytes(rewritten)
+        broken = desk.command("editions", "verify")
+        assert (broken.returncode, "is not the log that was signed" in broken.stdout) == (1, True)
+        refused = desk.command("publish")
+        assert (refused.returncode, "put editions/log back" in refused.stderr) == (1, True), refused.stderr
+    (log / "entries").write_bytes(dropped)
+    checkpoint.unlink()
+    assert desk.publish() == last  # the publisher itself signs another past
+    broken = desk.command("editions", "verify")
+    assert (broken.returncode, "it lacks edition" in broken.stdout) == (1, True), broken.stdout
+    vkey = desk.command("editions", "key").stdout.strip()
+    with desk.serve() as asked:
+        answer = tmp_path / "answer.json"
+        answer.write_text(asked.server.get(TENDERS, asked.key).text)
+    assert desk.command("verify", answer, "--key", vkey).returncode == 0
+    since = desk.command("verify", answer, "--key", vkey, "--since", old)
+    assert (since.returncode, "The log had 3 entries before, and has 2 now." in since.stderr) == (1, True)
