@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 
 from sankofa.client import Client
-from sankofa.model.absences import ABSENCES
+from sankofa.model.errors import ABSENCES
 from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
 from tests.live import LiveServer

@@ -17,7 +17,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from sankofa.client import verify
-from sankofa.model.merkle import consistency_path, inclusion_path, levels_above
+from sankofa.model.signed_notes import consistency_path, inclusion_path, levels_above
 from tests.live import LiveServer, create_key, run
 from tests.spec import market
 from tests.spec.market import ENTITIES, Desk, release

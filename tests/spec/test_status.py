@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sankofa.operations.build_id import build_id
+from sankofa.operations.service import build_id
 from tests.depth import deep_after
 from tests.live import LiveServer, run
 from tests.patience import PATIENCE, Stopwatch

@@ -34,7 +34,7 @@ from sankofa.cli.observers import BYTES, SECONDS, Requests, WorkerCounts
 from sankofa.cli.process import now
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
-from sankofa.operations.build_id import build_id
+from sankofa.operations.service import build_id
 from sankofa.replication.following_store import FollowState, read_state
 from sankofa.replication.stores import editions_folder, followed_address, open_store
 from sankofa.settings import Settings

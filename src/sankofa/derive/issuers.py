@@ -1,23 +1,158 @@
 """Issuers: organisations with reported figures.
 
 Everything derived for a single issuer starts here, and each part is computed once.
+
+Restatements for a split of shares: amounts per share and numbers of shares, given anew for other shares.
+
+No split is ever applied to a figure here. A filing that restates for one is a vintage like any other;
+`split_ratios` finds such filings by what they change. All share figures of earlier periods that a filing
+changes must change by one simple ratio, and either numbers of shares are among them, or the filing states the
+ratio, or it leaves the money figures of those periods alone: restated earnings change earnings per share,
+too.
+
+See contract: VINT-10.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cached_property
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_years
 from sankofa.derive.metrics.lines import concepts_used
-from sankofa.derive.splits import FigureVintage, split_ratios
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
-from sankofa.ledger.reports import Published, Report, Reports
+from sankofa.ledger.reports import Identity, Published, Report, Reports
 from sankofa.ledger.spells import Placed, places
-from sankofa.model import sessions
+from sankofa.model.days import ordinal, tradable_from
+from sankofa.model.line_items import line_item
 from sankofa.model.periods import IssuerYears
+from sankofa.model.vintages import vintages
+
+FigureVintage = tuple[Identity, int]
+"""A fact and the number of one of its vintages."""
+_STATED: Final = frozenset(
+    f"us-gaap:StockholdersEquityNoteStockSplitConversionRatio{version}" for version in ("", "1")
+)
+_PER_SHARE: Final = frozenset(("eps_basic", "eps_diluted", "headline_eps"))
+_ten_digits: Final = Context(prec=10)
+_WHOLE: Final = [(number, 1) for number in range(2, 101)]
+_PAIRS: Final = (
+    *_WHOLE,
+    *((1, n) for n, _ in _WHOLE),
+    (3, 2),
+    (4, 3),
+    (5, 2),
+    (5, 3),
+    (5, 4),
+    (6, 5),
+    (7, 2),
+)
+_SIMPLE: Final = {new / old: _ten_digits.divide(Decimal(new), Decimal(old)) for new, old in _PAIRS}
+"""New shares for an old one that companies choose, whole ratios first."""
+_NARROW: Final = 0.03
+_EQUAL: Final = 1e-9
+
+
+class _Restated(NamedTuple):
+    """A share figure that a filing changed, and the ratios that explain it within rounding."""
+
+    figure: FigureVintage
+    least: float
+    most: float
+    counts_shares: bool
+
+    def fits(self, ratio: float) -> bool:
+        return self.least - _EQUAL <= ratio <= self.most + _EQUAL
+
+
+def split_ratios(reports: Reports) -> dict[FigureVintage, Decimal]:
+    """The vintages that restate for a split, each with the new shares for an old one."""
+    by_filing: defaultdict[str, list[_Restated]] = defaultdict(list)
+    stated: defaultdict[str, dict[float, Decimal]] = defaultdict(dict)
+    for identity, reported in reports.items():
+        concept, _, period_end, _ = identity
+        if concept in _STATED:
+            for report in reported:
+                if report.value and (ratio := Decimal(report.value)) > 0 and ratio != 1:
+                    both = (ratio, _ten_digits.divide(Decimal(1), ratio))
+                    stated[report.document] |= {float(one): one for one in both}
+        elif len(reported) > 1 and (counts := _counts_shares(identity)) is not None:
+            for number, before, after in _changes(reported, period_end):
+                if one := _restated((identity, number), before, after, counts):
+                    by_filing[after.document].append(one)
+    ratios: dict[FigureVintage, Decimal] = {}
+    for document, changed in by_filing.items():
+        common = _common_ratio(changed, stated[document])
+        if common is None:
+            continue
+        fitting = [one for one in changed if one.fits(common)]
+        sure = common in stated[document] or any(one.counts_shares for one in fitting)
+        if sure or not _restates_money(reports, document, {one.figure[0][2] for one in fitting}):
+            shown = (_SIMPLE | stated[document])[common]
+            ratios |= dict.fromkeys((one.figure for one in fitting), shown)
+    return ratios
+
+
+def _counts_shares(identity: Identity) -> bool | None:
+    """True for a number of shares, False for an amount per share, None for anything else."""
+    concept, unit, _, _ = identity
+    item = line_item(concept)
+    if unit == "shares" or item == "shares_outstanding":
+        return True
+    return False if unit.endswith("/shares") or item in _PER_SHARE or "PerShare" in concept else None
+
+
+def _changes(reported: Sequence[Report], period_end: str) -> Iterator[tuple[int, Report, Report]]:
+    for before, after in pairwise(vintages(reported, ordinal(period_end))):
+        yield after.number, before.report, after.report
+
+
+def _restated(figure: FigureVintage, before: Report, after: Report, counts_shares: bool) -> _Restated | None:
+    if not before.value or not after.value or before.document == after.document:
+        return None
+    values = Decimal(before.value), Decimal(after.value)
+    if values[0] * values[1] <= 0:
+        return None
+    old, new = (_rounded(value, counts_shares) for value in values)
+    if not counts_shares:
+        old, new = new, old
+    return _Restated(figure, new[0] / old[1], new[1] / old[0], counts_shares)
+
+
+def _rounded(value: Decimal, counts_shares: bool) -> tuple[float, float]:
+    """The least and the most that a figure can stand for, without its sign."""
+    size = float(abs(value))
+    exponent = int(value.normalize().as_tuple().exponent)
+    last_digit = 10.0 ** (exponent if counts_shares else min(exponent, -2))
+    margin = min(last_digit, size / 20 if counts_shares else size / 2)  # some filers cut instead of rounding
+    return size - margin, size + margin
+
+
+def _common_ratio(changed: Sequence[_Restated], stated: Mapping[float, Decimal]) -> float | None:
+    """The one ratio of all that a filing changed; None where there is none."""
+    if len(changed) < 2 and not stated:
+        return None
+    candidates = [*sorted(stated), *_SIMPLE]
+    best = max(candidates, key=lambda ratio: sum(one.fits(ratio) for one in changed))
+    fitting = [one for one in changed if one.fits(best)]
+    narrow = any(one.most - one.least <= _NARROW * best for one in fitting)
+    least = 1 if best in stated else 2
+    return best if narrow and len(fitting) >= least and 3 * len(fitting) >= 2 * len(changed) else None
+
+
+def _restates_money(reports: Reports, document: str, ends: set[str]) -> bool:
+    """Whether a filing changes other figures of the periods that end on these days."""
+    return any(
+        after.document == document
+        for identity, reported in reports.items()
+        if identity[2] in ends and len(reported) > 1 and _counts_shares(identity) is None
+        for _, _, after in _changes(reported, identity[2])
+    )
 
 
 class Issuer:
@@ -52,7 +187,7 @@ class Issuer:
         """The first session of the exchange that it was listed on, after something became public."""
         number = max(bisect_right(self._places, day.isoformat(), key=lambda one: one.day) - 1, 0)
         listed = self._places[number].exchanges if self._places else ()
-        return sessions.tradable_from(listed[0], day, instant) if listed else None
+        return tradable_from(listed[0], day, instant) if listed else None
 
     @cached_property
     def split_ratios(self) -> dict[FigureVintage, Decimal]:

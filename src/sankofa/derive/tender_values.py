@@ -1,19 +1,25 @@
-"""Vintages of published amounts: of tenders, and of the awards an organisation won.
+"""Vintages of published amounts: of tenders, and of the awards an organisation won; and the contracting
+processes of a country, each with its releases.
 
 A release that does not repeat an amount takes nothing back. The same amount again adds nothing, another one
 is the next vintage, from the day of its release on (`model.vintages`). An amount of zero is no amount.
 """
 
+import os
+import tempfile
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
+import msgspec
+
 from sankofa.derive.tenders import Award, Tender, Tenders, awards
-from sankofa.ledger.reader import ReleaseRow
+from sankofa.ledger.reader import CaptureInfo, ReleaseRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.figures import exact
+from sankofa.model.ocds.red_flags import ProcessReleases, ReleaseFacts
 from sankofa.model.vintages import Vintage, vintages
 
 
@@ -134,3 +140,33 @@ def _instant(row: ReleaseRow) -> str:
 def amount_of(amount: Decimal | None) -> str | None:
     """An amount in canonical form, so that equal amounts are equal text; None where there is none."""
     return None if not amount else exact(format(amount, "f"))
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(ReleaseFacts).decode
+
+
+def processes(
+    tenders: Tenders, country: str, captures: Mapping[int, CaptureInfo]
+) -> Iterator[ProcessReleases]:
+    """In the order of their ocids. Releases wait in a temporary file, so that memory stays flat."""
+    with tempfile.TemporaryFile(buffering=0) as file:
+        places: defaultdict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
+        end = 0
+        for tender in tenders.of(country):
+            row = tender.row
+            capture = captures[row.capture_id]
+            released, own = row.release_date, tender.flag_facts
+            release = ReleaseFacts(
+                ordinal(released[:10]), released, capture.ref(row.location), capture.license_class,
+                capture.observed_at, msgspec.Raw(own.facts), own.service_ids,
+            )  # fmt: skip
+            written = _encode(release)
+            file.write(written)
+            # Without the Z, which would put a whole second after its fractions.
+            places[row.ocid].append((released[:-1], row.release_id, end, len(written)))
+            end += len(written)
+        for ocid in sorted(places):
+            listed = sorted(places[ocid])
+            releases = [_decode(os.pread(file.fileno(), size, start)) for _, _, start, size in listed]
+            yield ProcessReleases(ocid, releases)

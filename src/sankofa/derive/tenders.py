@@ -21,7 +21,7 @@ from sankofa.ledger.reader import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.fields import moment
 from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
-from sankofa.model.ocds.process_releases import NO_FACTS, FlagFacts, flag_facts
+from sankofa.model.ocds.red_flags import NO_FACTS, FlagFacts, flag_facts
 from sankofa.model.ocds.release import ReleaseSummary, clean_again
 from sankofa.model.organisations import LEI_SCHEMES, org_evidence
 from sankofa.model.text import fold_in_place, one_line

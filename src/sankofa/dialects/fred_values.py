@@ -15,8 +15,13 @@ import msgspec
 from sankofa.dialects.contract import DialectQuestion, Row
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.revisions import columns_of_series, every_vintage
-from sankofa.edition.read.series_catalogue import entry_behind, entry_count, entry_on
+from sankofa.edition.read.series_catalogue import (
+    columns_of_series,
+    entry_behind,
+    entry_count,
+    entry_on,
+    every_vintage,
+)
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.limits import limit

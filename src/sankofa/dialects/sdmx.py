@@ -26,7 +26,7 @@ from sankofa.dialects.sdmx_structures import (
     structure_json,
     structure_xml,
 )
-from sankofa.edition.read.revisions import columns_of_series, every_vintage
+from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.countries import country_name
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.limits import limit

@@ -20,8 +20,17 @@ import msgspec
 
 from sankofa.engines.private_files import make_private_folder, open_private, operator_errors, replace_file
 from sankofa.model.errors import OperatorError, StoreUnavailable
-from sankofa.model.merkle import leaf_hash, level_above, root_of
-from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, note_text, sign_note, verified_text
+from sankofa.model.signed_notes import (
+    NotTrusted,
+    Signer,
+    Verifier,
+    leaf_hash,
+    level_above,
+    note_text,
+    root_of,
+    sign_note,
+    verified_text,
+)
 
 FOLDER: Final = "log"
 ENTRIES: Final = "log/entries"

@@ -7,12 +7,14 @@ to is in OpenAPI, and in the error that names the argument.
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from importlib.resources import files
 from types import TracebackType
 from typing import Any, Final
 
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
+from sankofa.model.text import toml_table
 from sankofa.operations.contract import Operation, Parameter, operations, printable
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.settings import Settings
@@ -21,49 +23,7 @@ _KEYWORDS: Final = ("type", "enum", "format", "minimum")
 _LONGEST_ENUM: Final = 12
 """Words of an optional argument that are spelled out; more only where one of them is needed."""
 
-_IN_SHORT: Final = {
-    "as_of": "Default today",
-    "base": "Priced currency",
-    "basis": "as_known: figures known that day",
-    "every": "change: days on which a column changes",
-    "issuers": "Only these organisations",
-    "max_age": "Months since period_end",
-    "metrics": "Metric slugs",
-    "country": "ISO alpha-2",
-    "from": "First day",
-    "metric": "Metric slug",
-    "order": "Of the rows",
-    "period_type": "Cadence",
-    "service_id": "Organisation",
-    "to": "Last day",
-    "vintages": "latest known, first filed, or all",
-    "frequency": "Series mode",
-    "series": "Series mode: key such as FX.EUR.ZAR",
-    "series_type": "Series mode: family, e.g. fx, cpi",
-    "indicator": "Annual mode: indicator code",
-    "line_items": "Only these line items",
-    "detail": "full: with the OCDS release",
-    "query": "Words to look for",
-    "quote": "Currency of the price",
-    "via": "Third currency",
-    "id_type": "Kind of identifier",
-    "role": "Such as buyer or supplier",
-    "exchange": "Such as JSE or XJSE",
-    "q": "Words of its key or name, complete or not",
-    "shape": "wide: a row per line item, a column per period",
-    "kind": "Only this statement",
-    "ocid": "Only this contracting process",
-    "category": "As the portal publishes it",
-    "line_item": "Only this line item",
-    "min_change": "Smallest |change|: 0.05 is 5%",
-    "measure": "Line item or metric; none: series",
-    "period": "Year, date or START..END",
-    "subject": "service_id, EXCHANGE:TICKER, LEI, name or series",
-    "unit": "Never guessed",
-    "value": "As written",
-    "since": "First day made public",
-    "until": "Last day made public",
-}
+_IN_SHORT: Final[dict[str, str]] = toml_table("sankofa.mcp", "arguments")
 """Short descriptions of arguments, for agents."""
 _TOLD_ONCE: Final = ("limit", "cursor")
 """Arguments that the instructions explain for all tools."""
@@ -110,37 +70,8 @@ def _row_schema(operation: Operation) -> JsonSchema:
 
 def instructions(settings: Settings) -> str:
     """The text, with the limits in force."""
-    return _TEXT.format(settings=settings, notice=LICENSE_NOTICE)
-
-
-_TEXT = """\
-Sankofa serves point-in-time data on African and emerging-market companies, tenders and economies. Every \
-tool only reads.
-
-Point in time: with `as_of` (YYYY-MM-DD) a tool answers from what had been published by that day, never \
-from what came later; without it, from what is known today. Figures are kept as vintages: 1 is the figure \
-as first reported, a restatement appends the next and replaces nothing. For anything about the past - a \
-backtest, "what was known when" - pass `as_of`.
-
-Identifiers: organisations are named by a `service_id`. Take it from an answer; do not invent one.
-
-Answers: at most {settings.mcp_answer_bytes} bytes of JSON. `limit` omitted is {settings.rows_default} rows, \
-{settings.rows_sample} on a sample key, which may ask for no more. Where more matched than `count`, \
-`truncated` is true: pass `next_cursor` as `cursor` with the same arguments, or narrow as `hint` says; \
-without a `next_cursor` your tier serves no more. null means unknown, never zero. Amounts keep every digit \
-of the filing and are in `currency_reported`: do not add up different currencies.
-
-No rows: `absent` says why (`reason`, `detail`), from which `first` to which `last` day something is known, \
-and what to `try`. Where it is `not_yet_known`, answer "not known on that day"; never guess a figure.
-
-Citing: name the `source_ref` of each row you use and the `license_class` it is held under, with `as_of` \
-and `edition` so that the answer can be reproduced. Rows of class `synthetic` are invented, for trying \
-the service.
-
-Errors are problem documents (RFC 9457): `detail` says what is wrong and `parameter` which argument. 402 \
-means the tier of the key does not cover the call: give the user `upgrade.checkout_url`. 429 means wait.
-
-{notice}"""
+    text = files("sankofa.mcp").joinpath("instructions.txt").read_text("utf-8").rstrip("\n")
+    return text.format(settings=settings, notice=LICENSE_NOTICE)
 
 
 Arguments = Mapping[str, Any]

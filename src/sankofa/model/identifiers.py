@@ -10,58 +10,19 @@ faster, and leave all others to stdnum; a test compares the two.
 import hashlib
 import re
 import string
-import tomllib
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final, NamedTuple
 
 from stdnum import figi, isin, lei
 from stdnum.exceptions import ValidationError
 
+from sankofa.model.text import toml_table
 
-class _Codes(NamedTuple):
-    of_sources: tuple[str, ...]
-    """Market identifier codes, of the exchange and of its segments, and a vendor's letters."""
-    of_figi: tuple[str, ...] = ()
-
-
-_CODES: Final = {
-    # Africa
-    "JSE": _Codes(("XJSE", "ALTX", "JNB"), ("SJ",)),
-    "A2X": _Codes(("A2XX",)),
-    "NGX": _Codes(("XNSA",), ("NL",)),
-    "NSE-KE": _Codes(("XNAI",), ("KN",)),
-    "EGX": _Codes(("XCAI", "NILX"), ("EY",)),
-    "GSE": _Codes(("XGHA",), ("GN",)),
-    "CSE-MA": _Codes(("XCAS",), ("MC",)),
-    "BSE-BW": _Codes(("XBOT", "BOTE", "BOTV"), ("BG",)),
-    "BRVM": _Codes(("XBRV",), ("BC",)),
-    "DSE-TZ": _Codes(("XDAR",), ("TZ",)),
-    "SEM": _Codes(("XMAU",), ("MP",)),
-    "LUSE": _Codes(("XLUS",), ("ZL",)),
-    "NSX": _Codes(("XNAM",), ("NW",)),
-    "MSE-MW": _Codes(("XMSW",), ("MW",)),
-    "USE-UG": _Codes(("XUGA",), ("UG",)),
-    "RSE": _Codes(("RSEX",), ("RW",)),
-    "ZSE": _Codes(("XZIM",), ("ZH",)),
-    "VFEX": _Codes(("VFEX",)),
-    "BVMT": _Codes(("XTUN",), ("TU",)),
-    "BVM": _Codes(("XBVM",)),
-    "BODIVA": _Codes(("XBDV",)),
-    "ESE": _Codes(("XSWA",)),
-    "MERJ": _Codes(("TRPX",)),
-    # Elsewhere: where organisations of this service are listed too
-    "NSE": _Codes(("XNSE",), ("IS",)),
-    "BSE": _Codes(("XBOM",), ("IB",)),
-    "LSE": _Codes(("XLON", "AIMX"), ("LN",)),
-    "NYSE": _Codes(("XNYS",), ("UN",)),
-    "NASDAQ": _Codes(("XNAS", "XNGS", "XNMS", "XNCM"), ("UW", "UQ", "UR")),
-    "TSX": _Codes(("XTSE",), ("CT",)),
-    "ASX": _Codes(("XASX",), ("AT", "AU")),
-}
-_OF_FIGI: Final = {code: name for name, codes in _CODES.items() for code in codes.of_figi}
-_NAME: Final = {code: name for name, codes in _CODES.items() for code in (name, *codes.of_sources)}
+_EXCHANGES: Final = toml_table("sankofa.model", "exchanges")
+_CODES: Final = {name: tuple(entry["codes"].split()) for name, entry in _EXCHANGES.items()}
+_NAME: Final = {code: name for name, codes in _CODES.items() for code in (name, *codes)}
+_OF_FIGI: Final = {code: name for name, one in _EXCHANGES.items() for code in one.get("figi", "").split()}
 
 
 def exchange(code: str) -> str:
@@ -72,7 +33,7 @@ def exchange(code: str) -> str:
 
 def market_codes(name: str) -> tuple[str, ...]:
     """The market identifier codes of an exchange; an unlisted one is its own code."""
-    return _CODES[name].of_sources if name in _CODES else (name,)
+    return _CODES.get(name, (name,))
 
 
 def exchange_of_figi(code: str) -> str | None:
@@ -124,7 +85,7 @@ def _folded(spelling: str) -> str:
 @cache
 def _registers() -> Mapping[str, _Register]:
     """Every register by each of its spellings, its code among them."""
-    table = tomllib.loads(files("sankofa.model").joinpath("registers.toml").read_text("utf-8"))
+    table = toml_table("sankofa.model", "registers")
     by_spelling: dict[str, _Register] = {}
     for code, entry in table.items():
         under = {_folded(name): _compiled(rules) for name, rules in entry.get("under", {}).items()}

@@ -1,17 +1,24 @@
 """Text: cleaned to be stored, folded to be compared, split into words to be searched."""
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib.resources import files
 from itertools import filterfalse
-from typing import Final
+from typing import Any, Final
 
 _ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # letters Unicode does not take apart
 _CLOSED_UP = dict.fromkeys(map(ord, ".'`\u2019\u00b4\u02bc"))  # dots and every kind of apostrophe
 _ASCII = {code: " " for code in range(128) if not chr(code).isalnum()} | _CLOSED_UP | {ord("&"): " and "}
+
+
+def toml_table(package: str, name: str) -> dict[str, Any]:
+    """A table that is stored beside the code of a package."""
+    return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text("utf-8"))
 
 
 def fold(text: str) -> str:

@@ -24,9 +24,9 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.format.macro import SeriesSummary, read_page
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import search_code
-from sankofa.model.absences import Absence, Suggestion
 from sankofa.model.countries import country_name
 from sankofa.model.days import FOREVER
+from sankofa.model.errors import Absence, Suggestion
 from sankofa.model.facts import FUND, MACRO, TENDER
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series

@@ -16,8 +16,7 @@ import msgspec
 
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.model.absences import ABSENCES
-from sankofa.model.errors import Problem, Unauthorized
+from sankofa.model.errors import ABSENCES, Problem, Unauthorized
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
 from sankofa.operations.contract import Answer, Operation

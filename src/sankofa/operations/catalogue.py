@@ -1,11 +1,14 @@
-"""GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku} and /v1/export."""
+"""GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku}, /v1/export and /v1/usage."""
 
+from datetime import UTC, datetime
 from typing import Final
 
+from sankofa.access.tiers import Usage
 from sankofa.edition.format.keys import COVERAGE, SOURCES, coverage_key
 from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.read.edition import Selection
-from sankofa.model.catalogue_rows import CoverageRow, ExportRow, QualityRow, SourceRow
+from sankofa.model.catalogue_rows import CoverageRow, ExportRow, QualityRow, SourceRow, UsageRow
+from sankofa.model.days import instant
 from sankofa.model.errors import NotFound
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
@@ -64,9 +67,7 @@ async def get_coverage(
     Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku, country,
     source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what is covered.
     """
-    page = first_page(call, "coverage", country, sku)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "coverage", country, sku, cursor=cursor)
     most = None if limit is None else call.grant.rows(limit)
     selection = await page.select(COVERAGE, coverage_key(country, sku), _SOURCES_ORDER, most)
     return page.answer(selection or NO_ROWS, _SOURCES_ORDER)
@@ -100,9 +101,7 @@ async def get_quality_metrics(
     floor and no measurement, which is never a pass. For age, rejects and
     restatements the floor is a maximum; for every other measure it is a minimum.
     """
-    page = first_page(call, "quality", sku.upper())
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "quality", sku.upper(), cursor=cursor)
     most = None if limit is None else call.grant.rows(limit)
     selection = await page.select("quality", sku.upper(), _QUALITY_ORDER, most)
     if selection is None:
@@ -153,3 +152,32 @@ async def get_export(call: Call) -> Answer:
             )
         )
     return Answer(Selection(rows, len(rows), truncated=False))
+
+
+@operation("/v1/usage", row=UsageRow, errors=(401, 429, 503), extension=True, live=True)
+async def get_usage(call: Call) -> Answer:
+    """Usage and limits of the key, including this request.
+
+    Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say when the
+    next begins. A key that replaced another is counted together with it. The answer is never cached.
+    """
+    grant = call.grant
+    usage = call.usage or Usage("", "", [], grant)
+    row = UsageRow(
+        source_ref=source_ref(SERVICE, "usage", grant.key_id),
+        license_class="public-domain",
+        observed_at=instant(datetime.now(UTC)),
+        tier=grant.tier,
+        minute_limit=grant.per_minute,
+        minute_used=usage.in_minute,
+        minute_reset_at=_instant(usage.minute_ends),
+        month_limit=grant.per_month,
+        month_used=usage.in_month,
+        month_reset_at=_instant(usage.month_ends),
+        expires_at=grant.expires_at,
+    )
+    return Answer(Selection([wire.encode(row)], 1, truncated=False))
+
+
+def _instant(seconds: int) -> str:
+    return instant(datetime.fromtimestamp(seconds, UTC))

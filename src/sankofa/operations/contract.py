@@ -19,8 +19,7 @@ import sankofa.operations
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import Grant, Usage
 from sankofa.edition.read.edition import Edition, Notice, Selection
-from sankofa.model.absences import Absence
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import Absence, InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row
 from sankofa.operations.parameter_types import JsonSchema, ParameterType

@@ -6,8 +6,7 @@ from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.tender_filters import single_rows
 from sankofa.edition.read.tenders import process_releases
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.model.absences import Absence
-from sankofa.model.errors import NotFound
+from sankofa.model.errors import Absence, NotFound
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.compiled import Process, SetBy
 from sankofa.model.ocds.release import decode

@@ -76,9 +76,9 @@ async def get_cross_rates(
     through each third currency there is a value of its own. Two currencies without a common third have no
     rows.
     """
-    page = first_page(call, "cross-rates", base, quote, via, str(from_), str(to), as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(
+        call, "cross-rates", base, quote, via, str(from_), str(to), as_of=as_of, cursor=cursor
+    )
     selection = await _rows(page, (base, quote), via, _span(page, from_, to), call.grant.rows(limit))
     return page.answer(selection, selection.following or (), as_of=page.day)
 

@@ -65,9 +65,7 @@ async def get_crosswalk(
     `crosswalk_loaded` is false until identifiers were loaded.
     """
     key = service_id.upper()
-    page = first_page(call, "crosswalk", key, as_of=as_of, dated=True)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "crosswalk", key, as_of=as_of, dated=True, cursor=cursor)
     day, edition = page.day.toordinal(), page.edition
     modes = FREE if call.grant.sample else FREE | PAID
     # The sample tier gets every identifier that is free, however many: only a limit of its own is capped.
@@ -142,9 +140,7 @@ async def find_by_identifier(
     returned, ordered by service_id.
     """
     key = lookup_key_of_text(id_type, id_value)
-    page = first_page(call, "identifier", key, as_of=as_of, dated=True)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "identifier", key, as_of=as_of, dated=True, cursor=cursor)
     most = MOST_MATCHES if limit is None else call.grant.rows(limit)
     matches = await page.select("identifier", key, _MATCH_ORDER, most) or NO_ROWS
     several = matches.count > 1 or matches.truncated or bool(page.key)

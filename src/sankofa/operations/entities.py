@@ -268,9 +268,7 @@ async def list_issuers(
     service_id.
     """
     name = None if exchange is None else exchange_name(exchange)
-    page = first_page(call, "issuers", country, name, as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "issuers", country, name, as_of=as_of, cursor=cursor)
 
     async def locate(edition: Edition, key: SortKey) -> Start:
         return (await issuer_behind(edition, key),)

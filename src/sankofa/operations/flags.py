@@ -9,7 +9,7 @@ from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.flags import Flag, flags_of_process, flags_on, spellings
 from sankofa.edition.read.tenders import process_releases
-from sankofa.model.absences import Absence
+from sankofa.model.errors import Absence
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.rows import wire
@@ -85,9 +85,7 @@ async def get_flags(
     and subject. The method is explained at `/methodology/signals-v1/red-flags`.
     """
     parties = tuple(None if one is None else next(iter(spellings(one)), "") for one in (buyer, supplier))
-    page = first_page(call, "flags", country, ocid, *parties, as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "flags", country, ocid, *parties, as_of=as_of, cursor=cursor)
     most = call.grant.rows(limit)
     countries: Sequence[str] = [country] if country else await page.edition.keys("tender_day")
     if ocid is not None:
@@ -135,11 +133,10 @@ async def _rows(
 
 def _row(country: str, flag: Flag, population: int) -> FlagRow:
     finding, subject = flag
-    title, formula = INDICATORS[finding.indicator]
     return FlagRow(
         country=country,
         indicator=finding.indicator,
-        title=title,
+        title=INDICATORS[finding.indicator]["title"],
         subject_type=finding.subject_type,
         subject=finding.subject,
         name=subject.name,
@@ -147,7 +144,7 @@ def _row(country: str, flag: Flag, population: int) -> FlagRow:
         flagged=finding.flagged,
         value=_rounded(finding.value),
         threshold=_rounded(finding.threshold),
-        formula=formula,
+        formula=INDICATORS[finding.indicator]["formula"],
         inputs={name: _rounded(one) if type(one) is float else one for name, one in finding.inputs.items()},
         population=population,
         reason=finding.reason,

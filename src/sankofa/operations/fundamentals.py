@@ -70,9 +70,9 @@ async def get_fundamentals(
     order it was given in.
     """
     key = service_id.upper()
-    page = first_page(call, "fundamentals", key, period_type, vintages, line_items, as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(
+        call, "fundamentals", key, period_type, vintages, line_items, as_of=as_of, cursor=cursor
+    )
     most = call.grant.rows_or_all(limit)
     modes = _MODES[vintages]
     tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
@@ -82,7 +82,8 @@ async def get_fundamentals(
     if page.key and order is not None and (order == "statement") != by_statement:
         raise InvalidParameter("order", "the cursor is of pages in the other order; leave it out")
     if by_statement:
-        rows = StatementRows(key, page.day.toordinal(), modes, tag, where)
+        names = None if line_items is None else frozenset(name.encode() for name in line_items)
+        rows = StatementRows(key, page.day.toordinal(), modes, tag, names)
         start = await page.start(lambda edition, behind: find_core_first(edition, rows, behind[1:]))
         selection = await core_first(page.edition, rows, _EVERYTHING if most is None else most, start)
     else:

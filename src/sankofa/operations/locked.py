@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.day_view import DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
-from sankofa.model.absences import Absence
 from sankofa.model.days import parse_day
-from sankofa.model.errors import InvalidParameter, NotFound, Problem
+from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem
 from sankofa.model.facts import FactSource, provenance_id
 from sankofa.model.provenance import notice
 from sankofa.operations.absence import absence_of

@@ -116,9 +116,7 @@ async def get_macro(
     """
     if series is None and as_of is None:
         asked = ("annual", country, (indicator or "").upper(), str(from_), str(to))
-        page = first_page(call, *asked)
-        if cursor is not None:
-            page = await page.after(cursor)
+        page = await first_page(call, *asked, cursor=cursor)
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(page, country or "", (indicator or "").upper(), years, most)
@@ -128,9 +126,7 @@ async def get_macro(
     since, until = _day(from_, 0), _day(to, FOREVER)
     filters = (series_type, frequency, country)
     key = (series or "").upper()
-    page = first_page(call, "series", key, *filters, str(from_), str(to), as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "series", key, *filters, str(from_), str(to), as_of=as_of, cursor=cursor)
     day = page.day.toordinal()
     most = call.grant.rows(limit)
     days = DayRange(day, since, min(until, day))
@@ -250,9 +246,7 @@ async def list_series(
     release. With `q`, those whose key or name has every word, or one that begins with it.
     """
     words = code_words(q) if q is not None else []
-    page = first_page(call, "series", country, None if q is None else tuple(words))
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "series", country, None if q is None else tuple(words), cursor=cursor)
     spans = [(0, entry_count(page.edition))] if q is None else await series_named(page.edition, words)
 
     async def locate(edition: Edition, key: SortKey) -> Start:
@@ -293,9 +287,7 @@ async def get_series_vintages(
     nothing is not listed. An annual indicator has none: its tables evidence no day of release.
     """
     key = series.upper()
-    page = first_page(call, "vintages", key)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "vintages", key, cursor=cursor)
     most = call.grant.rows(limit)
 
     async def locate(edition: Edition, behind: SortKey) -> Start:

@@ -173,9 +173,9 @@ async def get_screen(
     the position by size in the whole result, ties by service_id. It is not a rating.
     """
     applied = call.basis(basis)
-    page = first_page(call, "screen", metric, order, country, applied, max_age, as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(
+        call, "screen", metric, order, country, applied, max_age, as_of=as_of, cursor=cursor
+    )
     ranking = Ranking(
         metric,
         country,
@@ -232,9 +232,7 @@ async def get_metrics(
     """
     key = service_id.upper()
     applied = call.basis(basis)
-    page = first_page(call, "metrics", key, metric, applied, max_age, as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "metrics", key, metric, applied, max_age, as_of=as_of, cursor=cursor)
     day, edition = page.day.toordinal(), page.edition
     tag = ANY_TAG if metric is None else _TAGS[metric]
     most = call.grant.rows(limit)

@@ -9,8 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.keys import ID_TYPES, PREDECESSORS
-from sankofa.edition.format.search_records import ORGANISATIONS
+from sankofa.edition.format.keys import ID_TYPES, ORGANISATIONS, PREDECESSORS
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import NameQuery, codes_sharing_words, search_code, search_symbol
@@ -18,7 +17,7 @@ from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.rows import Predecessor
-from sankofa.model.text import code_words, fit, words
+from sankofa.model.text import code_words, fit, toml_table, words
 from sankofa.operations.contract import Call, Operation, printable
 from sankofa.operations.service import Service
 
@@ -35,35 +34,7 @@ _OTHER_MODE: Final[dict[MacroCode, str]] = {
 """The kinds of codes that are given for another kind by mistake."""
 
 
-_SYNONYMS: Final = {
-    "sales": "revenue",
-    "turnover": "revenue",
-    "revenues": "revenue",
-    "net_sales": "revenue",
-    "income": "profit",
-    "net_income": "profit",
-    "net_profit": "profit",
-    "earnings": "profit",
-    "pat": "profit",
-    "pbt": "profit_before_tax",
-    "ebit": "operating_profit",
-    "operating_income": "operating_profit",
-    "cogs": "cost_of_sales",
-    "cost_of_revenue": "cost_of_sales",
-    "total_assets": "assets",
-    "total_liabilities": "liabilities",
-    "shareholders_equity": "equity",
-    "net_assets": "equity",
-    "eps": "eps_basic",
-    "debt": "long_term_debt",
-    "inventory": "inventories",
-    "tax": "income_tax",
-    "interest_expense": "finance_costs",
-    "depreciation": "depreciation_amortisation",
-    "capital_expenditure": "capex",
-    "dividends": "dividends_paid",
-    "cash_and_cash_equivalents": "cash",
-}
+_SYNONYMS: Final[dict[str, str]] = toml_table("sankofa.operations", "synonyms")
 """Line items by the names that people use for them."""
 
 

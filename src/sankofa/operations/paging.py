@@ -150,17 +150,22 @@ class ListPage(msgspec.Struct, frozen=True):
         return Answer(selection, as_of, all_members, self.edition.id, shape, dataset, more_columns)
 
 
-def first_page(
+async def first_page(
     call: Call,
     *filters: Filter,
+    cursor: str | None,
     as_of: date | None = None,
     open_to_sample: bool = False,
     dated: bool = False,
 ) -> ListPage:
-    """The beginning of a list. `filters` name the list and all that narrows it."""
+    """The beginning of a list, or the page that a cursor leads to.
+
+    `filters` name the list and all that narrows it. Raises InvalidParameter as `ListPage.after` does.
+    """
     day = call.day_asked(as_of)
     edition = view_on(call, call.edition, day) if dated else call.edition
-    return ListPage(call, edition, day, filters, as_of, open_to_sample=open_to_sample, dated=dated)
+    page = ListPage(call, edition, day, filters, as_of, open_to_sample=open_to_sample, dated=dated)
+    return page if cursor is None else await page.after(cursor)
 
 
 def view_on(call: Call, edition: Edition, day: date) -> Edition:

@@ -110,9 +110,9 @@ async def get_panel(
     names, keys = _columns(metrics, line_items), _columns([key.upper() for key in series or ()])
     market = None if exchange is None else exchange_name(exchange)
     asked = None if issuers is None else tuple(sorted({issuer.upper() for issuer in issuers}))
-    page = first_page(call, "panel", names, keys, from_, every, country, market, asked, as_of=to)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(
+        call, "panel", names, keys, from_, every, country, market, asked, as_of=to, cursor=cursor
+    )
     first, last = from_.toordinal(), page.day.toordinal()
     days = [] if every == _CHANGE else _days(from_, page.day, every)
     cells = await _series_cells(page.edition, keys, days)

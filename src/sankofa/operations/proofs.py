@@ -24,7 +24,6 @@ from sankofa.engines.edition_reader import MANIFEST
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.facts import FUND, MACRO, TENDER
 from sankofa.model.identifiers import FREE_ID_TYPES
-from sankofa.model.merkle import consistency_path, inclusion_path, levels_above
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import (
     CrosswalkRow,
@@ -35,6 +34,7 @@ from sankofa.model.rows import (
     Row,
     TenderRow,
 )
+from sankofa.model.signed_notes import consistency_path, inclusion_path, levels_above
 from sankofa.operations.contract import Answer, Call, Operation, Parameter, operation
 from sankofa.operations.parameter_types import Choice, JsonSchema, Text, Whole
 from sankofa.operations.service import Service

@@ -1,11 +1,18 @@
-"""GET /v1/restatements and GET /v1/series/{series}/revisions."""
+"""GET /v1/restatements, GET /v1/series/{series}/revisions and GET /v1/changes (contract: CHG-1)."""
 
+import asyncio
 from datetime import date
+from typing import Final
 
-from sankofa.derive.series_revisions import SeriesVintage, revision_summary
+import msgspec
+
+from sankofa.access.cursors import Position
+from sankofa.derive.cross_rates import SeriesVintage, revision_summary
 from sankofa.edition.format.row_blocks import SortKey
+from sankofa.edition.read.changes import Change, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.revisions import (
+from sankofa.edition.read.search import search_code
+from sankofa.edition.read.series_catalogue import (
     RESTATEMENT_ORDER,
     RestatementQuestion,
     columns_of_series,
@@ -13,15 +20,17 @@ from sankofa.edition.read.revisions import (
     restatement_behind,
     restatements,
 )
-from sankofa.edition.read.search import search_code
-from sankofa.model.catalogue_rows import RestatementRow, SeriesRevisionsRow
+from sankofa.model.catalogue_rows import ChangeRow, RestatementRow, SeriesRevisionsRow
+from sankofa.model.errors import NotFound
 from sankofa.model.facts import FUND, MACRO
-from sankofa.model.rows import wire
+from sankofa.model.provenance import source_of_ref, source_ref
+from sankofa.model.rows import Row, wire
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier, unknown_series
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
+    ChangedDatasetParameter,
     CountryParameter,
     CursorParameter,
     LimitParameter,
@@ -31,6 +40,7 @@ from sankofa.operations.parameters import (
     RestatedSinceParameter,
     RestatedUntilParameter,
     SeriesKeyParameter,
+    SinceParameter,
 )
 
 _FOR_AGENTS = AgentView(
@@ -73,9 +83,7 @@ async def get_restatements(
     """
     key = None if service_id is None else service_id.upper()
     filters = (str(since), str(until), country, key, line_item, str(min_change))
-    page = first_page(call, "restatements", *filters)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "restatements", *filters, cursor=cursor)
     last = page.day if until is None else min(until, page.day)
     asked = RestatementQuestion(
         page.day.toordinal(), since or date.min, last, country, key, line_item, min_change
@@ -135,3 +143,100 @@ async def get_series_revisions(
     if not rows and not await search_code(call.edition, series.upper()):
         raise await unknown_series(call.edition, series)
     return Answer(Selection(rows, len(rows), truncated=False), as_of=day)
+
+
+_EFFORT: Final = 20_000
+"""How many unchanged keys a page may pass over before it ends, however few changes it has."""
+_ROWS_A_TURN: Final = 256
+_NULL: Final = msgspec.Raw(b"null")
+_provenance = msgspec.json.Decoder(Row)
+
+
+@operation(
+    "/v1/changes",
+    row=ChangeRow,
+    errors=(400, 401, 402, 404, 410, 429, 503),
+    paid=True,
+    extension=True,
+    members={
+        "since": {
+            "type": ["string", "null"],
+            "description": "The edition compared with; null where there is none and every row is added.",
+        }
+    },
+)
+async def get_changes(
+    call: Call,
+    *,
+    since: SinceParameter = None,
+    dataset: ChangedDatasetParameter = None,
+    limit: LimitParameter = None,
+    cursor: CursorParameter = None,
+) -> Answer:
+    """Rows added, changed or removed since an earlier edition.
+
+    Use it to keep a copy up to date. Name the edition of your copy as `since`; without it every row is listed
+    as added. Apply the rows in the order given, by `dataset` and `key`, and keep `edition` for the next time.
+    The rows are every vintage of a fact, the latest vintage of a macro value, and current identifiers.
+    Derived values are not listed.
+    Ordered by dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
+    short and still have a `next_cursor`. `edition` is that of the first page; where it is
+    removed meanwhile, the pages go on in the current one, and `since` with it is a 410: start again.
+    Needs the starter tier or above.
+    """
+    if call.lock is not None:
+        raise NotFound("A locked view has no changes between editions.")
+    filters = f"changes|{since or ''}|{dataset or ''}"
+    edition, start = call.edition, None
+    first_edition = edition.id
+    if cursor is not None:
+        position = call.cursors.read(cursor, filters)
+        edition = await call.edition_for_cursor(position.edition)
+        first_edition = position.edition
+        name, key, part, *behind = position.after
+        start = ChangePosition(str(name), str(key), int(part), tuple(behind))
+    most = call.grant.rows(limit)
+    before = None if since is None else await call.edition_to_compare(since)
+    changes, following = await page(before, edition, start, most, dataset=dataset, effort=_EFFORT)
+    slices = []
+    for first in range(0, len(changes), _ROWS_A_TURN):
+        some = changes[first : first + _ROWS_A_TURN]
+        slices.append(b",".join([_row(change, since or "", edition) for change in some]))
+        await asyncio.sleep(0)  # others are waiting too
+    return Answer(
+        Selection(slices, len(changes), truncated=following is not None),
+        members={
+            "since": since,
+            "next_cursor": following and _cursor(call, first_edition, filters, following),
+        },
+        edition_id=first_edition,
+    )
+
+
+def _cursor(call: Call, edition_id: str, filters: str, position: ChangePosition) -> str:
+    after = (position.dataset, position.key, position.part, *position.behind)
+    return call.cursors.issue(Position(edition_id, filters, after))
+
+
+def _row(change: Change, since: str, edition: Edition) -> bytes:
+    """One change on the wire. A removed row cites the edition that no longer has it as its source."""
+    removed = change.row is None
+    provenance = _provenance.decode(change.row or change.before or b"")
+    return wire.encode(
+        ChangeRow(
+            source_ref=_removal_ref(provenance.source_ref, edition.id, since)
+            if removed
+            else provenance.source_ref,
+            license_class=provenance.license_class,
+            observed_at=str(edition.manifest["built_from"]) if removed else provenance.observed_at,
+            dataset=change.dataset,
+            change=change.change,
+            key=list(change.key),
+            row=change.row or _NULL,
+        )
+    )
+
+
+def _removal_ref(ref: str, edition_id: str, since: str) -> str:
+    """The `source_ref` of a removal: the edition that lacks the row, and the one that had it."""
+    return source_ref(source_of_ref(ref), f"edition {edition_id}", f"not in it, unlike {since}")

@@ -8,10 +8,9 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.edition.format.keys import ID_TYPES
+from sankofa.edition.format.keys import ID_TYPES, MACRO_ITEMS
+from sankofa.edition.format.keys import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.format.row_blocks import SortKey
-from sankofa.edition.format.search_records import MACRO_ITEMS
-from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.read.edition import BoundedCache, Selection
 from sankofa.edition.read.search import (
     ORGANISATION,
@@ -49,9 +48,6 @@ from sankofa.operations.parameters import (
 
 _ROWS_PER_YIELD: Final = 128
 _EVERY_HIT: Final = 10_000
-_MOST_KEPT: Final = 4_096
-_LARGEST_KEPT: Final = 8 * 1024
-"""At most 32 MB of answers are kept by a worker."""
 _MOST_ROWS_KEPT: Final = 16_384
 _LARGEST_ROW_KEPT: Final = 1024
 """At most 16 MB, and 8 MB as most are: the rows of organisations that were found last."""
@@ -89,24 +85,18 @@ async def search(
     descending, then type and id. With `country`, or words that name one (`gdp kenya`), an indicator is found
     where that country has it. Under `as_of` it finds who and what was known on that day.
     """
-    page = first_page(call, "search", q, country, type, as_of=as_of, dated=True)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "search", q, country, type, as_of=as_of, dated=True, cursor=cursor)
     call = replace(call, edition=page.edition, today=page.day)
     most = call.grant.rows(limit)
-    asked = (page.edition.id, page.day, q, country, type, most, call.grant.sample, cursor)
-    if (selection := _RECENT.get(asked)) is None:
-        place, macro_words = (country, code_words(q)) if country is not None else country_in(code_words(q))
+    place, macro_words = (country, code_words(q)) if country is not None else country_in(code_words(q))
 
-        async def ranked(most: int) -> tuple[list[Hit], bool]:
-            return await _everything(call, q, country, type, place, macro_words, most)
+    async def ranked(most: int) -> tuple[list[Hit], bool]:
+        return await _everything(call, q, country, type, place, macro_words, most)
 
-        hits, following, more = await _page(ranked, page, most)
-        rows = await _rows(call, hits, place)
-        selection = Selection(rows, len(rows), truncated=more, following=following)
-        if sum(map(len, rows)) <= _LARGEST_KEPT:
-            _RECENT.put(asked, selection)
-    return page.answer(selection, selection.following or (), as_of=page.day)
+    hits, following, more = await _page(ranked, page, most)
+    rows = await _rows(call, hits, place)
+    selection = Selection(rows, len(rows), truncated=more, following=following)
+    return page.answer(selection, following or (), as_of=page.day)
 
 
 async def _everything(
@@ -188,8 +178,6 @@ def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hi
     return hits[at:] if at is not None else [hit for hit in hits if _best_first(hit) > place]
 
 
-_RECENT: Final[BoundedCache[tuple[object, ...], Selection]] = BoundedCache(_MOST_KEPT)
-"""Recent results: people who type ask the same few questions, and an edition never changes."""
 _FOR_AGENTS: Final = AgentView(
     description="""\
 Find an organisation by name, ticker or identifier: the way to a `service_id`, which other tools need.
@@ -223,9 +211,7 @@ async def search_entities(
     and how well; an exact identifier comes first. On the sample tier only LEIs and tickers are looked up. Use
     the `service_id` of a hit with the other tools.
     """
-    page = first_page(call, "entities", query, country, as_of=as_of, dated=True)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "entities", query, country, as_of=as_of, dated=True, cursor=cursor)
     call = replace(call, edition=page.edition, today=page.day)
     identified = await _identified(call, query, country)
     by_name = NameQuery(call.edition, ORGANISATION_INDEX, words(query), country)

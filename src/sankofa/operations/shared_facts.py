@@ -82,9 +82,9 @@ async def get_shared_facts(
     code = (issuer or country or entity_id or "").upper()
     # Under an as_of, all macro facts of a country are another list: the dated ones.
     with_annual = dataset == MACRO and measure is None and as_of is None
-    page = first_page(call, "facts", code, dataset, measure and measure.upper(), with_annual, as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(
+        call, "facts", code, dataset, measure and measure.upper(), with_annual, as_of=as_of, cursor=cursor
+    )
     most = call.grant.rows(limit)
     if dataset == FUND:
         selection, last = await _reported(page, code, measure, most)

@@ -94,9 +94,7 @@ async def get_procurement_demand(
     then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
     """
     asked = ("procurement-demand", country, category, str(from_), str(to))
-    page = first_page(call, *asked, as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, *asked, as_of=as_of, cursor=cursor)
     most = call.grant.rows(limit)
     key = panel_key(country, category) if category else panel_key(country)
     span = DayRange(
@@ -155,9 +153,7 @@ async def get_signal(
     applied = call.basis(basis) if panel is not None and panel.has_basis else None
     if applied is None:
         _refuse_basis(basis, signal_key)
-    page = first_page(call, "signal", signal_key, applied, as_of=as_of)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "signal", signal_key, applied, as_of=as_of, cursor=cursor)
     most = call.grant.rows(limit)
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")

@@ -97,11 +97,17 @@ async def get_statement(
     changes; full years where `period_type` is omitted. Without `limit` the sample tier gets the first figures
     with `truncated: true`, paid tiers everything.
     """
-    page = first_page(
-        call, "statement", service_id.upper(), period_type, kind, line_items, shape, as_of=as_of
+    page = await first_page(
+        call,
+        "statement",
+        service_id.upper(),
+        period_type,
+        kind,
+        line_items,
+        shape,
+        as_of=as_of,
+        cursor=cursor,
     )
-    if cursor is not None:
-        page = await page.after(cursor)
     most = call.grant.rows_or_all(limit)
     wide = shape == "wide"
     if wide and period_type is None:

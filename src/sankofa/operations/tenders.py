@@ -136,9 +136,9 @@ async def search_tenders(
         **days, **texts, "min_value": min_value, "buyer_query": buyer_query,
     }  # fmt: skip
     bound = [(name, str(value)) for name, value in narrowing.items() if value is not None]
-    page = first_page(call, "tenders", country, from_, words, *_process(ocid), *bound, open_to_sample=True)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(
+        call, "tenders", country, from_, words, *_process(ocid), *bound, open_to_sample=True, cursor=cursor
+    )
     most = call.grant.rows(limit)
     buyer_words = sorted(searched_words(buyer_query) or {""}) if buyer_query is not None else []
     wanted = TenderFilter(
@@ -218,9 +218,7 @@ async def get_resolved_parties(
     """
     key = service_id and service_id.upper()
     ocds_role = canonical_role(role) if role else None
-    page = first_page(call, "parties", country, ocds_role and ocds_role.lower(), key)
-    if cursor is not None:
-        page = await page.after(cursor)
+    page = await first_page(call, "parties", country, ocds_role and ocds_role.lower(), key, cursor=cursor)
     most = call.grant.rows(limit)
     if key is None:
         listed, where = party_key(country, ocds_role), None

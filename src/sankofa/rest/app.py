@@ -54,14 +54,16 @@ from sankofa.operations.service import (
     Service,
     check_target,
 )
-from sankofa.rest.editions import CURRENT, asked_edition, known_then
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
 from sankofa.rest.files import FileRoute, Receive, Send, file_response, file_route, preflight, stream
 from sankofa.rest.log import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
+    CURRENT,
     EndpointRoute,
     Head,
     Questions,
+    asked_edition,
+    known_then,
     read_head,
 )
 from sankofa.rest.response import (

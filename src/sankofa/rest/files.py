@@ -27,8 +27,7 @@ from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refu
 from sankofa.operations.proofs import LOCKED, file_proof
 from sankofa.operations.service import Service
 from sankofa.operations.shared_files import day_file, signed_grant
-from sankofa.rest.editions import asked_edition
-from sankofa.rest.request import Head, read_query
+from sankofa.rest.request import Head, asked_edition, read_query
 from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION, Response, Streamed
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -18,9 +18,8 @@ from sankofa.model.catalogue_rows import METHODOLOGY as CROSS_RATES
 from sankofa.model.days import instant
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers, choose_encoding, compressed
-from sankofa.operations.build_id import build_id
 from sankofa.operations.contract import endpoints, operations, printable
-from sankofa.operations.service import Service, probe
+from sankofa.operations.service import Service, build_id, probe
 from sankofa.rest.app import OpenPage, PageAnswer
 from sankofa.rest.openapi import describe, examples
 from sankofa.rest.request import Head

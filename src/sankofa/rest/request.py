@@ -1,16 +1,30 @@
 """Strict reading of a request: header fields, path, query, and the edition it names."""
 
-from collections.abc import Iterable
-from datetime import date
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.operations.contract import EDITION, FORMAT, KNOWN_BY, Operation
+from sankofa.access.tiers import Grant
+from sankofa.edition.read.edition import Edition
+from sankofa.model.errors import Absence, Gone, InvalidParameter, NotFound
+from sankofa.operations.contract import (
+    EDITION,
+    FORMAT,
+    KNOWN_BY,
+    NO_ROWS,
+    Answer,
+    Call,
+    Operation,
+    no_such_edition,
+)
+from sankofa.operations.paging import refuse_bad_cursor
+from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.proofs import PROOF, PROVEN
-from sankofa.operations.service import LARGEST_HEADERS, check_head
+from sankofa.operations.service import LARGEST_HEADERS, Service, check_head
 from sankofa.rest.formats import ResponseFormat
 
 _EVERYWHERE = (EDITION.name, KNOWN_BY.name, FORMAT.name)
@@ -162,3 +176,99 @@ class Questions:
                 self._read.clear()
             self._read[key] = question
         return question
+
+
+class AskedEdition(NamedTuple):
+    """What a request says about the edition that answers it: nothing, an id, or an instant."""
+
+    id: str | None = None
+    known_by: str | None = None
+    moment: datetime | None = None
+
+    async def named_id(self, service: Service) -> str | None:
+        """The id of the edition; None for the current one. Raises NotFound where none was published."""
+        if self.moment is None:
+            return self.id
+        edition = await service.edition.known_by(self.moment)
+        if edition is None:
+            raise NotFound(f"known_by: no edition was published by {self.known_by}.")
+        return edition.id
+
+    async def open(
+        self, service: Service, operation: Operation, grant: Grant, today: date, arguments: dict[str, Any]
+    ) -> Edition | None:
+        """The edition; None where none was published by then. A bad cursor is refused before an edition that
+        is gone."""
+        try:
+            if self.moment is not None:
+                return await service.edition.known_by(self.moment)
+            return service.edition.get() if self.id is None else await service.edition.by_id(self.id)
+        except (Gone, NotFound):
+            if arguments.get("cursor") is not None:
+                call = Call(service.edition.get(), grant, today, service.cursors, no_such_edition)
+                await refuse_bad_cursor(operation, call, arguments)
+            raise
+
+
+CURRENT: Final = AskedEdition()
+"""Nothing is asked: the current edition answers."""
+
+
+def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: datetime) -> AskedEdition:
+    """The edition that a request names, in its query or in its head. Raises InvalidParameter."""
+    moment = None
+    if known_by is not None:
+        try:
+            moment = KNOWN_BY.kind.read(known_by, now.date())
+        except ValueError as failure:
+            raise InvalidParameter("known_by", str(failure)) from None
+        if moment > now:
+            raise InvalidParameter("known_by", "an instant in the future: nothing was published by then yet")
+        if in_query is not None or head.edition is not None:
+            raise InvalidParameter("known_by", "`edition` names one already; send one of the two")
+    for name, text in (("edition", in_query), ("X-Edition", head.edition)):
+        if text is not None:
+            try:
+                EDITION.kind.read(text, now.date())
+            except ValueError as failure:
+                raise InvalidParameter(name, str(failure)) from None
+    if in_query is not None and head.edition is not None and in_query != head.edition:
+        raise InvalidParameter("edition", "X-Edition names another")
+    return AskedEdition(in_query if in_query is not None else head.edition, known_by, moment)
+
+
+def known_then(operation: Operation, asked: AskedEdition, edition: Edition | None) -> Operation:
+    """The operation that repeats `known_by` in its envelope; one without rows where nothing was published."""
+    if asked.moment is None:
+        return operation
+
+    async def perform(call: Call, **arguments: Any) -> Answer:
+        if edition is None:
+            answer = _nothing(operation, asked, call, arguments)
+        else:
+            answer = await operation.perform(call, **arguments)
+        return msgspec.structs.replace(answer, members={**answer.members, "known_by": asked.known_by})
+
+    return replace(operation, perform=perform)
+
+
+def _nothing(operation: Operation, asked: AskedEdition, call: Call, arguments: Mapping[str, Any]) -> Answer:
+    members: dict[str, object] = {"next_cursor": None} if "cursor" in operation.parameters else {}
+    members |= {
+        name: arguments.get(name) or _empty(schema, call) for name, schema in operation.members.items()
+    }
+    detail = f"No edition of this service was published by {asked.known_by}."
+    absent = Absence("nothing_known", detail)
+    day = call.day_asked(arguments.get("as_of")) if "as_of" in operation.parameters else msgspec.UNSET
+    return Answer(NO_ROWS, day, members, edition_id="", absent=absent)
+
+
+def _empty(schema: JsonSchema, call: Call) -> object:
+    """A value that says nothing, of the type that a member of the envelope has."""
+    types = schema.get("type", "null")
+    if "null" in (types if isinstance(types, list) else [types]):
+        return None
+    if "enum" in schema:
+        return schema["enum"][0]
+    empty: dict[str, object] = {"array": [], "object": {}, "integer": 0, "number": 0, "boolean": False}
+    return str(call.today) if schema.get("format") == "date" else empty.get(types, "")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.access.addresses import BUCKETS, AddressCounters, Visitors
+from sankofa.access.tiers import BUCKETS, AddressCounters, Visitors
 from tests.loop import wait
 from tests.unit.access.test_quotas import Clock, Counters
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.model.identifiers import _CODES, exchange, exchange_of_figi
+from sankofa.model.identifiers import _CODES, _EXCHANGES, exchange, exchange_of_figi
 
 
 @pytest.mark.parametrize("code", ["JSE", "jse", " XJSE ", "altx", "JNB"])
@@ -24,9 +24,9 @@ def test_a_code_that_is_not_listed_stands_for_itself(code: str) -> None:
 
 
 def test_no_code_means_two_exchanges() -> None:
-    codes = [code for name, codes in _CODES.items() for code in {name, *codes.of_sources}]
+    codes = [code for name, codes in _CODES.items() for code in {name, *codes}]
     assert len(codes) == len(set(codes))
-    of_figi = [code for codes in _CODES.values() for code in codes.of_figi]
+    of_figi = [code for one in _EXCHANGES.values() for code in one.get("figi", "").split()]
     assert len(of_figi) == len(set(of_figi))
 
 
@@ -45,4 +45,4 @@ def test_composites_platforms_and_other_codes_are_no_exchange_of_the_figi_standa
 def test_every_mic_is_one_of_iso_10383(shared_data: Path) -> None:
     with (shared_data / "identifiers" / "mic.csv").open(encoding="utf-8-sig", newline="") as stream:
         active = {row["mic"] for row in csv.DictReader(stream) if row["status"] == "active"}
-    assert {mic for codes in _CODES.values() for mic in codes.of_sources} - active == {"JNB"}
+    assert {mic for codes in _CODES.values() for mic in codes} - active == {"JNB"}

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import exchange_calendars  # type: ignore[import-untyped]
 import pytest
 
-from sankofa.model.sessions import sessions, tradable_from
+from sankofa.model.days import sessions, tradable_from
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pandas.errors.PandasChangeWarning")

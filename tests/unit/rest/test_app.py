@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
-from sankofa.edition.format.search_records import ORGANISATIONS
+from sankofa.edition.format.keys import ORGANISATIONS
 from sankofa.model.errors import NotFound, SettingsError
 from sankofa.model.rows import EntityRow
 from sankofa.operations import contract

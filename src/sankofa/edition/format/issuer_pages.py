@@ -1,24 +1,55 @@
-"""Pages of issuers: the constant part of each row, and its changing part from each day on.
+"""Issuers: pages of them, their histories, and the screen index.
 
-A page is text: the beginning of each row, after a comma, as far as it is the same on every day, then the end
-of the row for each step of each issuer. A row on a day is two slices of the page.
+A page has the constant part of each row, and its changing part from each day on. It is text: the beginning of
+each row, after a comma, as far as it is the same on every day, then the end of the row for each step of each
+issuer. A row on a day is two slices of the page.
 
 Its index has 32-bit numbers: number of issuers; number of steps; the start of each beginning, and the end of
 the last; the same for the steps; the days of the steps in order; the numbers of those steps; the issuer of
 each, as a byte; and after every `_MARK` of them the current step of each issuer. So reading the page of a day
 takes one mark and a few changes, however long the histories are.
+
+A history has what was known of an issuer from each day on: its metrics, and its line items of full years.
+There is one record for each issuer, by service_id, with a list of steps for each column. A step lasts until
+the next, so the cell of a day is found by binary search.
+
+The screen index: the values of a metric in order of size, by country and year.
+
+A screen is a metric, a country (or all) and a day. Each metric, country and calendar year in which anything
+changes has one page. It lists the values valid on any day of that year, largest first, ties by service_id:
+their order from the smallest, the last day of the year of each, the days on which each is valid, and from
+each day on the number of issuers in each state (a value, or a reason for none). Days and counts are there
+twice: for `basis=current` and for `basis=as_known`. A year without a page is as the end of the last year
+before it.
+The byte ranges of the rows, which are those of `/v1/metrics`, are stored apart under the same key, because an
+added row moves the other rows of its issuer. The top of a screen is the first values that are valid on the
+day: nothing is sorted, grouped or counted.
+
+One byte, the mark, says on which of sixteen days a value is valid: there are 136 stretches of days within
+sixteen, and none. The marks of all values for the same days are consecutive, so one translation of bytes
+finds the values that are valid on a day, and only those are unpacked.
+
+Layout of a page, in little-endian 32-bit words: for each basis number of days, the days, per day a count for
+each state; number of values; the order from the smallest; the last day of the year of each value; then, in
+bytes, for each basis and each sixteen days the mark of every value; padded to whole words. Byte ranges:
+block, start and end of the row of each value.
 """
 
+import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import chain, pairwise, repeat, takewhile
 from typing import Final, NamedTuple
 
+import msgspec
+
 from sankofa.edition.format.row_blocks import RowSlice
+from sankofa.edition.format.visibility import visible
 from sankofa.engines.datastore import Block
 from sankofa.model.days import iso_day
 from sankofa.model.provenance import LICENSE_CLASSES
+from sankofa.model.rows import REASONS, State
 
 ISSUERS_ON_A_PAGE: Final = 64
 SLICES_PER_ROW: Final = 2
@@ -176,3 +207,60 @@ def rows_on(
         ends = page_index.bounds
         slices[1::2] = [text[ends[step] : ends[step + 1]] for step in standing]
     return IssuersKnown(slices, known[room] if len(known) > room else None)
+
+
+HISTORIES: Final = "history"
+"""The kind of these records."""
+NOT_KNOWN: Final = "not_known"
+"""Why a cell is missing: no figure of the line item, or no observation of the series, was known that day."""
+MISSING: Final = (NOT_KNOWN, *REASONS.values())
+"""Reasons; a step has the position of its own. Those of metrics are at the number of their `State`."""
+
+CellStep = tuple[int, int, int, str]
+"""First day; last day of the year, 0 for no value; number of the origin, or of the reason; value as JSON."""
+CellOrigin = tuple[str, str, str, str]
+"""source_ref, license_class, observed_at, and the unit; empty for a metric."""
+
+
+class IssuerHistory(msgspec.Struct, frozen=True, array_like=True):
+    """The history of an issuer."""
+
+    known_from: int
+    """The day on which its first figure was known."""
+    names: bytes
+    """service_id, legal_name and country as members of a row."""
+    origins: list[CellOrigin]
+    """The first one is that of its first figure."""
+    columns: dict[str, msgspec.Raw]
+    """The steps of each column, by slug of the metric or name of the line item."""
+
+
+read_history = msgspec.msgpack.Decoder(IssuerHistory).decode
+read_steps = msgspec.msgpack.Decoder(list[CellStep]).decode
+
+
+SCREEN = "screen"
+SCREEN_RANGES = "screen-ranges"
+"""The kinds of pages, and of the byte ranges of their rows."""
+AS_OF = b'"as_of":"0001-01-01","age_days":0'
+"""Placeholder for the applied day and the age in a stored row; inside a text its quotes would be escaped."""
+UNDATED = b"{" + AS_OF + b","
+"""The beginning of a row: the day comes first, so that a screen can leave it out."""
+PERIOD_END = b'"period_end":"'
+"""Comes before the last day of the year in a stored row; the first one is that of the row itself."""
+STATES = len(State)
+BYTE_RANGE = struct.Struct("<3I")
+"""Block, start and end of the row of a value, after its day."""
+DAYS_PER_MARK = 16
+"""Days covered by one mark."""
+LAST_DAY = 365
+"""Days of a year count from 0. This day, real or not, shows the values that are valid after the year."""
+_MARKS = [(first, until) for first in range(DAYS_PER_MARK) for until in range(first + 1, DAYS_PER_MARK + 1)]
+MARK_OF = {days: mark for mark, days in enumerate(_MARKS, 1)}
+VALID_ON = [
+    bytes([0, *(visible(first, until, day) for first, until in _MARKS)]).ljust(256, b"\0")
+    for day in range(DAYS_PER_MARK)
+]
+"""For each of the sixteen days, by mark: 1 if the value is valid."""
+EVERYWHERE = ""
+MARKS_PER_YEAR = LAST_DAY // DAYS_PER_MARK + 1

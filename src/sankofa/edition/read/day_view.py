@@ -20,15 +20,17 @@ from sankofa.edition.format.keys import (
     FREE,
     FULL_YEARS,
     KNOWN,
+    MACRO_ITEMS,
+    MACRO_SPANS,
     PAID,
     PREDECESSORS,
     SERIES_KNOWN,
     STATEMENTS,
     STATES,
     TENDER_KNOWN,
+    SearchIndex,
 )
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.edition.format.search_records import MACRO_ITEMS, MACRO_SPANS, SearchIndex
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import BoundedCache, Edition, Selection
 from sankofa.engines.datastore import ALIASES, Block

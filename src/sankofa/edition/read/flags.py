@@ -17,8 +17,7 @@ from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.engines.datastore import Block
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.ocds.flag_facts import PROCESS, TENDERER, Reading, Reference, examine
-from sankofa.model.ocds.process_releases import ProcessOnDay, ProcessReleases, ReleaseFacts, on_day
-from sankofa.model.ocds.red_flags import Population
+from sankofa.model.ocds.red_flags import Population, ProcessOnDay, ProcessReleases, ReleaseFacts, on_day
 from sankofa.model.text import one_line
 
 MOST_RELEASES: Final = 250_000

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.histories import (
+from sankofa.edition.format.issuer_pages import (
     HISTORIES,
     MISSING,
     CellOrigin,

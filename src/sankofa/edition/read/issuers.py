@@ -10,8 +10,19 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.edition.format.issuer_pages import (
+    AS_OF,
+    BYTE_RANGE,
+    DAYS_PER_MARK,
+    EVERYWHERE,
     ISSUERS_ON_A_PAGE,
+    LAST_DAY,
+    MARKS_PER_YEAR,
+    PERIOD_END,
+    SCREEN,
+    SCREEN_RANGES,
     SLICES_PER_ROW,
+    STATES,
+    VALID_ON,
     PageIndex,
     RowParts,
     row_parts,
@@ -19,19 +30,6 @@ from sankofa.edition.format.issuer_pages import (
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
 from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
-from sankofa.edition.format.screen_index import (
-    AS_OF,
-    BYTE_RANGE,
-    DAYS_PER_MARK,
-    EVERYWHERE,
-    LAST_DAY,
-    MARKS_PER_YEAR,
-    PERIOD_END,
-    SCREEN,
-    SCREEN_RANGES,
-    STATES,
-    VALID_ON,
-)
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints

@@ -24,7 +24,7 @@ from sankofa.edition.read.row_trees import (
 )
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.days import FOREVER, parse_day
-from sankofa.model.merkle import inclusion_path, levels_above
+from sankofa.model.signed_notes import inclusion_path, levels_above
 
 _SEPARATORS: Final = ("|", ",", ":")
 """Between the parts of a key, where it is no JSON list."""

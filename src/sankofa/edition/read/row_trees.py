@@ -24,7 +24,7 @@ from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.engines.private_files import open_private
 from sankofa.model.days import FOREVER
-from sankofa.model.merkle import HASH_BYTES, root_of
+from sankofa.model.signed_notes import HASH_BYTES, root_of
 
 SALT_BYTES: Final = 16
 GROUP: Final = 256

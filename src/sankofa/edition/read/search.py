@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.edition.format.search_records import (
+from sankofa.edition.format.keys import (
     MACRO_ITEMS,
     MACRO_SPANS,
     ORGANISATIONS,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from sankofa.edition.format.search_records import LETTERS, MOST_COUNTED, ORGANISATIONS, SearchIndex, bucket
+from sankofa.edition.format.keys import LETTERS, MOST_COUNTED, ORGANISATIONS, SearchIndex, bucket
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import BoundedCache, Edition
 from sankofa.edition.read.yield_points import YieldPoints

@@ -1,33 +1,22 @@
 """The figures of an issuer in statement order: core line items first.
 
 Core are the documented line items (docs/reference/line-items.md). They come newest period first and, within a
-period, in their documented order; after them all other rows, in the order of `/v1/fundamentals`.
+period, in their documented order; after them all other rows, in the order of `/v1/fundamentals`. Where the
+core rows of an issuer are is computed once and cached.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import (
-    FUNDAMENTALS_ORDER,
-    RowColumns,
-    RowOrder,
-    RowSlice,
-    SortKey,
-    row_columns,
-)
-from sankofa.edition.format.visibility import ANY_TAG, visible
+from sankofa.edition.format.row_blocks import FUNDAMENTALS_ORDER, RowSlice, SortKey, row_columns
+from sankofa.edition.format.visibility import admitted, visible
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.seek import find
+from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
-from sankofa.engines.datastore import Block
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.periods import PERIOD_TYPES
-
-RowTest = Callable[[bytes], bool]
 
 
 class StatementRows(NamedTuple):
@@ -37,13 +26,14 @@ class StatementRows(NamedTuple):
     day: int
     modes: int
     tag: int
-    where: RowTest | None = None
+    line_items: frozenset[bytes] | None = None
+    """The only line items asked for; None for all."""
 
 
 _KIND: Final = "fundamentals"
 _BLOCKS_PER_YIELD: Final = 4
 _BLOCKS_A_READ: Final = 8
-_ROWS_READ: Final = 32
+_ISSUERS_KEPT: Final = 64
 _RANK: Final = {name: rank for rank, name in enumerate(LINE_ITEMS)}
 _CORE_ITEMS: Final = frozenset(name.encode() for name in LINE_ITEMS)
 _LINE_ITEM: Final = b'"line_item":"'
@@ -56,12 +46,6 @@ def line_item_of(row: bytes) -> bytes:
     return row[start : row.find(b'"', start)]
 
 
-_Period = tuple[str, int]
-"""The end of a period, and its type, which is the tag of a row."""
-_Core = tuple[int, int, int, int, int, int, int, int, _Period]
-"""A core row: its number, start and end in its block; its days, modes and tag; its rank, and its period."""
-
-
 class _Item(msgspec.Struct, gc=False):
     """The fields that decide the position of a row in a statement."""
 
@@ -72,65 +56,21 @@ class _Item(msgspec.Struct, gc=False):
 _read_items: Final = msgspec.json.Decoder(list[_Item]).decode
 
 
-class _CoreRows:
-    """The core rows of a block, read a few at a time because a page ends inside a block."""
+class _CoreRow(NamedTuple):
+    """Where a core row is; the first three members are its place in statement order."""
 
-    __slots__ = ("_columns", "_read")
-
-    def __init__(self, columns: RowColumns) -> None:
-        self._columns = columns
-        self._read: dict[int, list[_Core]] = {}
-
-    def after(self, text: RowSlice, begun: int) -> Iterator[list[_Core]]:
-        """Batches of core rows, from a row or a little before it."""
-        for first in range(begun - begun % _ROWS_READ, len(self._columns.ends), _ROWS_READ):
-            rows = self._read.get(first)
-            if rows is None:
-                rows = self._read[first] = self._core_rows(text, first)
-            yield rows
-
-    def _core_rows(self, text: RowSlice, number: int) -> list[_Core]:
-        ends = self._columns.ends[number : number + _ROWS_READ]
-        starts = [self._columns.ends[number - 1] + 1 if number else 0, *(end + 1 for end in ends[:-1])]
-        some = (column[number : number + _ROWS_READ] for column in self._columns)
-        items = _read_items(b"".join((b"[", text[starts[0] : ends[-1]], b"]")))
-        return [
-            (n, start, end, first, until, modes, tag, rank, (item.period_end, tag))
-            for n, (item, start, first, until, end, modes, tag) in enumerate(
-                zip(items, starts, *some, strict=True), number
-            )
-            if (rank := _RANK.get(item.line_item)) is not None
-        ]
-
-
-class _Page:
-    """Collects the core rows of a page, one period at a time."""
-
-    def __init__(self, limit: int, passed: int) -> None:
-        self.rows: list[RowSlice] = []
-        self.period: _Period | None = None
-        """The period of the pending rows."""
-        self.pending: list[tuple[int, RowSlice]] = []
-        """Rows with their rank in a statement."""
-        self._limit = limit
-        self._passed = passed
-        self._begins = (0, 0)
-
-    def begin(self, period: _Period, place: tuple[int, int]) -> None:
-        self.period, self._begins = period, place
-
-    def flush(self) -> tuple[int, int, int] | None:
-        """Add the rows of the period; if not all fit, its position and the number of rows served."""
-        self.pending.sort(key=_rank)
-        end = self._passed + self._limit - len(self.rows)
-        self.rows += [row for _, row in self.pending[self._passed : end]]
-        following = (*self._begins, end) if len(self.pending) > end else None
-        self.pending, self._passed = [], 0
-        return following
-
-
-_rank: Final = itemgetter(0)
-_period: Final = itemgetter(8)
+    period_number: int
+    rank: int
+    number: int
+    """Its number among all rows of the issuer."""
+    period: tuple[str, int]
+    """The end of its period, and its type, which is the tag of the row."""
+    block: int
+    start: int
+    end: int
+    first: int
+    until: int
+    modes: int
 
 
 async def core_first(
@@ -138,20 +78,19 @@ async def core_first(
 ) -> Selection | None:
     """The next rows in statement order; None if there is no such key.
 
-    `start` is `following` of the previous page: the part; then for core rows the block and row of a period
-    and the rows served of it, for other rows the block and the rows served of it.
+    `start` is `following` of the previous page: the part; then for core rows the number of rows served, for
+    other rows the block and the rows served of it.
     """
-    key, day, modes, tag, _ = asked
-    part, *place = (int(number) for number in start or (_CORE, 0, 0, 0))
+    key, day, modes, tag, line_items = asked
+    part, *place = (int(number) for number in start or (_CORE, 0))
     rows: list[RowSlice] = []
     if part == _CORE:
         if not await edition.holds(_KIND, key):
             return None
-        page = _Page(limit, place[2])
-        following = await _core(edition, asked, page, (place[0], place[1]))
-        rows, place = page.rows, [0, 0]
-        if following is not None:
-            return Selection(rows, len(rows), truncated=True, following=(_CORE, *following))
+        shown, end = await _shown(edition, asked), place[0] + limit
+        rows, place = await _texts(edition, key, shown[place[0] : end]), [0, 0]
+        if end < len(shown):
+            return Selection(rows, len(rows), truncated=True, following=(_CORE, end))
     rest = await edition.select(
         _KIND,
         key,
@@ -159,7 +98,7 @@ async def core_first(
         modes=modes,
         tag=tag,
         limit=limit - len(rows),
-        where=_others(asked.where),
+        where=_others(line_items),
         skip=place[0],
         passed=place[1],
     )
@@ -169,93 +108,84 @@ async def core_first(
     return Selection([*rows, *rest.slices], len(rows) + rest.count, rest.truncated, following=following_rest)
 
 
-def _others(where: RowTest | None) -> RowTest:
+def _others(line_items: frozenset[bytes] | None) -> Callable[[bytes], bool]:
     """A test for rows that are not core."""
-    return lambda row: line_item_of(row) not in _CORE_ITEMS and (where is None or where(row))
+    if line_items is None:
+        return lambda row: line_item_of(row) not in _CORE_ITEMS
+    wanted = line_items - _CORE_ITEMS
+    return lambda row: line_item_of(row) in wanted
 
 
 async def find_core_first(edition: Edition, asked: StatementRows, behind: SortKey) -> tuple[int, ...]:
     """The `start` with which `core_first` continues after a sort key of fundamentals."""
-    period_end, period_type, line_item, *_ = behind
+    period_end, period_type, line_item, *_ = map(str, behind)
     is_behind = FUNDAMENTALS_ORDER.behind(behind)
-    key, day, modes, tag, where = asked
+    key, day, modes, tag, line_items = asked
     if line_item not in _RANK:
-        seen = await find(edition, _KIND, key, is_behind, day=day, modes=modes, tag=tag, where=_others(where))
-        return (_REST, *seen)
-    in_period = _PERIOD_ORDER.behind((period_end, period_type, ""))
-    block, _ = await find(edition, _KIND, key, in_period, day=day, modes=modes)
-    counted = _ServedOfPeriod((str(period_end), PERIOD_TYPES.index(str(period_type))))
-    counted.is_served = lambda rank, row: (rank, is_behind(row)) <= (_RANK[str(line_item)], False)
-    return (_CORE, *(await _core(edition, asked, counted, (block, 0)) or (block, 0, 0)))
+        where = _others(line_items)
+        return (
+            _REST,
+            *await find(edition, _KIND, key, is_behind, day=day, modes=modes, tag=tag, where=where),
+        )
+    shown = await _shown(edition, asked)
+
+    async def is_past(number: int) -> bool:
+        if number >= len(shown):
+            return True
+        end, of_type = shown[number].period
+        if (end, PERIOD_TYPES[of_type]) != (period_end, period_type):
+            return end < period_end or (end == period_end and PERIOD_TYPES[of_type] > period_type)
+        if shown[number].rank != _RANK[line_item]:
+            return shown[number].rank > _RANK[line_item]
+        return is_behind((await _texts(edition, key, shown[number : number + 1]))[0])
+
+    return _CORE, 0 if await is_past(0) else 1 + await last_before(is_past)
 
 
-class _ServedOfPeriod(_Page):
-    """Counts the served core rows of a period. Earlier periods are skipped."""
-
-    is_served: Callable[[int, RowSlice], bool]
-
-    def __init__(self, period: _Period) -> None:
-        super().__init__(0, 0)
-        self._served_period = period
-
-    def flush(self) -> tuple[int, int, int] | None:
-        """Where the period begins and how many of its rows were served; None for an earlier period."""
-        pending, self.pending = self.pending, []
-        if self.period is None or _is_newer(self.period, self._served_period):
-            return None
-        served = [one for one in pending if self.period == self._served_period and self.is_served(*one)]
-        return (*self._begins, len(served))
+async def _shown(edition: Edition, asked: StatementRows) -> list[_CoreRow]:
+    """The core rows that a question admits, in statement order."""
+    key, day, modes, tag, line_items = asked
+    return [
+        row
+        for row in await _core_rows(edition, key)
+        if visible(row.first, row.until, day)
+        and admitted(row.modes, row.period[1], modes, tag)
+        and (line_items is None or LINE_ITEMS[row.rank].encode() in line_items)
+    ]
 
 
-def _is_newer(period: _Period, other: _Period) -> bool:
-    """Whether a period comes before another in the order of fundamentals."""
-    return period[0] > other[0] or (
-        period[0] == other[0] and PERIOD_TYPES[period[1]] < PERIOD_TYPES[other[1]]
-    )
-
-
-_PERIOD_ORDER: Final = RowOrder("-period_end", "period_type", "line_item")
-
-
-async def _core(
-    edition: Edition, asked: StatementRows, page: _Page, begin: tuple[int, int]
-) -> tuple[int, int, int] | None:
-    """Fill the page with core rows; returns where they continue if not all fit."""
-    key, day, modes, tag, where = asked
-    skip, begun = begin
+async def _core_rows(edition: Edition, key: str) -> list[_CoreRow]:
+    """Every core row of an issuer in statement order, cached."""
+    cache = edition.cache("core rows", _ISSUERS_KEPT)
+    rows: list[_CoreRow] | None = cache.get(key)
+    if rows is not None:
+        return rows
+    rows = []
+    period, period_number, number, skip = ("", -1), 0, 0, 0
     yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     while blocks := await edition.blocks(_KIND, key, skip, _BLOCKS_A_READ):
         for block_number, block in enumerate(blocks, skip):
             await yield_points.step()
-            text = block[1]
-            for some in _core_rows(edition, key, block_number, block).after(text, begun):
-                shown = [one for one in some if visible(one[3], one[4], day) and one[5] & modes]
-                if begun or tag != ANY_TAG or where is not None:
-                    shown = [
-                        one
-                        for one in shown
-                        if one[0] >= begun
-                        and tag in (ANY_TAG, one[6])
-                        and (where is None or where(bytes(text[one[1] : one[2]])))
-                    ]
-                for period, rows in groupby(shown, key=_period):
-                    own = list(rows)
-                    if period != page.period:
-                        if page.pending and (following := page.flush()) is not None:
-                            return following
-                        page.begin(period, (block_number, own[0][0]))
-                    page.pending += [(one[7], text[one[1] : one[2]]) for one in own]
-            begun = 0
-        if len(blocks) < _BLOCKS_A_READ:
-            break
-        skip += _BLOCKS_A_READ
-    return page.flush()
+            items = _read_items(b"".join((b"[", block[1], b"]")))
+            start = 0
+            for item, first, until, end, modes, tag in zip(items, *row_columns(block), strict=True):
+                if (item.period_end, tag) != period:
+                    period, period_number = (item.period_end, tag), period_number + 1
+                if (rank := _RANK.get(item.line_item)) is not None:
+                    at = (period, block_number, start, end, first, until, modes)
+                    rows.append(_CoreRow(period_number, rank, number, *at))
+                number, start = number + 1, end + 1
+        skip += len(blocks)
+    rows.sort()
+    cache.put(key, rows)
+    return rows
 
 
-def _core_rows(edition: Edition, key: str, number: int, block: Block) -> _CoreRows:
-    name = (_KIND, key, number)
-    cached: _CoreRows | None = edition.cached_parts.get(name)
-    if cached is None:
-        cached = _CoreRows(row_columns(block))
-        edition.cache_part(name, cached)
-    return cached
+async def _texts(edition: Edition, key: str, rows: Sequence[_CoreRow]) -> list[RowSlice]:
+    """The encoded rows."""
+    blocks: dict[int, RowSlice] = {}
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
+    for number in {row.block for row in rows}:
+        await yield_points.step()
+        blocks[number] = (await edition.blocks(_KIND, key, number, 1))[0][1]
+    return [blocks[row.block][row.start : row.end] for row in rows]

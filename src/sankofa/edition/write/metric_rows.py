@@ -16,8 +16,8 @@ import msgspec
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
 from sankofa.derive.metrics.derive import Derived, LaterChange, Stretch, Value
 from sankofa.derive.metrics.lines import Figure, Part
+from sankofa.edition.format.issuer_pages import UNDATED
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.screen_index import UNDATED
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report

@@ -7,17 +7,16 @@ See contract: TEND-3, GATE-5.
 """
 
 import re
-import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any, Final
 
 from sankofa.model.countries import currencies
 from sankofa.model.days import in_range, range_fault
 from sankofa.model.figures import exact
+from sankofa.model.text import toml_table
 
 Json = Any
 ORGANISATION: Final = "Organization"
@@ -70,7 +69,7 @@ Cleaner = Callable[[Json, Cleaning, str], Json]
 @cache
 def release_cleaner() -> Cleaner:
     """The cleaner of a whole release."""
-    tables = tomllib.loads(files("sankofa.model.ocds").joinpath("fields.toml").read_text("utf-8"))
+    tables = toml_table("sankofa.model.ocds", "fields")
     specs: dict[str, dict[str, Cleaner]] = {name: {} for name in tables}
     for name, fields in tables.items():
         for field, kind in fields.items():
@@ -81,7 +80,7 @@ def release_cleaner() -> Cleaner:
 @cache
 def free_fields() -> frozenset[str]:
     """The names of the fields that hold free text."""
-    tables = tomllib.loads(files("sankofa.model.ocds").joinpath("fields.toml").read_text("utf-8"))
+    tables = toml_table("sankofa.model.ocds", "fields")
     return frozenset(
         name for fields in tables.values() for name, kind in fields.items() if kind in ("text", ["text"])
     )

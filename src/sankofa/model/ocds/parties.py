@@ -15,32 +15,9 @@ from sankofa.model.countries import country as country_code
 from sankofa.model.countries import country_named
 from sankofa.model.ocds.fields import Cleaning, Json
 from sankofa.model.ocds.redaction import Secrets
-from sankofa.model.text import fold_in_place, one_line
+from sankofa.model.text import fold_in_place, one_line, toml_table
 
-ROLES: Final = {
-    "suppliers": "supplier",
-    "tenderers": "tenderer",
-    "candidates": "candidate",
-    "proveedor": "supplier",
-    "comprador": "buyer",
-    "entidadcompradora": "buyer",
-    "licitante": "tenderer",
-    "oferente": "tenderer",
-    "postor": "tenderer",
-    "entidadconvocante": "procuringEntity",
-    "entidadcontratante": "procuringEntity",
-    "convocante": "procuringEntity",
-    "pagador": "payer",
-    "beneficiario": "payee",
-    "procuringentity": "procuringEntity",
-    "procurementauthority": "procuringEntity",
-    "fournisseur": "supplier",
-    "acheteur": "buyer",
-    "fornecedor": "supplier",
-    "providerorganization": "payer",
-    "receiverorganization": "payee",
-    "author": "enquirer",
-}
+ROLES: Final[dict[str, str]] = toml_table("sankofa.model.ocds", "roles")
 """The OCDS party roles of fields and foreign role codes."""
 
 _IDENTIFYING_DIGITS: Final = 5

@@ -3,59 +3,36 @@
 Cardinal is the Open Contracting Partnership's library of indicators; its documentation explains each of them
 (https://cardinal.readthedocs.io/en/latest/cli/indicators/). An indicator is computed from compiled releases.
 Outliers are judged by the quartiles of the population. A flag is a reason to look, and proves nothing.
+
+The releases of a process are stored cut down to what the indicators read (`ProcessReleases`).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
+from sankofa.model.ocds.compiled import Process, SetBy
 from sankofa.model.ocds.flag_facts import (
     BUYER,
     MOST_LISTED,
     PROCESS,
     PROCURING_ENTITY,
     TENDERER,
+    AwardFacts,
+    Bid,
     Examined,
+    ProcessFacts,
     Reading,
+    Reference,
 )
+from sankofa.model.ocds.release import decode, encode
+from sankofa.model.text import toml_table
 
-INDICATORS: Final = {
-    "R003": ("Short submission period", "whole days from the start to the end of the tender period < 15"),
-    "R018": ("Single bid received", "numberOfTenderers = 1 in an open or selective procedure"),
-    "R024": (
-        "Price close to winning bid",
-        "(second-lowest valid bid - winning bid) / winning bid <= q1 - 1.5 * (q3 - q1), where both q1 and "
-        "this are > 0",
-    ),
-    "R025": (
-        "Excessive unsuccessful bids",
-        "processes won / processes with a valid bid <= q1 - 1.5 * (q3 - q1), where both q1 and this are > 0, "
-        "for tenderers at or above the 75th percentile of processes with a valid bid",
-    ),
-    "R028": ("Identical bid prices", "different tenderers submitted bids of one amount and currency"),
-    "R030": ("Late bid won", "date of a valid bid of a winner > end of the tender period, as published"),
-    "R035": (
-        "All except winning bid disqualified",
-        "tenderers with disqualified bids besides the only valid one, which won, >= 1",
-    ),
-    "R036": ("Lowest bid disqualified", "the lowest submitted bid is disqualified, and another bid is valid"),
-    "R038": (
-        "Excessive disqualified bids",
-        "disqualified bids / submitted bids >= q3 + 1.5 * (q3 - q1), where this is > 0, with at least 2 bids",
-    ),
-    "R048": (
-        "Heterogeneous supplier",
-        "different classifications (2 characters) of awarded items >= q3 + 1.5 * (q3 - q1), with awards "
-        "in at least 20 processes",
-    ),
-    "R058": (
-        "Heavily discounted bid",
-        "(second-lowest valid bid - winning bid) / winning bid >= q3 + 1.5 * (q3 - q1), where this is > 0",
-    ),
-}  # fmt: skip
-"""Title and formula of each. The quartiles are those of the population (Hyndman and Fan, type 8)."""
+INDICATORS: Final[dict[str, dict[str, str]]] = toml_table("sankofa.model.ocds", "indicators")
+"""`title` and `formula` of each."""
 
 _FENCE: Final = 1.5
 _TOP: Final = 0.75
@@ -275,3 +252,84 @@ def _or_none(
 ) -> Iterable[Reading]:
     """The findings about parties; one about the process where it has none of these parties."""
     return list(findings) or [Reading(indicator, PROCESS, process.ocid, None, reason=reason)]
+
+
+_NOBODY: Final = SetBy("", "")
+_facts: Final = msgspec.json.Decoder(ProcessFacts).decode
+
+
+class ReleaseFacts(msgspec.Struct, array_like=True, gc=False):
+    """One release, and where it came from."""
+
+    day: int
+    released: str
+    source_ref: str
+    license_class: str
+    observed_at: str
+    facts: msgspec.Raw
+    """`ProcessFacts`, as JSON."""
+    service_ids: dict[str, str]
+    """Organisations that parties were matched with, by their id in the release."""
+
+
+class ProcessReleases(msgspec.Struct, array_like=True, gc=False):
+    """A process; the oldest release comes first."""
+
+    ocid: str
+    releases: list[ReleaseFacts]
+
+
+class ProcessOnDay(NamedTuple):
+    """A process as its releases up to a day add up."""
+
+    ocid: str
+    facts: ProcessFacts
+    last: ReleaseFacts
+    service_ids: dict[str, str]
+
+
+class FlagFacts(NamedTuple):
+    """What indicators read in one release."""
+
+    facts: bytes
+    """`ProcessFacts`, as JSON."""
+    service_ids: dict[str, str]
+    """The organisations of its parties, by the id that each has in the release."""
+
+
+NO_FACTS: Final = FlagFacts(b"", {})
+
+
+def flag_facts(body: str, service_id_of: Callable[[str], str | None]) -> FlagFacts:
+    """What indicators read in a release. `service_id_of` resolves the name of a party."""
+    facts = _facts(body)
+    named = ((str(one.id), service_id_of(one.name)) for one in facts.references() if one.id and one.name)
+    return FlagFacts(encode(facts), {party: service_id for party, service_id in named if service_id})
+
+
+def on_day(process: ProcessReleases, day: int) -> ProcessOnDay | None:
+    """The process on a day; None before its first release."""
+    known = [release for release in process.releases if release.day <= day]
+    if not known:
+        return None
+    last = known[-1]
+    if len(known) == 1 and _is_compiled(facts := _facts(last.facts)):
+        return ProcessOnDay(process.ocid, facts, last, last.service_ids)
+    adding = Process()
+    service_ids: dict[str, str] = {}
+    for release in known:
+        whole: dict[str, Any] = decode(release.facts)
+        adding.add(whole, _NOBODY)
+        service_ids |= release.service_ids
+    return ProcessOnDay(
+        process.ocid, msgspec.convert(adding.compiled().release, ProcessFacts), last, service_ids
+    )
+
+
+def _is_compiled(facts: ProcessFacts) -> bool:
+    """Whether a single release is what it adds up to: no list names an id twice."""
+    bids, awards = (facts.bids and facts.bids.details) or (), facts.awards or ()
+    lists: list[Sequence[Bid | AwardFacts | Reference]] = [bids, awards, facts.parties or ()]
+    lists += [bid.tenderers or () for bid in bids]
+    lists += [award.suppliers or () for award in awards]
+    return all(len(one) < 2 or len({str(part.id) for part in one}) == len(one) for one in lists)

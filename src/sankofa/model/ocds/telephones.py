@@ -8,16 +8,14 @@ after a word such as `tel`, or beside a person who is to be contacted.
 """
 
 import re
-import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib import resources
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from sankofa.model.organisations.tables import tables
-from sankofa.model.text import fold_in_place
+from sankofa.model.text import fold_in_place, toml_table
 
 WORD = re.compile(r"(?<!\w)[^\W\d_]/[^\W\d_](?!\w)|[^\W\d_\u00aa\u00ba]+(?:['\u2019\u02bc-][^\W\d_]+)*+|\d+")
 _ARABIC_PREFIXES: Final = ("", "\u0628", "\u0648", "\u0641")
@@ -47,7 +45,7 @@ class Vocabulary(NamedTuple):
 
 @cache
 def vocabulary() -> Vocabulary:
-    table = tomllib.loads(resources.files(__package__).joinpath("contacts.toml").read_text("utf-8"))
+    table = toml_table("sankofa.model.ocds", "contacts")
     phrases: dict[tuple[str, ...], str] = {}
     for kind in ("offices", "authors", "contacts", "doubtful_titles", "titles"):
         for phrase in _phrases(table[kind]):
@@ -166,9 +164,8 @@ class _Plans(NamedTuple):
 
 @cache
 def _plans() -> _Plans:
-    files = resources.files(__package__)
-    table = tomllib.loads(files.joinpath("phones.toml").read_text("utf-8"))
-    words = tomllib.loads(files.joinpath("contacts.toml").read_text("utf-8"))["telephones"].split()
+    table = toml_table("sankofa.model.ocds", "phones")
+    words = toml_table("sankofa.model.ocds", "contacts")["telephones"].split()
     trunk = frozenset(table["trunk"].split())
     known = "|".join(sorted((re.escape(fold_in_place(word)) for word in words), key=len, reverse=True))
     return _Plans(

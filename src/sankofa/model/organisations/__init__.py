@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from stdnum import lei
 
 from sankofa.model.identifiers import register_code
-from sankofa.model.organisations.marks import marked_as_person
 from sankofa.model.organisations.tables import (
     DOT,
     SURE,
@@ -24,6 +23,7 @@ from sankofa.model.organisations.tables import (
     Tables,
     as_written,
     longest_phrase,
+    marked_as_person,
     parts,
     registers,
     spelling,

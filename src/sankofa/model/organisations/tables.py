@@ -1,13 +1,14 @@
-"""The tables behind the gate, read once, and the reading of a name as folded words, split into parts."""
+"""The tables behind the gate, read once, the reading of a name as folded words, split into parts, and the
+marks of a person in a name: titles, trading names, merchants who are people (contract: GATE-3).
+"""
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
 
-from sankofa.model.text import fold
+from sankofa.model.text import fold, toml_table
 
 DOT = "."
 """Ends the folded form of a dotted abbreviation: `S.A.` is read as `sa.`, and `SA` as `sa`."""
@@ -127,8 +128,10 @@ class Tables(NamedTuple):
 @cache
 def tables() -> Tables:
     """The tables of this package. A few milliseconds, once."""
-    forms, people, public = (_toml(name) for name in ("forms.toml", "people.toml", "public.toml"))
-    business = frozenset(_text("words.txt").split("\n\n")[-1].split())
+    forms, people, public = (toml_table(__package__, name) for name in ("forms", "people", "public"))
+    business = frozenset(
+        resources.files(__package__).joinpath("words.txt").read_text("utf-8").split("\n\n")[-1].split()
+    )
     strength = _strengths(forms)
     leading, bodies, heads, tails = (
         _by_first(_also_dotted(_listed(table[key])))
@@ -207,7 +210,7 @@ def tables() -> Tables:
 @cache
 def registers() -> Mapping[str, re.Pattern[str]]:
     """The shape of a company's number by the code of its register."""
-    shapes = tomllib.loads(_text("registers.toml"))
+    shapes = toml_table(__package__, "registers")
     ohada = shapes.pop("rccm")
     shapes |= {f"{country}-RCCM": ohada["shape"] for country in ohada["countries"].split()}
     return {code: re.compile(shape) for code, shape in shapes.items()}
@@ -256,14 +259,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(fold(text).replace(";", " ").split())
 
 
-def _toml(name: str) -> dict[str, str]:
-    return tomllib.loads(_text(name))
-
-
-def _text(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
 def longest_phrase(phrases: Phrases, words: list[str], start: int) -> tuple[str, ...] | None:
     """The longest phrase that begins at this word. Within phrases of several words dots do not matter."""
     first = words[start]
@@ -287,3 +282,52 @@ def as_written(name: str, form: tuple[str, ...]) -> str:
     """The form as this name writes it, without the rest of the name; folded where accents hide it."""
     matches = list(spelling(form).finditer(name))
     return matches[-1][0].strip() if matches else " ".join(form).replace(DOT, "")
+
+
+Words = list[str]
+
+# A person and the name they trade under, a person and where they are reached, a person and their kin; and the
+# Armenian and Georgian marks of an individual entrepreneur.
+_PERSON_STROKE: Final = re.compile(
+    r"(?<!\w)(?:[tcodwhif][/\\]\s?[aobk]|s[/\\]\s?o|d[/\\]b[/\\]a|[af][/\\]k[/\\]a"
+    r"|a[/\\]dz|\u0561[/\\]\u0571|\u10d8[/\\]\u10db)(?!\w)"
+)
+_NAMED_AFTER_DOCTORS: Final = frozenset({"municipality", "hospital"})
+_TRADING_AS: Final = "ta"  # t/a without its stroke
+
+
+def marked_as_person(folded: str, parts: list[Words], country: str = "") -> bool:
+    """Whether the name marks itself as a person's: a title, a trading name, a family relation."""
+    known = tables()
+    if ("/" in folded or "\\" in folded) and _PERSON_STROKE.search(folded):
+        return True
+    if any(_has_title(part, known) for part in parts) and not (len(parts) == 1 and _named_after(parts[0])):
+        return True
+    words = parts[0] if len(parts) == 1 else [word for part in parts for word in part]
+    for start, word in enumerate(words):
+        mark = longest_phrase(known.persons, words, start) if word in known.persons else None
+        if mark and not _is_form_here(mark, words, start, country):
+            return True
+        if word in known.outer_traders and start in (0, len(words) - 1):
+            return True
+        if word == _TRADING_AS and 0 < start < len(words) - 1:
+            return True
+    return False
+
+
+def _is_form_here(mark: tuple[str, ...], words: Words, start: int, country: str) -> bool:
+    """Whether a merchant's mark is part of a company's form: `E.A.S. Unipersonal`, `E.I.R.L.` in Peru."""
+    known = tables()
+    if mark != ("unipersonal",):
+        return country in known.own_person_in and longest_phrase(known.own_person, words, start) is not None
+    forms = ((at, longest_phrase(known.forms, words, at)) for at in range(max(1, start - 3), start))
+    return any(form and at + len(form) > start for at, form in forms)
+
+
+def _has_title(part: Words, known: Tables) -> bool:
+    return part[0] in known.titles or part[-1] in known.titles
+
+
+def _named_after(part: Words) -> bool:
+    """Whether it is an institution named after a person: `Dr Beyers Naudé Local Municipality`."""
+    return part[-1] in _NAMED_AFTER_DOCTORS

@@ -6,8 +6,7 @@ from typing import Final
 from sankofa import __version__
 from sankofa.model.days import instant
 from sankofa.model.errors import StoreUnavailable
-from sankofa.operations.build_id import build_id
-from sankofa.operations.service import probe
+from sankofa.operations.service import build_id, probe
 from sankofa.web import data
 from sankofa.web.pages.home import countries_map
 from sankofa.web.view import View, page

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.edition.format.columns import RowFilter, columns_of, encode_columns, visible_rows
+from sankofa.edition.format.issuer_pages import DAYS_PER_MARK, LAST_DAY, VALID_ON
 from sankofa.edition.format.macro import DayRange, encode_ranges, pack_series, visible_ranges
 from sankofa.edition.format.macro import select as select_series
 from sankofa.edition.format.row_blocks import Entry, pack, select, select_where, shows_any
-from sankofa.edition.format.screen_index import DAYS_PER_MARK, LAST_DAY, VALID_ON
 from sankofa.edition.format.visibility import (
     ANY_TAG,
     DayRows,

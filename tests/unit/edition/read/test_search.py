@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.edition.format.search_records import LETTERS, ORGANISATIONS, SearchRecord, bucket
+from sankofa.edition.format.keys import LETTERS, ORGANISATIONS, SearchRecord, bucket
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import Hit, NameQuery
 from sankofa.edition.write.datasets.search import _word_count

@@ -1,4 +1,6 @@
-"""Margins, returns on capital, and growth against the year before."""
+"""Margins, returns on capital, growth against the year before, and cash flow. Outflows (capex, dividends) are
+positive.
+"""
 
 from decimal import Decimal
 
@@ -130,3 +132,41 @@ def profit_growth(profit: Decimal, prior_profit: Decimal) -> Ratio:
     profit / prior_profit - 1
     """
     return Ratio(profit - prior_profit, prior_profit)
+
+
+@metric("ratio")
+def free_cash_flow_margin(operating_cash_flow: Decimal, capex: Decimal, revenue: Decimal) -> Ratio:
+    """Operating cash flow less capital expenditure (a positive outflow) as a share of revenue.
+
+    (operating_cash_flow - capex) / revenue
+    """
+    return Ratio(operating_cash_flow - capex, revenue)
+
+
+@metric("ratio")
+def cash_conversion(
+    operating_cash_flow: Decimal, operating_profit: Decimal, depreciation_amortisation: Decimal
+) -> Ratio:
+    """Operating cash flow against operating profit before depreciation and amortisation.
+
+    operating_cash_flow / (operating_profit + depreciation_amortisation)
+    """
+    return Ratio(operating_cash_flow, operating_profit + depreciation_amortisation)
+
+
+@metric("ratio")
+def capex_intensity(capex: Decimal, revenue: Decimal) -> Ratio:
+    """Capital expenditure as a share of revenue.
+
+    capex / revenue
+    """
+    return Ratio(capex, revenue)
+
+
+@metric("ratio")
+def payout_ratio(dividends_paid: Decimal, profit_owners: Decimal) -> Ratio:
+    """Dividends paid as a share of the owners' profit.
+
+    dividends_paid / profit_owners
+    """
+    return Ratio(dividends_paid, profit_owners)

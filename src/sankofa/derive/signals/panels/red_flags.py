@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Literal
 
-from sankofa.derive.processes import processes
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import captured_until, first_ref, instant_of, quarter, quarter_number
+from sankofa.derive.tender_values import processes
 from sankofa.derive.tenders import Tender
 from sankofa.model.ocds.flag_facts import BUYER, PROCESS, PROCURING_ENTITY, TENDERER, Examined, examine
-from sankofa.model.ocds.process_releases import on_day
-from sankofa.model.ocds.red_flags import INDICATORS, Population
+from sankofa.model.ocds.red_flags import INDICATORS, Population, on_day
 from sankofa.model.rows import doc, one_of
 
 

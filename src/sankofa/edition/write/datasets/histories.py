@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.format.histories import HISTORIES, CellOrigin, CellStep, IssuerHistory
+from sankofa.edition.format.issuer_pages import HISTORIES, CellOrigin, CellStep, IssuerHistory
 from sankofa.edition.format.keys import STATEMENTS
 from sankofa.edition.format.row_blocks import Entry, entries_of
 from sankofa.edition.format.visibility import AS_KNOWN

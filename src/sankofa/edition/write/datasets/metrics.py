@@ -18,8 +18,7 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
-from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.screen_index import (
+from sankofa.edition.format.issuer_pages import (
     DAYS_PER_MARK,
     EVERYWHERE,
     LAST_DAY,
@@ -30,6 +29,7 @@ from sankofa.edition.format.screen_index import (
     STATES,
     UNDATED,
 )
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (

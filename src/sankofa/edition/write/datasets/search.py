@@ -11,19 +11,21 @@ from itertools import chain, groupby
 import msgspec
 
 from sankofa.derive.series import FAMILY
-from sankofa.edition.format.keys import MACRO_SERIES, SERIES_ENTRIES, SERIES_KNOWN
-from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.search_records import (
+from sankofa.edition.format.keys import (
     LETTERS,
     MACRO_ITEMS,
+    MACRO_SERIES,
     MACRO_SPANS,
     MOST_COUNTED,
     ORGANISATIONS,
+    SERIES_ENTRIES,
+    SERIES_KNOWN,
     SearchIndex,
     SearchRecord,
     bucket,
     code_key,
 )
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
 from sankofa.edition.write.datasets.macro_series import CatalogueEntry, SeriesIndex

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from sankofa.derive.processes import processes as processes_of
+from sankofa.derive.tender_values import processes as processes_of
 from sankofa.derive.tenders import Award, Resolved, Tender, awards
 from sankofa.edition.format.keys import (
     PROCESS_FACTS,
