@@ -16,7 +16,7 @@ from tests.world.desk import Desk
 
 FIELDS = set(
     "service_id legal_name other_names jurisdiction country status category legal_form lei listings "
-    "source_ref license_class observed_at".split()
+    "direct_parent ultimate_parent source_ref license_class observed_at".split()
 )
 LEI = "999900SAMPLEZA000189"
 RETAILER = service_id(f"lei:{LEI}")

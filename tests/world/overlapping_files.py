@@ -111,6 +111,17 @@ def _isins(said: Said) -> str:
     return _csv("LEI,ISIN", [(LEIS[(i + v) % len(ITEMS)], isin("ZA", f"ITEM{i}")) for i, v in said.items()])
 
 
+def _relationships(said: Said) -> str:
+    node = "Relationship.StartNode.NodeID,Relationship.EndNode.NodeID,Relationship.RelationshipType"
+    rest = "Relationship.RelationshipStatus,Registration.LastUpdateDate"
+    kinds = "IS_DIRECTLY_CONSOLIDATED_BY", "IS_ULTIMATELY_CONSOLIDATED_BY"
+    others = [LEIS[(i + 1) % len(ITEMS)] for i in ITEMS]
+    rows: list[tuple[object, ...]] = [
+        (LEIS[i], others[i], kinds[v % 2], "ACTIVE", "2025-01-05T00:00:00Z") for i, v in said.items()
+    ]
+    return _csv(f"{node},{rest}", rows)
+
+
 def _figi(number: int) -> str:
     stem = f"BBG000B{number:04}"
     stem = "".join("BCDFGHJKLM"[int(c)] if c.isdigit() and at > 6 else c for at, c in enumerate(stem))
@@ -217,6 +228,7 @@ MAKERS: dict[str, Callable[[Said], str | bytes]] = {
     "worldbank": _worldbank,
     "gleif-lei": _lei_records,
     "gleif-isin": _isins,
+    "gleif-rr": _relationships,
     "openfigi": _figis,
     "identifiers-csv": _identifiers,
     "filings-csv": _filings,

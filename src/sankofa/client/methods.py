@@ -355,8 +355,8 @@ class Methods(Session):
         `/v1/search` finds organisations by name. An id that was merged into another answers with the
         surviving one in `service_id`; one that its register calls merged keeps its own record, and
         `successor` leads on. `predecessors` leads back: figures reported by a predecessor are under its own
-        id. Under `as_of` the record has the names, status and listings of that day; nobody known that day
-        is no row.
+        id. Under `as_of` the record has the names, status, listings and parents of that day; nobody known
+        that day is no row. A parent consolidates its accounts; one that is not held has a LEI alone.
         """
         return self._ask(
             "get_entity", service_id=service_id, as_of=as_of, edition=edition, known_by=known_by, proof=proof
@@ -372,7 +372,7 @@ class Methods(Session):
     ) -> Answer[rows.SpellRow]:
         """Everything that an organisation was called, with first and last days.
 
-        One row for each name, status, legal form, jurisdiction, listing and identifier, successor and
+        One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
         predecessor. `from` is the first day on which it was known, `until` the last; null while it stands.
         Under `as_of` nothing later is told: an `until` after that day is null. The sample tier sees the LEI
         among the identifiers. Ordered by kind, then `from`.

@@ -265,6 +265,17 @@ class Listing(TypedDict):
     """Symbol on the exchange."""
 
 
+class Parent(TypedDict):
+    """The organisation whose accounts consolidate another one."""
+
+    service_id: str | None
+    """Organisation identifier; null where it is not held."""
+    lei: str
+    """Legal Entity Identifier."""
+    legal_name: str | None
+    """Legal name of the day; null where it is not held."""
+
+
 class EntityRow(Row):
     """One organisation's resolved entity record."""
 
@@ -288,6 +299,10 @@ class EntityRow(Row):
     """Legal Entity Identifier, where one exists."""
     listings: list[Listing]
     """Exchanges and tickers of its shares."""
+    direct_parent: Parent | None
+    """Nearest organisation that consolidates its accounts."""
+    ultimate_parent: Parent | None
+    """Organisation at the top of the consolidation."""
 
 
 SpellRow = TypedDict(
@@ -302,11 +317,13 @@ SpellRow = TypedDict(
             "legal_form",
             "listing",
             "name",
+            "parent",
             "predecessor",
             "status",
             "successor",
         ],
         "value": str,
+        "relationship": str | None,
         "from": Day,
         "until": Day | None,
     },

@@ -268,7 +268,7 @@ class Capture:
             self.flush()
 
     def entity(self, record: EntityRecord) -> None:
-        if record.subject in self.persons:
+        if record.subject in self.persons or (record.profile.parent or "") in self.persons:
             self.withhold()
             return
         encoded = self._encode(record.profile)

@@ -7,7 +7,7 @@ oldest service_id of a merged organisation survives, the others go on answering 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -26,6 +26,23 @@ class Statement(NamedTuple):
     capture_id: int
     effective: str = ""
     """The instant or day on which the source last updated it; empty where it does not say."""
+
+
+class Relation(NamedTuple):
+    """A successor, predecessor or parent of an organisation, and the days on which it was."""
+
+    kind: str
+    relationship: str
+    """`direct` or `ultimate` for a parent."""
+    value: str
+    """The service_id of a successor or predecessor, the LEI of a parent."""
+    first: str
+    """The first day; empty where it always was."""
+    until: str
+    """The day after the last; `NEVER` while it is."""
+    evidence: Statement
+    named: tuple[tuple[str, str, str | None], ...] = ()
+    """From each day on, the service_id and the legal name of a parent; empty where it is not known."""
 
 
 class Claim(NamedTuple):
@@ -60,6 +77,10 @@ class Entity:
     """Those of days that ended, in the same order."""
     earlier: list[Statement] = field(default_factory=list)
     """Profiles that a later one of the same subject and source replaced, oldest first."""
+    relationships: Sequence[Statement] = ()
+    """What records of relationships say about its parents."""
+    relations: Sequence[Relation] = ()
+    """Made of all this once every organisation is known (`ledger.spells`)."""
     legal_name: str | None = field(init=False, default=None)
     """As the strongest of its records has it."""
     country: str | None = field(init=False, default=None)
@@ -144,7 +165,8 @@ def resolve(
     first_seen = {subject: first for subject, first in held.items() if subject not in persons}
     named = defaultdict[str, list[Statement]](list)
     earlier = defaultdict[str, list[Statement]](list)
-    for replaced, statement in _histories(ledger):
+    relationships = defaultdict[str, list[Statement]](list)
+    for replaced, statement in _histories(ledger, relationships):
         if statement.subject in persons:
             proven = max(proven, persons.proven_by([statement.subject]))
         else:
@@ -152,6 +174,10 @@ def resolve(
             named[statement.subject].append(statement)
             if replaced:
                 earlier[statement.subject] += replaced
+    for subject, own in relationships.items():
+        people = [one for one in (subject, *(str(each.profile.parent) for each in own)) if one in persons]
+        proven = max(proven, persons.proven_by(people)) if people else proven
+        own[:] = [one for one in own if one.profile.parent not in people]
     claims = defaultdict[str, list[Claim]](list)
     for identifier, subject, location, capture_id, *days in ledger.links():
         if subject in persons or identifier in persons:
@@ -180,17 +206,27 @@ def resolve(
     entities = [_entity(group, first_seen, named, claims, left, captures) for group in groups]
     for entity in entities if earlier else ():
         entity.earlier = [statement for subject in entity.subjects for statement in earlier.get(subject, ())]
+    for entity in entities if relationships else ():
+        entity.relationships = [one for subject in entity.subjects for one in relationships.get(subject, ())]
     if issued is not None:
         issued.keep(entities)
     entities.sort(key=lambda entity: entity.service_id)
     return Resolution(entities, conflicts, loaded, proven, first_seen)
 
 
-def _histories(ledger: LedgerReader) -> Iterator[tuple[list[Statement], Statement]]:
-    """For each subject in each source, the profiles that were replaced, and the newest."""
+def _histories(
+    ledger: LedgerReader, relationships: defaultdict[str, list[Statement]]
+) -> Iterator[tuple[list[Statement], Statement]]:
+    """For each subject in each source, the profiles that were replaced, and the newest.
+
+    Records of relationships are no profiles: they are put into `relationships`.
+    """
     replaced: list[Statement] = []
     newest: Statement | None = None
     for subject, source_id, effective, profile, capture_id in ledger.entity_records():
+        if profile.relationship:
+            relationships[subject].append(Statement(subject, source_id, profile, capture_id, effective))
+            continue
         if newest is not None:
             if (newest.subject, newest.source_id) != (subject, source_id):
                 yield replaced, newest

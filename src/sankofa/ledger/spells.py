@@ -1,13 +1,16 @@
-"""Names, places and identifiers of an organisation, from each day on that they changed (contract: LOCK-4)."""
+"""Names, places, identifiers and relations of an organisation, each from its day on (contract: LOCK-4)."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from sankofa.ledger.entities import NEVER, Claim, Entity, Statement, strongest_first
+from sankofa.ledger.entities import NEVER, Claim, Entity, Relation, Statement, strongest_first
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.identifiers import in_one_spelling
+from sankofa.model.rows import RELATIONSHIPS
+
+PARENT: Final = "parent"
 
 
 def states(
@@ -38,7 +41,9 @@ def states(
         first_day = {one: "" if day == beginning else day for one, day in first_day.items()}
     spells = [(claim.first or first_day.get(claim.identifier, ""), claim.until, claim) for claim in held]
     ends = {until for _, until, _ in spells} - {NEVER}
-    for day in sorted(days | {first for first, _, _ in spells} | ends):
+    days |= {first for first, _, _ in spells} | ends
+    beginning = min(days, default="")
+    for day in sorted(days | {day for day in _parent_days(entity) if day > beginning}):
         known: dict[tuple[str, str], Statement] = {}
         for since, one in dated:
             if since <= day:
@@ -68,15 +73,136 @@ def places(entity: Entity, captures: Mapping[int, CaptureInfo]) -> list[Placed]:
     return changes
 
 
+def _parent_days(entity: Entity) -> Iterator[str]:
+    """The days on which a parent, or the name of one, changed."""
+    for one in entity.relations:
+        if one.kind == PARENT:
+            yield one.first
+            yield from (day for day, _, _ in one.named if one.first < day < one.until)
+            if one.until != NEVER:
+                yield one.until
+
+
 def _dated(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, Statement]]:
     """Every profile with the day from which on it is known, in order for each subject and source."""
     by_source = defaultdict[tuple[str, str], list[Statement]](list)
     for one in (*entity.earlier, *entity.statements):
         by_source[one.subject, one.source_id].append(one)
     for own in by_source.values():
-        day = own[0].profile.registered
-        yield day, own[0]
-        for before, one in pairwise(own):
-            updated = "" if one.effective == before.effective else one.effective[:10]
-            day = max(day, updated or captures[one.capture_id].day)
-            yield day, one
+        yield from _days(own, own[0].profile.registered, captures)
+
+
+def _days(
+    own: Sequence[Statement], day: str, captures: Mapping[int, CaptureInfo]
+) -> Iterator[tuple[str, Statement]]:
+    """Records in their order, the first from `day` on, each later one from the day it was updated."""
+    yield day, own[0]
+    for before, one in pairwise(own):
+        updated = "" if one.effective == before.effective else one.effective[:10]
+        day = max(day, updated or captures[one.capture_id].day)
+        yield day, one
+
+
+def relate(entities: Sequence[Entity], captures: Mapping[int, CaptureInfo]) -> None:
+    """Find the successors, predecessors and parents of organisations, each with its days."""
+    wanted = set[str | None]()
+    for entity in entities:
+        wanted.update(one.profile.parent for one in entity.relationships)
+        wanted.update(one.profile.successor for one in (*entity.statements, *entity.earlier))
+    wanted.discard(None)
+    if not wanted:
+        return
+    holder = {claim.identifier: one for one in entities for claim in one.claims if claim.identifier in wanted}
+    holder |= {subject: one for one in entities for subject in one.subjects if subject in wanted}
+    first_file = dict[str, str]()
+    for capture in captures.values():
+        first_file[capture.source_id] = min(first_file.get(capture.source_id, NEVER), capture.day)
+    relations = defaultdict[str, list[Relation]](list)
+    for entity in entities:
+        if any(one.profile.successor in holder for one in (*entity.statements, *entity.earlier)):
+            for value, first, until, evidence in _successors(entity, holder, captures):
+                known = max(first, _known(entity, captures))
+                relations[entity.service_id].append(Relation("successor", "", value, first, until, evidence))
+                relations[value].append(
+                    Relation("predecessor", "", entity.service_id, known, until, evidence)
+                )
+        for relationship in RELATIONSHIPS if entity.relationships else ():
+            relations[entity.service_id] += _parents(entity, relationship, holder, captures, first_file)
+    for entity in entities:
+        if entity.service_id in relations:
+            entity.relations = tuple(relations[entity.service_id])
+
+
+def _successors(
+    entity: Entity, holder: Mapping[str, Entity], captures: Mapping[int, CaptureInfo]
+) -> Iterator[tuple[str, str, str, Statement]]:
+    """The service_id of each successor, its first day, the day after its last, and the record."""
+    named: list[tuple[str, str, Statement]] = []
+    for day, statements, _ in states(entity, captures):
+        if not statements:
+            continue
+        pairs = ((holder.get(one.profile.successor or ""), one) for one in statements)
+        successor, evidence = next((pair for pair in pairs if pair[0]), (None, statements[0]))
+        value = "" if successor is None or successor is entity else successor.service_id
+        if value != (named[-1][1] if named else ""):
+            named.append((day, value, evidence))
+    for at, (day, value, evidence) in enumerate(named):
+        if value:
+            yield value, day, named[at + 1][0] if at + 1 < len(named) else NEVER, evidence
+
+
+def _parents(
+    entity: Entity,
+    relationship: str,
+    holder: Mapping[str, Entity],
+    captures: Mapping[int, CaptureInfo],
+    first_file: Mapping[str, str],
+) -> Iterator[Relation]:
+    """Who consolidated it, on which days.
+
+    The first record stands for the time before it, back to the day it was registered, unless a file of its
+    source is from before its last update. Then, as for each later record, that update counts.
+    """
+    own = _changes(one for one in entity.relationships if one.profile.relationship == relationship)
+    if not own:
+        return
+    first = own[0].profile.registered
+    if own[0].effective[:10] > first_file[own[0].source_id]:
+        first = max(first, own[0].effective[:10])
+    dated = list(_days(own, first, captures))
+    for at, (day, one) in enumerate(dated):
+        until = dated[at + 1][0] if at + 1 < len(dated) else NEVER
+        if one.profile.parent and not one.profile.ended and day < until:
+            parent = holder.get(one.profile.parent)
+            named = tuple(_named(parent, captures)) if parent else ()
+            lei = one.profile.parent.removeprefix("lei:")
+            yield Relation(PARENT, relationship, lei, day, until, one, named)
+
+
+def _changes(records: Iterable[Statement]) -> list[Statement]:
+    """The records that changed the parent, oldest first; one that ends another relationship changes none."""
+    changes: list[Statement] = []
+    for one in sorted(records, key=lambda one: (one.effective, not one.profile.ended)):
+        last = changes[-1] if changes else None
+        before = None if last is None or last.profile.ended else last.profile.parent
+        if one.profile.ended is (one.profile.parent == before):
+            if last and (one.effective, one.capture_id) == (last.effective, last.capture_id):
+                changes.pop()  # one relationship ended and another began at once
+            changes.append(one)
+    return changes
+
+
+def _named(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, str, str | None]]:
+    """From each day on, the service_id and the legal name of an organisation."""
+    known, before = _known(entity, captures), None
+    for day, statements, _ in states(entity, captures):
+        name = next((one.profile.legal_name for one in statements if one.profile.legal_name), None)
+        if before is None or before != name:
+            yield max(day, known), entity.service_id, name
+        before = name
+
+
+def _known(entity: Entity, captures: Mapping[int, CaptureInfo]) -> str:
+    """The day from which on records know an organisation."""
+    first = next((day for day, _, _ in states(entity, captures) if day), NEVER)
+    return min(first, captures[entity.first_capture].day)

@@ -54,6 +54,12 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     """The day on which its register first recorded it; empty where the source does not say."""
     secondary: bool = False
     """True where the name comes with figures or identifiers, not from a register: a register's goes first."""
+    relationship: str = ""
+    """`direct` or `ultimate` for a record that says whose accounts consolidate it, and nothing else."""
+    parent: str | None = None
+    """That organisation's identifier."""
+    ended: bool = False
+    """True once they no longer do."""
 
 
 class EntityRecord(NamedTuple):

@@ -147,6 +147,14 @@ class Predecessor(msgspec.Struct, frozen=True):
     legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
 
 
+class Parent(msgspec.Struct, frozen=True):
+    """The organisation whose accounts consolidate another one."""
+
+    service_id: Annotated[str | None, doc("Organisation identifier; null where it is not held.")]
+    lei: Annotated[str, doc("Legal Entity Identifier.")]
+    legal_name: Annotated[str | None, doc("Legal name of the day; null where it is not held.")]
+
+
 class EntityRow(Row, frozen=True, kw_only=True):
     """One organisation's resolved entity record."""
 
@@ -162,11 +170,23 @@ class EntityRow(Row, frozen=True, kw_only=True):
     legal_form: Annotated[str | None, doc("Legal form: ISO 20275 code, or words where it has none.")]
     lei: Annotated[str | None, doc("Legal Entity Identifier, where one exists.")]
     listings: Annotated[list[Listing], doc("Exchanges and tickers of its shares.")]
+    direct_parent: Annotated[Parent | None, doc("Nearest organisation that consolidates its accounts.")]
+    ultimate_parent: Annotated[Parent | None, doc("Organisation at the top of the consolidation.")]
 
 
 _SPELL_KINDS: Final = (
-    *("identifier", "jurisdiction", "legal_form", "listing", "name", "predecessor", "status", "successor"),
+    *("identifier", "jurisdiction", "legal_form", "listing", "name", "parent", "predecessor", "status"),
+    "successor",
 )
+RELATIONSHIPS: Final = ("direct", "ultimate")
+
+
+class RelationRow(Row, frozen=True, kw_only=True):
+    """A successor, predecessor or parent of an organisation, as an edition stores it."""
+
+    kind: str
+    value: str
+    relationship: str | None
 
 
 class SpellRow(Row, frozen=True, kw_only=True):
@@ -176,8 +196,12 @@ class SpellRow(Row, frozen=True, kw_only=True):
     value: Annotated[
         str,
         doc(
-            "The name or code; EXCHANGE:TICKER of a listing, TYPE:VALUE of an identifier, else a service_id."
+            "The name or code; EXCHANGE:TICKER of a listing, TYPE:VALUE of an identifier, LEI of a parent, "
+            "else a service_id."
         ),
+    ]
+    relationship: Annotated[
+        str | None, one_of((*RELATIONSHIPS, None), "For a parent: the nearest one, or the one at the top.")
     ]
     from_: Annotated[date, doc("First day on which it is known.")] = msgspec.field(name="from")
     until: Annotated[date | None, doc("Last day; null while it stands.")]

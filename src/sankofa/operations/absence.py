@@ -32,7 +32,7 @@ from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Call, Operation
-from sankofa.operations.nearest import line_items_meant, nearest_codes, predecessors
+from sankofa.operations.nearest import line_items_meant, nearest_codes, predecessors, relations
 
 _ORGANISATION_OPERATIONS: Final = {
     "get_fundamentals": "fundamentals",
@@ -164,7 +164,8 @@ class _Question:
             )
         known, items = await self._figures(service_id)
         if known.first is None:
-            earlier = await predecessors(edition, service_id)
+            day = self.call.today
+            earlier = await predecessors(edition, await relations(edition, service_id, day), day)
             if earlier:
                 named = ", ".join(one.legal_name or one.service_id for one in earlier)
                 others = tuple(

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from typing import Final
 
 import msgspec
 
-from sankofa.edition.format.keys import ENTITIES, PAID
-from sankofa.edition.format.row_blocks import SortKey, entries_of
+from sankofa.edition.format.keys import ENTITIES, PAID, RELATIONS
+from sankofa.edition.format.row_blocks import Entry, SortKey, entries_of
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.issuers import issuer_behind, issuer_key, issuers_on
@@ -16,10 +15,10 @@ from sankofa.model.days import FOREVER
 from sankofa.model.facts import FUND
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.provenance import ORGANISATIONS
-from sankofa.model.rows import EntityRow, SpellRow, wire
+from sankofa.model.rows import EntityRow, RelationRow, SpellRow, wire
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.locked import with_names
-from sankofa.operations.nearest import predecessors, unknown_organisation
+from sankofa.operations.nearest import predecessors, relations, unknown_organisation
 from sankofa.operations.paging import Start, first_page, view_on
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -32,8 +31,9 @@ from sankofa.operations.parameters import (
 
 _ENTITY_FOR_AGENTS = AgentView(
     description="""\
-One organisation's record: names, country, status, LEI, listings. Take `service_id` from search_entities
-(names) or lookup_identifier (LEI, ticker, ...). Next: get_fundamentals, get_metrics, get_resolved_parties.
+One organisation's record: names, country, status, LEI, listings, parents. Take `service_id` from
+search_entities (names) or lookup_identifier (LEI, ticker, ...). Next: get_fundamentals, get_metrics,
+get_resolved_parties.
 Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
 )
 
@@ -72,24 +72,25 @@ async def get_entity(call: Call, *, service_id: ServiceIdParameter, as_of: AsOfP
     `/v1/search` finds organisations by name. An id that was merged into another answers with the surviving
     one in `service_id`; one that its register calls merged keeps its own record, and `successor` leads on.
     `predecessors` leads back: figures reported by a predecessor are under its own id.
-    Under `as_of` the record has the names, status and listings of that day; nobody known that day is no row.
+    Under `as_of` the record has the names, status, listings and parents of that day; nobody known that day
+    is no row. A parent consolidates its accounts; one that is not held has a LEI alone.
     """
     key, day = service_id.upper(), call.day_asked(as_of)
     edition = view_on(call, call.edition, day)
     selection = await edition.select(ENTITIES, key, day=day.toordinal())
     if selection is None and not await call.edition.holds(ENTITIES, key):
         raise await unknown_organisation(call, service_id)
-    successor = await edition.raw(_SUCCESSOR, key) if selection else None
-    members: dict[str, object] = {"successor": None if successor is None else bytes(successor).decode()}
-    members["predecessors"] = await predecessors(edition, service_id) if selection else []
+    related = await relations(edition, key, day) if selection else []
+    successor = next((one.value for one in related if one.kind == "successor"), None)
+    members: dict[str, object] = {"successor": successor}
+    members["predecessors"] = await predecessors(edition, related, day)
     return Answer(selection or NO_ROWS, as_of=day, members=members)
 
 
-_SUCCESSOR: Final = "successor"
 _HISTORY_FOR_AGENTS = AgentView(
     description="""\
-Every name, status, legal form, jurisdiction, listing and identifier that an organisation had, with its first
-and last day; `until` is null while it stands. Next: get_entity with `as_of`.
+Every name, status, legal form, jurisdiction, listing, parent and identifier that an organisation had, with
+its first and last day; `until` is null while it stands. Next: get_entity with `as_of`.
 Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
 )
 
@@ -133,6 +134,7 @@ class _Identified(msgspec.Struct):
 
 _state = msgspec.json.Decoder(_State).decode
 _identified = msgspec.json.Decoder(_Identified).decode
+_related = msgspec.json.Decoder(RelationRow).decode
 
 
 @operation(
@@ -149,7 +151,7 @@ async def get_entity_history(
 ) -> Answer:
     """Everything that an organisation was called, with first and last days.
 
-    One row for each name, status, legal form, jurisdiction, listing and identifier, successor and
+    One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
     predecessor. `from` is the first day on which it was known, `until` the last; null while it stands.
     Under `as_of` nothing later is told: an `until` after that day is null. The sample tier sees the LEI among
     the identifiers. Ordered by kind, then `from`.
@@ -164,7 +166,7 @@ async def get_entity_history(
     if states:
         paid = await _paid_spells(view, key, states[0][0])
         spells += [] if call.grant.sample else paid
-        spells += await _relations(view, key, states)
+        spells += await _relations(view, key, states[0][0])
     spells.sort(key=lambda one: (one.kind, one.from_, one.value))
     withheld = call.grant.sample and bool(paid)
     rows = [wire.encode(one) for one in spells]
@@ -191,19 +193,24 @@ async def _paid_spells(view: DayView, key: str, since: date) -> list[SpellRow]:
     for block in await view.whole.blocks("crosswalk", key, 0, FOREVER):
         for entry in entries_of(block):
             if entry.modes & PAID and entry.first <= view.day:
-                first = max(date.fromordinal(entry.first), since) if entry.first else since
-                last = date.fromordinal(entry.until - 1) if entry.until <= view.day else None
                 one = _identified(entry.row)
-                spells.append(_spell("identifier", _named(one), first, last, one))
+                spells.append(_spell("identifier", _named(one), *_days(entry, view, since), one))
     return spells
 
 
+def _days(entry: Entry, view: DayView, since: date) -> tuple[date, date | None]:
+    """The first and the last day of an entry, as far as they are known on the day of the view."""
+    first = max(date.fromordinal(entry.first), since) if entry.first else since
+    return first, date.fromordinal(entry.until - 1) if entry.until <= view.day else None
+
+
 def _spell(
-    kind: str, value: str, first: date, until: date | None, origin: "_State | _Identified"
+    kind: str, value: str, first: date, until: date | None, origin: "_State | _Identified | RelationRow"
 ) -> SpellRow:
     return SpellRow(
         kind=kind,
         value=value,
+        relationship=origin.relationship if isinstance(origin, RelationRow) else None,
         from_=first,
         until=until,
         source_ref=origin.source_ref,
@@ -217,19 +224,15 @@ def _named(one: _Identified) -> str:
     return f"{one.id_type}:{value}"
 
 
-async def _relations(view: DayView, key: str, states: Sequence[tuple[date, _State]]) -> list[SpellRow]:
-    """Who took over from it, and from whom it took over, each from the day the record said so."""
-    day, state = states[-1]
-    rows = []
-    successor = await view.raw(_SUCCESSOR, key)
-    if successor is not None:
-        rows.append(_spell("successor", bytes(successor).decode(), day, None, state))
-    for one in await predecessors(view, key):
-        own = await view.entity_states(one.service_id)
-        if own:
-            since = max(date.fromordinal(own[-1][0]), states[0][0])
-            rows.append(_spell("predecessor", one.service_id, since, None, _state(own[-1][1])))
-    return rows
+async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
+    """Who took over from it, from whom it took over, and whose accounts consolidated it."""
+    spells = []
+    for block in await view.whole.blocks(RELATIONS, key, 0, FOREVER):
+        for entry in entries_of(block):
+            one = _related(entry.row)
+            if entry.first <= view.day and (one.kind == "parent" or await view.holds(ENTITIES, one.value)):
+                spells.append(_spell(one.kind, one.value, *_days(entry, view, since), one))
+    return spells
 
 
 _ISSUERS_FOR_AGENTS = AgentView(

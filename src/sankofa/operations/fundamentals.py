@@ -98,7 +98,7 @@ async def get_fundamentals(
     members: dict[str, object] = {}
     if not selection.count:
         members = nearest_line_items(line_items, selection)
-        members |= await predecessor_hint(page.edition, key, selection)
+        members |= await predecessor_hint(page.edition, key, selection, call.today)
     return page.answer(selection, behind, as_of=page.day, members=members)
 
 

@@ -259,6 +259,6 @@ async def get_metrics(
         "basis": applied,
         "omitted": omitted,
         "missing": msgspec.to_builtins(missing),
-        **await predecessor_hint(edition, key, selection),
+        **await predecessor_hint(edition, key, selection, call.today),
     }
     return page.answer(selection, _ORDER, as_of=page.day, members=members)

@@ -9,14 +9,14 @@ from typing import Final, Literal
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.keys import ID_TYPES, ORGANISATIONS, PREDECESSORS
+from sankofa.edition.format.keys import ENTITIES, ID_TYPES, ORGANISATIONS, RELATIONS
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import NameQuery, codes_sharing_words, search_code, search_symbol
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
-from sankofa.model.rows import Predecessor
+from sankofa.model.rows import Predecessor, RelationRow
 from sankofa.model.text import code_words, fit, toml_table, words
 from sankofa.operations.contract import Call, Operation, printable
 from sankofa.operations.service import Service
@@ -45,7 +45,8 @@ class _Match(msgspec.Struct):
 
 
 _matches = msgspec.json.Decoder(list[_Match]).decode
-_predecessors = msgspec.json.Decoder(list[Predecessor]).decode
+_relations = msgspec.json.Decoder(list[RelationRow]).decode
+_predecessor = msgspec.json.Decoder(Predecessor).decode
 
 
 async def unknown_organisation(call: Call, text: str) -> InvalidParameter | NotFound:
@@ -145,15 +146,29 @@ async def nearest_series(
     return {"hint": f"{printable(code.upper())} is {_OTHER_MODE[parameter]}{dated}."}
 
 
-async def predecessors(edition: Edition, service_id: str) -> list[Predecessor]:
-    """The organisations that one took over from."""
-    held = await edition.raw(PREDECESSORS, service_id.upper())
-    return [] if held is None else _predecessors(held)
+async def relations(edition: Edition, service_id: str, day: date) -> list[RelationRow]:
+    """The successor, the predecessors and the parents that an organisation has on a day."""
+    selection = await edition.select(RELATIONS, service_id.upper(), day=day.toordinal())
+    return [] if selection is None else _relations(b"[%b]" % selection.rows)
 
 
-async def predecessor_hint(edition: Edition, service_id: str, selection: Selection) -> dict[str, object]:
+async def predecessors(edition: Edition, of: Iterable[RelationRow], day: date) -> list[Predecessor]:
+    """The organisations that one took over from, by service_id, with their names of the day."""
+    named = []
+    for service_id in sorted(one.value for one in of if one.kind == "predecessor"):
+        selection = await edition.select(ENTITIES, service_id, day=day.toordinal())
+        if selection is not None and selection.count:
+            named.append(_predecessor(bytes(selection.rows)))
+    return named
+
+
+async def predecessor_hint(
+    edition: Edition, service_id: str, selection: Selection, day: date
+) -> dict[str, object]:
     """The member of an answer without rows about a successor: whose figures there are."""
-    earlier = [] if selection.count else await predecessors(edition, service_id)
+    if selection.count:
+        return {}
+    earlier = await predecessors(edition, await relations(edition, service_id, day), day)
     if not earlier:
         return {}
     named = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in earlier)

@@ -126,7 +126,7 @@ async def get_statement(
     )
     if selection is None:
         raise await unknown_organisation(call, service_id)
-    hint = await predecessor_hint(page.edition, service_id, selection)
+    hint = await predecessor_hint(page.edition, service_id, selection, call.today)
     if not wide:
         return page.answer(selection, _ORDER, as_of=page.day, shape=StatementFigureRow, members=hint)
     columns, rows = _wide(cell for chunk in selection.lists() for cell in _cells(chunk))

@@ -91,7 +91,7 @@ def read(file: InputFile) -> Iterator[Record]:
 def _entity(position: str, published: _Published, other_names: list[str]) -> Iterator[Record]:
     person = "SOLE" in published.category.upper()  # however it is spelt: no person may slip through
     try:
-        subject = _lei(published.lei)
+        subject = lei_subject(published.lei)
     except ValueError as failure:
         yield Withheld(position) if person else Rejected(position, str(failure))
         return
@@ -127,13 +127,13 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
     yield EntityRecord(subject, fields.get("_effective", ""), profile)
 
 
-def _lei(written: str) -> str:
+def lei_subject(written: str) -> str:
     """The identifier of an LEI. Raises ValueError."""
     return f"lei:{written}" if is_lei(written) else str(make_identifier("lei", written))
 
 
 def _successor(published: _Published) -> str:
-    return _lei(published.successor) if published.successor else ""
+    return lei_subject(published.successor) if published.successor else ""
 
 
 def _registered(published: _Published) -> str:
@@ -144,15 +144,15 @@ def _registered(published: _Published) -> str:
 
 
 def _effective(published: _Published) -> str:
-    return _instant(published.updated)
+    return instant_text(published.updated)
 
 
 def _first_registered(published: _Published) -> str:
     """The day on which the LEI was issued."""
-    return _instant(published.first)[:10]
+    return instant_text(published.first)[:10]
 
 
-def _instant(text: str) -> str:
+def instant_text(text: str) -> str:
     if not text:
         return ""
     try:
@@ -165,11 +165,29 @@ def _instant(text: str) -> str:
 Published = Iterator[tuple[str, _Published | None, list[str]]]
 
 
-def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
+def golden_copy_rows(first: bytes, stream: IO[bytes]) -> Iterator[tuple[str, list[str] | None]]:
+    """The header, then each row with its position; None for one that does not fit the header."""
     # Bytes that are not UTF-8 pass as surrogates, so that they cost their own record only.
     lines = (line.decode("utf-8", "surrogateescape") for line in chain((first,), stream))
     rows = csv.reader(lines)
     header = [name.strip() for name in next(rows, [])]
+    yield "", header
+    while True:
+        position = f"row {rows.line_num + 1}"
+        try:
+            row = next(rows, None)
+        except csv.Error:
+            yield position, None
+            continue
+        if row is None:
+            return
+        if row:
+            yield position, row if len(row) == len(header) else None
+
+
+def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
+    rows = golden_copy_rows(first, stream)
+    header = next(rows)[1] or []
     column_of = {name: index for index, name in enumerate(header)}
     for field in _REQUIRED:
         if _FIELDS[field][0] not in column_of:
@@ -179,20 +197,12 @@ def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
     columns = [column_of.get(name, column_of.get(_OLDER_NAME.get(name, ""), absent)) for name in named]
     fields = itemgetter(*columns)
     names = [index for index, name in enumerate(header) if _OTHER_NAME.match(name)]
-    while True:
-        position = f"row {rows.line_num + 1}"
-        try:
-            row = next(rows, None)
-        except csv.Error:
-            yield position, None, []
-            continue
+    for position, row in rows:
         if row is None:
-            return
-        if len(row) == absent:
+            yield position, None, []
+        else:
             row.append("")
             yield position, _Published(*fields(row)), [row[i] for i in names if row[i]]
-        elif row:
-            yield position, None, []
 
 
 def _from_json(title: str, data: bytes) -> Published:

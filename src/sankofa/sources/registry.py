@@ -154,7 +154,7 @@ def _day(text: str) -> date | None:
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 _IDENTIFIERS_ONLY: Final = (
-    "gleif-lei", "gleif-isin", "openfigi", "identifiers-csv", "sec-submissions", "match-reviews",
+    "gleif-lei", "gleif-isin", "gleif-rr", "openfigi", "identifiers-csv", "sec-submissions", "match-reviews",
 )  # fmt: skip
 """Adapters whose sources belong to no dataset: they only say who is who."""
 

@@ -16,12 +16,13 @@ import msgspec
 
 from sankofa.model.text import one_line, search_form
 
-LAYOUT: Final = 13
+LAYOUT: Final = 14
 """Version of the layout. A reader refuses an edition of another version."""
 
 
 ENTITIES: Final = "entity"
-PREDECESSORS: Final = "predecessor"
+RELATIONS: Final = "relation"
+"""By service_id, its successors, predecessors and parents, each on the days on which it was."""
 KNOWN: Final = "known-day"
 """From which day on organisations are known: `ids`, `days` in the same order, and the `dated` numbers."""
 TENDER_KNOWN: Final = "tender-known-day"

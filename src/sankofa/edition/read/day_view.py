@@ -23,7 +23,6 @@ from sankofa.edition.format.keys import (
     MACRO_ITEMS,
     MACRO_SPANS,
     PAID,
-    PREDECESSORS,
     SERIES_KNOWN,
     STATEMENTS,
     STATES,
@@ -192,12 +191,6 @@ class DayView(Edition):
         blocks = await self._reader.blocks(ENTITIES, service_id, 0, 1)
         return [(first, bytes(blocks[0][1]))] if blocks else []
 
-    async def is_current(self, service_id: str) -> bool:
-        """Whether the organisation is known and its row has not changed since this day."""
-        row = await self.entity(service_id)
-        blocks = await self._reader.blocks(ENTITIES, service_id, 0, 1) if row else None
-        return bool(blocks) and blocks is not None and bytes(blocks[0][1]) == row
-
     async def _filtered(self, kind: str, key: str, selection: Selection) -> list[bytes]:
         """The rows that were known, of a kind that does not date them."""
         if kind == ENTITIES:
@@ -261,13 +254,3 @@ class DayView(Edition):
         if kind == ENTITIES:
             return await self.entity(key) is not None
         return await super().holds(kind, key)
-
-    async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
-        if kind == "successor" and not await self.is_current(key):
-            return None
-        stored = await super().raw(kind, key)
-        if kind == PREDECESSORS and stored is not None:
-            rows = _rows(bytes(stored))
-            ids = [msgspec.json.decode(row["service_id"], type=str) for row in rows]
-            return _encode([row for row, one in zip(rows, ids, strict=True) if await self.is_current(one)])
-        return stored

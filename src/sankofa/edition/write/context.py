@@ -31,6 +31,7 @@ from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.parties import THRESHOLD, Reviews, with_parties
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import has_usable_dates
+from sankofa.ledger.spells import relate
 from sankofa.ledger.store import Ledger
 from sankofa.model.days import EARLIEST, latest_day, ordinal
 from sankofa.model.errors import CheckFailed
@@ -323,7 +324,9 @@ class BuildContext:
     @cached_property
     def entities(self) -> list[Entity]:
         """Every organisation by service_id, including those known only from tenders."""
-        return with_parties(self.resolution.entities, self.parties, self.captures, self.parties.persons)
+        known = with_parties(self.resolution.entities, self.parties, self.captures, self.parties.persons)
+        relate(known, self.captures)
+        return known
 
     @cached_property
     def partitions(self) -> list[Partition]:

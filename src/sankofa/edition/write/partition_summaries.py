@@ -27,9 +27,9 @@ from sankofa.edition.write.issuer_parts import Issuers, issuer_part
 from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Shown, Standings, coverage_steps
 from sankofa.edition.write.parts import Partition
 from sankofa.edition.write.reuse import sum_of_digests
-from sankofa.ledger.entities import Entity
+from sankofa.ledger.entities import NEVER, Entity
 from sankofa.ledger.reader import CaptureInfo
-from sankofa.ledger.spells import Placed, places
+from sankofa.ledger.spells import PARENT, Placed, places
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.vintages import vintages
 
@@ -336,6 +336,9 @@ class PartitionSummaries:
                 statements[statement.source_id, statement.profile.country or ""] += 1
             for claim in entity.claims:
                 statements[self._captures[claim.capture_id].source_id, entity.country or ""] += 1
+            for relation in entity.relations:
+                if relation.kind == PARENT and relation.until == NEVER:
+                    statements[relation.evidence.source_id, entity.country or ""] += 1
         return PartitionCounts(
             [(*key, totals[key]) for key in sorted(totals)],
             held,

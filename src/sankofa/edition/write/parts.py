@@ -101,6 +101,7 @@ def _inputs(
     for entity in entities:
         named.update(statement.capture_id for statement in entity.statements)
         named.update(claim.capture_id for claim in (*entity.claims, *entity.past))
+        named.update(relation.evidence.capture_id for relation in entity.relations)
     keys = [issuers.key(entity.service_id) for entity in entities]
     described = [(number, captures.get(number)) for number in sorted(named)]
     return hashlib.sha256(_write((base, entities, keys, described))).hexdigest()

@@ -47,7 +47,9 @@ async def company(visit: Visit) -> View:
     as_of = visit.day()
     context = await _statements(visit, service_id, as_of)
     context.update(await _metrics(visit, service_id, as_of))
-    asked = await visit.ask("get_entity", service_id=service_id, shown=False)
+    asked = await visit.ask("get_entity", service_id=service_id, as_of=as_of.isoformat(), shown=False)
+    if not asked.rows:  # nobody knew it that day
+        asked = await visit.ask("get_entity", service_id=service_id, shown=False)
     entity, successor = asked.first, asked.members["successor"]
     context["facts"], facts = await _facts(visit, service_id, as_of)
     context["ranks"] = await _ranks(visit, entity, context["metrics"], as_of)

@@ -4,12 +4,11 @@ An identifier is shown on the days on which it was the organisation's.
 """
 
 from array import array
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -19,7 +18,7 @@ from sankofa.edition.format.keys import (
     ID_TYPES,
     KNOWN,
     PAID,
-    PREDECESSORS,
+    RELATIONS,
     STATES,
     TENDER_KNOWN,
     TENDERS,
@@ -30,8 +29,8 @@ from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outco
 from sankofa.edition.write.datasets.issuers import first_known
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.engines.datastore import ALIASES
-from sankofa.ledger.entities import Claim, Entity
-from sankofa.ledger.spells import states
+from sankofa.ledger.entities import NEVER, Claim, Entity
+from sankofa.ledger.spells import PARENT, states
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.facts import FUND
@@ -48,13 +47,16 @@ from sankofa.model.rows import (
     CrosswalkRow,
     EntityRow,
     Listing,
-    Predecessor,
+    Parent,
+    RelationRow,
     Row,
     doc,
     wire,
 )
 
 T = TypeVar("T")
+_TODAY: Final = "9999-12-31"
+"""Later than every day, and earlier than `NEVER`."""
 
 
 @dataset(ENTITIES, EntityRow, by_organisation=True)
@@ -63,6 +65,7 @@ def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
     for entity in some:
         sources.update(statement.source_id for statement in entity.statements)
         sources.update(context.captures[claim.capture_id].source_id for claim in entity.claims)
+        sources.update(relation.evidence.source_id for relation in entity.relations)
         yield KeyRows(entity.service_id, [Entry(wire.encode(_entity_row(context, entity)))], entity.aliases)
     return Outcome(sources=sources)
 
@@ -77,12 +80,12 @@ class _Known:
         """Numbers of the organisations whose row changed."""
         self.states: dict[str, bytes] = {}
         for number, entity in enumerate(context.entities):
-            changes = [(day, _entity_row(context, entity)) for day, entity in _states(context, entity)]
+            changes = [(day, _entity_row(context, own, day)) for day, own in _states(context, entity)]
             days = [ordinal(day) for day, _ in changes if day]
             if first_figure := first_known(context.issuers, entity.service_id):
                 days.append(first_figure)
             self.ids += entity.service_id.encode()
-            self.days.append(min(days, default=0) or ordinal(_first_seen(context, entity)))
+            self.days.append(min((*days, ordinal(context.captures[entity.first_capture].day))))
             rows = [(ordinal(day) if day else 0, wire.encode(row)) for day, row in changes]
             kept = [one for n, one in enumerate(rows) if not n or one[1] != rows[n - 1][1]]
             if len(kept) > 1:
@@ -91,16 +94,12 @@ class _Known:
 
 
 def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity]]:
-    dated = entity.past or any(claim.first for claim in entity.claims)
+    dated = entity.past or entity.relations or any(claim.first for claim in entity.claims)
     if not dated and not entity.earlier and not any(one.profile.registered for one in entity.statements):
         yield "", entity
         return
     for day, statements, claims in states(entity, context.captures):
         yield day, replace(entity, statements=statements, claims=claims, earlier=[])
-
-
-def _first_seen(context: BuildContext, entity: Entity) -> str:
-    return context.captures[entity.first_capture].day
 
 
 @dataset(KNOWN, None)
@@ -141,40 +140,39 @@ def aliases(context: BuildContext) -> Iterator[KeyRows]:
         yield KeyRows(alias, [Entry(service_id.encode())])
 
 
-@dataset("successor", None, reads=(Input.NAMES,))
-def successors(context: BuildContext) -> Iterator[KeyRows]:
-    """By service_id, the successor that a register names, if it is held."""
-    for entity, successor in _succeeded(context):
-        yield KeyRows(entity.service_id, [Entry(successor.service_id.encode())], entity.aliases)
+@dataset(RELATIONS, RelationRow, by_organisation=True)
+def relations(context: BuildContext, some: Sequence[Entity]) -> Building:
+    """Successors and predecessors keep their own records and figures."""
+    sources: set[str] = set()
+    for entity in some:
+        entries = []
+        for kind, relationship, value, first, until, evidence, _ in entity.relations:
+            location = relationship or _location(entity, evidence.subject)
+            row = RelationRow(
+                kind=kind,
+                value=value,
+                relationship=relationship or None,
+                **provenance(context.captures[evidence.capture_id], location, evidence.profile.document),
+            )
+            days = ordinal(first) if first else 0, FOREVER if until == NEVER else ordinal(until)
+            entries.append(Entry(wire.encode(row), *days))
+            sources.add(evidence.source_id)
+        if entries:
+            yield KeyRows(entity.service_id, entries, entity.aliases)
+    return Outcome(sources=sources)
 
 
-@dataset(PREDECESSORS, None, reads=(Input.NAMES,))
-def predecessors(context: BuildContext) -> Iterator[KeyRows]:
-    """By service_id, its predecessors, which keep their own records and figures."""
-    succeeded = defaultdict[str, list[Predecessor]](list)
-    successors = {}
-    for entity, successor in _succeeded(context):
-        successors[successor.service_id] = successor
-        succeeded[successor.service_id].append(Predecessor(entity.service_id, entity.legal_name))
-    for service_id, successor in sorted(successors.items()):
-        yield KeyRows(service_id, [Entry(wire.encode(succeeded[service_id]))], successor.aliases)
+def _parent(entity: Entity, relationship: str, day: str) -> Parent | None:
+    """Whose accounts consolidate it on a day, with the name of that day."""
+    for one in entity.relations:
+        if one.kind == PARENT and one.relationship == relationship and one.first <= day < one.until:
+            known = [(service_id, name) for since, service_id, name in one.named if since <= day]
+            service_id, name = known[-1] if known else (None, None)
+            return Parent(service_id, one.value, name)
+    return None
 
 
-def _succeeded(context: BuildContext) -> Iterator[tuple[Entity, Entity]]:
-    """Each organisation with a named successor, and that successor, if it is held."""
-    holder: dict[str, Entity] = {}
-    for entity in context.entities:
-        holder.update((claim.identifier, entity) for claim in entity.claims)
-    for entity in context.entities:
-        holder.update((subject, entity) for subject in entity.subjects)
-    for entity in context.entities:
-        named = (statement.profile.successor for statement in entity.statements)
-        successor = next((holder[one] for one in named if one in holder), None)
-        if successor is not None and successor is not entity:
-            yield entity, successor
-
-
-def _entity_row(context: BuildContext, entity: Entity) -> EntityRow:
+def _entity_row(context: BuildContext, entity: Entity, day: str = _TODAY) -> EntityRow:
     profiles = [statement.profile for statement in entity.statements]
     identifiers = [stored_identifier(claim.identifier) for claim in entity.claims]
     legal_name = entity.legal_name
@@ -193,6 +191,8 @@ def _entity_row(context: BuildContext, entity: Entity) -> EntityRow:
         legal_form=_first(p.legal_form for p in profiles),
         lei=_first(i.value for i in identifiers if i.id_type == "lei"),
         listings=[Listing(i.scheme or "", i.value) for i in identifiers if i.id_type == "ticker"],
+        direct_parent=_parent(entity, "direct", day),
+        ultimate_parent=_parent(entity, "ultimate", day),
         **provenance(capture, _location(entity, spoken.subject if spoken else entity.subjects[0]), document),
     )
 
