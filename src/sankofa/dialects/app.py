@@ -233,7 +233,7 @@ class _Exchange:
             reply = await self._dialect.answer(question)
             if reply.status != 200 or not reply.cached or not isinstance(reply.body, bytes):
                 return self._with_headers(reply)
-            tag = hashlib.blake2b(reply.body, digest_size=12).hexdigest()
+            tag = hashlib.sha256(reply.body).hexdigest()[:24]
             headers: Headers = [(b"content-type", reply.content_type.encode()), *reply.headers]
             headers.append((b"etag", f'"{tag}"'.encode()))
             body = reply.body

@@ -7,18 +7,21 @@ removes from the rows what the capture would tell.
 
 import re
 from datetime import date, datetime
-from typing import Any, Final, cast
+from functools import cache
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.read.day_view import DayView, organisation
+from sankofa.edition.format.columns import columns_of
+from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.days import parse_day
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem
 from sankofa.model.facts import FactSource, provenance_id
 from sankofa.model.provenance import notice
+from sankofa.model.rows import Row
 from sankofa.operations.absence import absence_of
 from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation
 from sankofa.operations.parameter_types import IN_THE_FUTURE
@@ -30,17 +33,14 @@ NOT_BY_DAY: Final = "measured for the newest data only: a locked view does not s
 _OBSERVED: Final = b'"observed_at":"'
 _NOT_TOLD: Final = b'"observed_at":null'
 _REF: Final = b'"source_ref":"'
-_PROVENANCE: Final = b'"provenance_id":"'
-_INPUTS: Final = b'"inputs":'
-"""The field of derived rows whose figures name sources of their own."""
 _MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
-_SERVICE_ID: Final = re.compile(rb'"(?:service_id|entity_id)":"(DC[0-9A-F]{24})"')
+_OWN_ID: Final = b'"service_id":"'
+_ENTITY_ID: Final = b'"entity_id":"'
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 _encode: Final = msgspec.json.Encoder().encode
 _OF_THE_DAY: Final = ("legal_name", "entity_name", "lei", "listings", "country")
 """Fields of rows that an organisation may have had otherwise."""
-_FIRST_ROW: Final = 4_096
-_NAME_FIELDS: Final = tuple(f'"{name}":'.encode() for name in _OF_THE_DAY[:-1])
+_NAME_FIELDS: Final = _OF_THE_DAY[:-1]
 
 
 def day_of_path(path: str, today: date) -> tuple[date, str] | None:
@@ -108,7 +108,7 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
         if arguments.get("cursor") is None:
             raise
         raise InvalidParameter("cursor", "not a cursor of this service, or altered") from None
-    return await _explained(operation, call, arguments, await _of_the_day(answer, call))
+    return await _explained(operation, call, arguments, await _of_the_day(operation, answer, call))
 
 
 async def _explained(operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer) -> Answer:
@@ -118,11 +118,33 @@ async def _explained(operation: Operation, call: Call, arguments: dict[str, Any]
     return replace(answer, absent=await absence_of(call, operation, arguments))
 
 
-async def _of_the_day(answer: Answer, call: Call) -> Answer:
+class _Told(NamedTuple):
+    """What the rows of an operation may tell of the capture or of later names."""
+
+    once: bool
+    """Every row has one `observed_at` and one `source_ref`, and nothing nested."""
+    inputs: bool
+    """The figures that a row is computed from name sources of their own."""
+    provenance: bool
+    names: bool
+
+
+@cache
+def _told(shapes: tuple[type[Row], ...]) -> _Told:
+    names = {column.name for shape in shapes for column in columns_of(shape)}
+    return _Told(
+        not any(column.type is msgspec.Raw for shape in shapes for column in columns_of(shape)),
+        "inputs" in names,
+        "provenance_id" in names,
+        bool(names.intersection(_NAME_FIELDS)),
+    )
+
+
+async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answer:
     """An answer whose rows tell nothing of the capture, nor of later names."""
-    selection = answer.selection
-    rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","), selection.count)
-    if isinstance(call.edition, DayView):
+    selection, told = answer.selection, _told(operation.shapes)
+    rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","), selection.count, told)
+    if told.names and isinstance(call.edition, DayView):
         day = answer.as_of if isinstance(answer.as_of, date) else call.today
         view = call.edition if day >= call.today else DayView(call.edition, day)
         rows = await with_names(rows, view)
@@ -135,20 +157,23 @@ async def _of_the_day(answer: Answer, call: Call) -> Answer:
     return replace(answer, selection=shown, terms=_terms(call.edition, sources))
 
 
-def _without_capture(rows: bytes, row_count: int) -> tuple[bytes, frozenset[bytes]]:
+def _without_capture(rows: bytes, row_count: int, told: _Told) -> tuple[bytes, frozenset[bytes]]:
     """Rows without the instant and the digest of their files, and their sources.
 
     Many rows share few of each, so all rows are rewritten at once.
     """
-    while (at := rows.find(_OBSERVED)) >= 0:
+    left = row_count if told.once else len(rows)
+    while left > 0 and (at := rows.find(_OBSERVED)) >= 0:
         end = rows.index(b'"', at + len(_OBSERVED)) + 1
-        rows = rows.replace(rows[at:end], _NOT_TOLD)
+        between = rows.split(rows[at:end])
+        rows = _NOT_TOLD.join(between)
+        left -= len(between) - 1
     while b"@" in rows and (mark := _MARK.search(rows)) is not None:
         rows = rows.replace(mark[1], b"#")
-    if _PROVENANCE in rows[:_FIRST_ROW]:
+    if told.provenance:
         rows = b",".join(map(_renumbered, _rows(b"[%b]" % rows)))
     sources: set[bytes] = set()
-    left, at = row_count if _INPUTS not in rows[:_FIRST_ROW] else rows.count(_REF), 0
+    left, at = rows.count(_REF) if told.inputs else row_count, 0
     while left > 0:
         at = rows.index(_REF, at) + len(_REF)
         source = rows[at : rows.index(b":", at)]
@@ -178,21 +203,18 @@ def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:
 
 async def with_names(rows: bytes, edition: DayView) -> bytes:
     """Rows with the names and identifiers that organisations had on the day."""
-    beginning = rows[:_FIRST_ROW]
-    if not any(field in beginning for field in _NAME_FIELDS):  # all rows have the same fields
-        return rows
     known = await edition.known_days()
     if not known.dated:
         return rows
-    ids = {one.decode() for one in _SERVICE_ID.findall(rows)}
-    dated = {one for one in ids if (number := known.number(one)) is not None and number in known.dated}
+    mark = _OWN_ID if _OWN_ID in rows else _ENTITY_ID
+    dated = known.dated_ids.intersection(text[:ID_LENGTH] for text in rows.split(mark)[1:])
     if not dated:
         return rows
     patched = []
     for fields in _rows(b"[%b]" % rows):
         written = fields.get("service_id") or fields.get("entity_id") or b'""'
         service_id = msgspec.json.decode(written)
-        if service_id in dated and (row := await edition.entity(service_id)) is not None:
+        if service_id.encode() in dated and (row := await edition.entity(service_id)) is not None:
             own = organisation(row)
             for name in _OF_THE_DAY:
                 if name in fields and (name != "country" or "legal_name" in fields):  # not of a tender

@@ -35,7 +35,7 @@ from sankofa.edition.read.edition import BoundedCache, Edition, Selection
 from sankofa.engines.datastore import ALIASES, Block
 from sankofa.model.vintages import Mode
 
-_ID: Final = 26
+ID_LENGTH: Final = 26
 """Characters of a service_id."""
 _DAYS_KEPT: Final = 16
 """Days whose search results are cached."""
@@ -90,11 +90,14 @@ class KnownDays(msgspec.Struct, frozen=True):
     days: "array[int]"
     dated: frozenset[int]
     """Numbers of those whose row changed at some time."""
+    dated_ids: frozenset[bytes]
 
     def number(self, service_id: str) -> int | None:
         wanted = service_id.encode()
-        at = bisect_left(range(len(self.days)), wanted, key=lambda n: self.ids[n * _ID : (n + 1) * _ID])
-        return at if self.ids[at * _ID : (at + 1) * _ID] == wanted else None
+        at = bisect_left(
+            range(len(self.days)), wanted, key=lambda n: self.ids[n * ID_LENGTH : (n + 1) * ID_LENGTH]
+        )
+        return at if self.ids[at * ID_LENGTH : (at + 1) * ID_LENGTH] == wanted else None
 
 
 class DayView(Edition):
@@ -122,10 +125,11 @@ class DayView(Edition):
             days = array("i", await super().numbers(KNOWN, "days"))
             ids = bytes(await super().raw(KNOWN, "ids") or b"")
             dated = frozenset(await super().numbers(KNOWN, "dated"))
-            known = KnownDays(ids, days, dated)
+            own = frozenset(ids[n * ID_LENGTH : (n + 1) * ID_LENGTH] for n in dated)
+            known = KnownDays(ids, days, dated, own)
             named = bytes(await super().raw(TENDER_KNOWN, "ids") or b"").decode()
             for at, day in enumerate(await super().numbers(TENDER_KNOWN, "days")):
-                number = known.number(named[at * _ID : (at + 1) * _ID])
+                number = known.number(named[at * ID_LENGTH : (at + 1) * ID_LENGTH])
                 if number is not None:
                     days[number] = min(days[number], day)
             self.cache_part(name, known)
@@ -155,7 +159,7 @@ class DayView(Edition):
     async def names(self, number: int) -> list[str]:
         """The names of an organisation, the legal name first."""
         known = await self.known_days()
-        row = await self.entity(known.ids[number * _ID : (number + 1) * _ID].decode())
+        row = await self.entity(known.ids[number * ID_LENGTH : (number + 1) * ID_LENGTH].decode())
         if row is None:
             return []
         own = organisation(row)
@@ -168,6 +172,13 @@ class DayView(Edition):
             row = await self._entity(service_id)
             rows.put(service_id, row)
         return cast("bytes | None", row)
+
+    async def _knows(self, service_id: str) -> bool:
+        """Whether the organisation was known: as `entity`, which reads its row."""
+        known = await self.known_days()
+        if (number := known.number(service_id)) is None:
+            return await self.entity(service_id) is not None
+        return known.days[number] <= self.day
 
     async def _entity(self, service_id: str) -> bytes | None:
         states = await self.entity_states(service_id)
@@ -222,7 +233,7 @@ class DayView(Edition):
     ) -> Selection | None:
         """As `Edition.select`; organisations and their identifiers as they were known."""
         if kind not in _FILTERED:
-            if kind in _BY_ORGANISATION and _ISSUED.match(key) and await self.entity(key) is None:
+            if kind in _BY_ORGANISATION and _ISSUED.match(key) and not await self._knows(key):
                 return None
             return await super().select(
                 kind, key, day=day, modes=modes, tag=tag, limit=limit, where=where, skip=skip, passed=passed
