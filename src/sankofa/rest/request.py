@@ -1,6 +1,6 @@
 """Strict reading of a request: header fields, path, query, and the edition it names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
@@ -81,35 +81,35 @@ def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str,
     Raises InvalidParameter.
     """
     given: dict[str, Any] = {}
-    for part in query.split(b"&"):
-        if part:
-            label, argument, value = _argument(operation, part, today)
-            if argument in given:
-                raise _given_twice(label)
-            given[argument] = value
+    for label, text in _pairs(query):
+        argument, value = label, text
+        if label not in _EVERYWHERE and (label != PROOF.name or operation.name not in PROVEN):
+            argument, value = operation.argument(label, text, today)
+        if argument in given:
+            raise _given_twice(label)
+        given[argument] = value
     return given
-
-
-def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, str, Any]:
-    ((label, text),) = read_query(part).items()
-    if label in _EVERYWHERE or (label == PROOF.name and operation.name in PROVEN):
-        return label, label, text
-    return label, *operation.argument(label, text, today)
 
 
 def read_query(query: bytes) -> dict[str, str]:
     """The query parameters. Raises InvalidParameter for one given twice or not in UTF-8."""
     parameters: dict[str, str] = {}
-    plain = query.isascii() and b"%" not in query and b"+" not in query
-    for part in query.decode("latin-1").split("&"):
-        if not part:
-            continue
-        name, _, value = part.partition("=")
-        label = name if plain else _decode(name, "(a parameter name)")
+    for label, text in _pairs(query):
         if label in parameters:
             raise _given_twice(label)
-        parameters[label] = value if plain else _decode(value, label[:64])
+        parameters[label] = text
     return parameters
+
+
+def _pairs(query: bytes) -> Iterator[tuple[str, str]]:
+    plain = query.isascii() and b"%" not in query and b"+" not in query
+    for part in query.decode("latin-1").split("&"):
+        name, _, value = part.partition("=")
+        if plain and part:
+            yield name, value
+        elif part:
+            label = _decode(name, "(a parameter name)")
+            yield label, _decode(value, label[:64])
 
 
 def _given_twice(label: str) -> InvalidParameter:
