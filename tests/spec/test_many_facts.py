@@ -1,5 +1,7 @@
-"""An issuer with so many facts that Arrow is taken from columns kept beside them."""
+"""An issuer with so many facts that Arrow and CSV are taken from columns kept beside them."""
 
+import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -12,7 +14,7 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
 from sankofa.rest.formats import ARROW
 from tests.live import LiveServer, run
-from tests.spec.test_formats import arrow_text, arrow_value, as_json
+from tests.spec.test_formats import arrow_text, arrow_value, as_json, csv_text
 
 ISSUER = "registry:ZA-CIPC:2001/000001/06"
 HEADER = "entity,line_item,value,currency,period_start,period_end,available_at,document,location"
@@ -28,7 +30,7 @@ def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
         for year in range(2018, 2024):
             period = f"ZAR,{year}-01-01,{year}-{'12-31' if item % 3 else '06-30'}"
             lines.append(
-                f"{ISSUER},item_{item},{year}.{item}0,{period},{year + 1}-03-01,afs-{year},p. {item}"
+                f'{ISSUER},item_{item},{year}.{item}0,{period},{year + 1}-03-01,afs-{year},"p. {item}, a ""note"""'
             )
             if item % 5 == 0:
                 lines.append(
@@ -47,7 +49,9 @@ def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.mark.parametrize("as_of", ["2019-06-30", "2021-03-01", ""])
 @pytest.mark.parametrize("vintages", ["latest", "as_reported", "all"])
 @pytest.mark.parametrize("period_type", ["FY", ""])
-def test_arrow_has_the_rows_of_json(crowded: LiveServer, as_of: str, vintages: str, period_type: str) -> None:
+def test_arrow_and_csv_have_the_rows_of_json(
+    crowded: LiveServer, as_of: str, vintages: str, period_type: str
+) -> None:
     key = crowded.key("starter")
     given = {"as_of": as_of, "vintages": vintages, "period_type": period_type}
     query = urlencode({name: value for name, value in given.items() if value})
@@ -61,3 +65,9 @@ def test_arrow_has_the_rows_of_json(crowded: LiveServer, as_of: str, vintages: s
         for name, value in row.items():
             assert arrow_text(line[name]) == arrow_value(value, line[name]), name
     assert table.schema.metadata[b"edition"].decode() == body["edition"]
+    text = crowded.get(path, key, accept="text/csv").text
+    header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    assert len(lines) == len(rows)
+    for fields, row in zip(lines, rows, strict=True):
+        assert header == list(row)
+        assert [csv_text(row[name], cell) for name, cell in zip(header, fields, strict=True)] == fields
