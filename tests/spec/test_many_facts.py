@@ -29,9 +29,8 @@ def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     for item in range(COLUMNS_FROM // 5):
         for year in range(2018, 2024):
             period = f"ZAR,{year}-01-01,{year}-{'12-31' if item % 3 else '06-30'}"
-            lines.append(
-                f'{ISSUER},item_{item},{year}.{item}0,{period},{year + 1}-03-01,afs-{year},"p. {item}, a ""note"""'
-            )
+            filing = f"{year + 1}-03-01,afs-{year},"
+            lines.append(f'{ISSUER},item_{item},{year}.{item}0,{period},{filing}"p. {item}, a ""note"""')
             if item % 5 == 0:
                 lines.append(
                     f"{ISSUER},item_{item},-{item},{period},{year + 2}-03-01,afs-{year + 1},p. {item}"
