@@ -1,17 +1,12 @@
 """One suite over every datastore engine: the keys of an edition in order, with a digest of their blocks."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Sequence
 
 import pytest
 
-from sankofa.engines.checked_file import CheckedFile
 from sankofa.model.errors import EditionError
-from tests.edition_parts import part_of
-from tests.engines.datastores import BLOCKS, Engine, block_file, run, shelve
+from tests.engines.datastores import Engine, run, shelve
 
-T = TypeVar("T")
 Listed = Sequence[tuple[str, bytes]]
 AWKWARD = ["", "A", "A|b", "a", "é", "ÿ", "\uffff", "😀"]  # in the order of their bytes
 
@@ -64,53 +59,6 @@ def test_a_digest_tells_whether_blocks_are_the_same(engine: Engine) -> None:
     assert all(ours.values())
     other, changed = (dict(digests(engine, e, ("other", "", 99))[0]) for e in ("one", "two"))
     assert other["A"] != changed["A"]
-
-
-def test_kinds_registered_in_any_order_are_listed_as_the_file_has_them(tmp_path: Path) -> None:
-    engine = Engine("sqlite", "sqlite:", tmp_path)
-    shelve(engine.store, "one")  # entities after fundamentals
-    reader = block_file(part_of(tmp_path / "editions" / "one"))
-    assert [key for key, _ in reader.digests("fundamentals", "", 9)] == ["A", "B"]
-    assert [key for key, _ in reader.digests("entity", "", 9)] == ["A"]
-    assert reader.digests("fundamentals", "A", 9)[0][0] == "B"
-    assert len(BLOCKS) == 7
-    reader.close()
-
-
-def test_a_kind_registered_in_two_parts_lists_the_same_keys(tmp_path: Path) -> None:
-    engine = Engine("sqlite", "sqlite:", tmp_path)
-    writer = engine.store.build()
-    writer.write([(1, b"index", b"rows")])
-    for kind, key in (("kind", "B"), ("other", "A"), ("kind", "A")):
-        writer.register([(kind, key, 1, 1)])
-    writer.finish("one", {"format": 1, "content_sha256": "one"})
-    reader = block_file(part_of(tmp_path / "editions" / "one", "kind"))
-    assert [key for key, _ in reader.digests("kind", "", 9)] == ["A", "B"]
-    assert [key for key, _ in reader.digests("other", "", 9)] == ["A"]
-    reader.close()
-
-
-def test_an_edition_compared_once_is_opened_without_reading_it_again(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compared: list[object] = []
-    monkeypatch.setattr(CheckedFile, "_compare", _recording(CheckedFile._compare, compared))
-    shelve(engine.store, "one")
-    compared.clear()
-    engine.store.open("one").close()
-    assert compared
-    compared.clear()
-    engine.store.open("one").close()
-    assert not compared
-    engine.store.close()
-
-
-def _recording(method: Callable[..., T], calls: list[object]) -> Callable[..., T]:
-    def record(*arguments: object) -> T:
-        calls.append(arguments)
-        return method(*arguments)
-
-    return record
 
 
 def test_an_edition_that_is_gone_is_not_opened_though_it_was_compared(engine: Engine) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
-from sankofa.model.errors import OperatorError, SettingsError
+from sankofa.model.errors import SettingsError
 from tests.engines.datastores import (
     SAMPLE_SOURCES,
     SMALL_SOURCES,
@@ -37,19 +37,6 @@ def test_what_is_absorbed_is_read_back_and_absorbed_once(engine: Engine) -> None
                 session.stage("fact", rows)
                 assert session.absorb(ABSORB) == appended
             assert sorted(session.query("SELECT * FROM fact")) == rows
-
-
-def test_the_staging_copy_is_empty_again_after_each_statement(engine: Engine) -> None:
-    with closing(engine.store.ledgers.open()) as session, session.transaction():
-        for number in (1, 2):
-            session.stage("fact", fact_rows(number))
-            assert session.absorb(ABSORB) == 1
-
-
-def test_a_row_twice_in_one_batch_is_appended_once(engine: Engine) -> None:
-    with closing(engine.store.ledgers.open()) as session, session.transaction():
-        session.stage("fact", fact_rows(5) + fact_rows(5))
-        assert session.absorb(ABSORB) == 5
 
 
 def test_text_is_ordered_by_its_bytes(engine: Engine) -> None:
@@ -115,15 +102,6 @@ def test_an_error_inside_a_transaction_leaves_nothing(engine: Engine) -> None:
         with session.transaction():
             session.stage("fact", fact_rows(2))
             assert session.absorb(ABSORB) == 2
-
-
-def test_a_faulty_statement_is_told_to_the_operator(engine: Engine) -> None:
-    with closing(engine.store.ledgers.open()) as session:
-        with pytest.raises(OperatorError, match="nowhere"), session.transaction():
-            session.absorb("INSERT INTO fact SELECT * FROM nowhere")
-        with pytest.raises(OperatorError, match="nowhere"):
-            session.query("SELECT * FROM nowhere")
-        assert list(session.query("SELECT count(*) FROM fact")) == [(0,)]
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside a transaction"])

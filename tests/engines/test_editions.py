@@ -2,29 +2,19 @@
 
 import asyncio
 import threading
-from contextlib import closing
 from itertools import count
 
 import pytest
 
-from sankofa.edition.write.publish import publish, switch
-from sankofa.model.errors import EditionError, StoreUnavailable
-from tests.edition_parts import parts_of
+from sankofa.edition.write.publish import switch
+from sankofa.model.errors import EditionError
 from tests.engines.datastores import (
     BLOCKS,
-    SMALL_SOURCES,
     Engine,
-    ingest_sample,
-    keys_of,
     run,
     shelve,
 )
 from tests.patience import until
-
-TABLES = ("capture", "fact", "entity_record", "withheld")
-ABSORB = (
-    "INSERT INTO fact SELECT * FROM staged_fact WHERE true ORDER BY subject, document ON CONFLICT DO NOTHING"
-)
 
 
 def test_blocks_under_a_key(engine: Engine) -> None:
@@ -97,14 +87,6 @@ def test_what_was_published_is_remembered_after_it_is_removed(engine: Engine) ->
     assert Engine(engine.name, engine.url, engine.home).store.published() == {"one", "two", "three"}
 
 
-def test_an_edition_from_before_there_was_a_list_was_published(engine: Engine) -> None:
-    shelve(engine.store, "one")
-    assert engine.store.published() == {"one"}
-    shelve(engine.store, "two")
-    engine.store.set_current_and_prune(["two"], "two")
-    assert engine.store.published() == {"one", "two"}
-
-
 def test_an_abandoned_edition_leaves_nothing(engine: Engine) -> None:
     shelve(engine.store, "one")
     writer = engine.store.build()
@@ -138,30 +120,6 @@ def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine
     assert engine.store.list_editions() == (("4", "3", "2"), "4")
     switch(engine.store, "2", keep=2)
     assert engine.store.list_editions() == (("4", "3", "2"), "2")
-    assert engine.leftovers() == []
-
-
-@pytest.mark.deep
-def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: Engine) -> None:
-    with closing(ingest_sample(engine, SMALL_SOURCES)) as ledger:
-        first = publish(engine.store, ledger, keep=3)
-
-        async def read_while_it_is_published_again() -> None:
-            reader = engine.store.open(first["edition"])
-            # Of an issuer without figures it is known that there are none: a key without blocks.
-            key = next(key for key in _directory(engine, first["edition"]) if key[0] == "crosswalk")
-            again = asyncio.create_task(asyncio.to_thread(publish, engine.store, ledger, 3))
-            while not again.done():
-                assert await reader.blocks(*key, 0, 1)
-                await asyncio.sleep(0.001)
-            assert await again == first
-            reader.close()
-            engine.store.close()
-
-        if engine.name == "postgres":  # an SQLite ledger stays in its thread
-            run(read_while_it_is_published_again)
-        else:
-            assert publish(engine.store, ledger, keep=3) == first
     assert engine.leftovers() == []
 
 
@@ -200,18 +158,6 @@ def test_what_is_no_edition_is_refused(engine: Engine, name: str) -> None:
         engine.store.open(name)
 
 
-def test_ping_tells_that_nothing_is_published(engine: Engine) -> None:
-    async def ping() -> str:
-        with pytest.raises(StoreUnavailable) as failure:
-            await engine.store.ping()
-        engine.store.close()
-        return failure.value.cause
-
-    assert run(ping) == "no edition is published"
-    shelve(engine.store, "one")
-    assert run(ping) == "no edition is published"
-
-
 @pytest.mark.deep
 def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
     shelve(engine.store, "e000")
@@ -246,10 +192,6 @@ def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
         return seen
 
     assert len(run(read)) == 5
-
-
-def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
-    return [key for part in parts_of(engine.editions / edition) for key in keys_of(part)]
 
 
 def test_the_list_of_withdrawn_editions_only_grows_and_is_not_that_of_the_published(engine: Engine) -> None:

@@ -1,12 +1,8 @@
 """The embedded key-value engine: processes killed, full disks, files replaced under it."""
 
 import asyncio
-import errno
-import os
-import resource
 import signal
 import sqlite3
-import stat
 import subprocess
 import sys
 import time
@@ -17,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.engines.counter_file import _page_of
 from sankofa.engines.embedded_kv import EmbeddedKeyValue
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue, Window
@@ -31,45 +26,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_values_and_counters_survive_a_restart(path: Path) -> None:
-    async def steps(store: KeyValue) -> tuple[int, ...]:
-        await store.put("a", b"kept")
-        return await store.count("a", WINDOWS)
-
-    assert [run(f"embedded:{path}", steps) for _ in range(3)] == [(1, 1), (2, 2), (3, 3)]
-
-
 def test_damage_to_the_name_of_the_table_is_a_store_that_does_not_answer(path: Path) -> None:
     run(f"embedded:{path}", lambda store: store.put("a", b"kept"))
     content = path.read_bytes()
     assert b"tablestoredstored" in content
     path.write_bytes(content.replace(b"tablestoredstored", b"table\xd5toredstored"))
     run(f"embedded:{path}", lambda store: unavailable(store.get("a")))
-
-
-def test_a_counter_that_found_no_room_fails_the_probe_until_it_finds_some(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk may have room for one page and not for another: a hole in a file needs more than its end."""
-    allocate, room = os.posix_fallocate, [False]
-
-    def full_in_the_middle(descriptor: int, start: int, size: int) -> None:
-        if start == _page_of("visitor") and not room[0]:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        allocate(descriptor, start, size)
-
-    monkeypatch.setattr(os, "posix_fallocate", full_in_the_middle)
-
-    async def steps(store: KeyValue) -> None:
-        await store.probe_counting()
-        await unavailable(store.count("visitor", WINDOWS))
-        await unavailable(store.probe_counting())
-        await unavailable(store.probe_counting())
-        room[0] = True
-        await store.probe_counting()
-        assert await store.count("visitor", WINDOWS) == (1, 1)
-
-    run(f"embedded:{path}", steps)
 
 
 @pytest.mark.deep
@@ -154,37 +116,6 @@ def test_a_page_full_of_live_windows_refuses_instead_of_forgetting(path: Path) -
             await store.count("a", (Window(f"m:{number}", 600),))
         await unavailable(store.count("a", (Window("m:128", 600),)))
         assert await store.count("a", (Window("m:5", 600),)) == (2,)
-
-    run(f"embedded:{path}", steps)
-
-
-def test_files_are_readable_by_their_owner_only(path: Path) -> None:
-    async def steps(store: KeyValue) -> None:
-        await store.put("a", b"1")
-        await store.count("a", WINDOWS)
-        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-        assert modes.keys() >= {"store", "store-wal", "store-counters"}
-        assert set(modes.values()) == {0o600}
-
-    run(f"embedded:{path}", steps)
-
-
-def test_a_file_that_may_not_grow_is_an_unavailable_store_until_it_may(path: Path) -> None:
-    """What has its place on the disk already goes on being read and counted."""
-
-    async def steps(store: KeyValue) -> None:
-        await store.put("a", b"1")
-        assert await store.count("a", WINDOWS) == (1, 1)
-        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-        try:
-            await unavailable(store.put("b", b"x" * 100_000))
-            assert await store.count("a", WINDOWS) == (2, 2)
-            assert await store.get("a") == b"1"
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        await store.put("b", b"2")
-        assert await store.count("a", WINDOWS) == (3, 3)
 
     run(f"embedded:{path}", steps)
 

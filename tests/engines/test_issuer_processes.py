@@ -3,13 +3,11 @@
 import random
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
-from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord
 from sankofa.edition.write.issuer_parts import IssuerProcesses, Issuers, declared_parts
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.entities import Entity
@@ -61,33 +59,3 @@ def test_the_edition_is_the_one_that_a_single_process_gives(book: Book) -> None:
         manifests = [publish(book.engine.store, ledger, keep=2, processes=how) for how in (None, two(book))]
     assert manifests[0] == manifests[1]
     assert book.engine.leftovers() == []
-
-
-@pytest.mark.deep
-def test_what_was_derived_before_an_interruption_is_not_derived_again(
-    book: Book, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = book.folder / "issuers"
-    put = IssuerCache.put
-    kept: list[str] = []
-
-    def interrupted(self: IssuerCache, name: str, key: bytes, record: PackedRecord) -> None:
-        if len(kept) == 5:
-            raise KeyboardInterrupt
-        kept.append(name)
-        put(self, name, key, record)
-
-    def derive(path: Path | None) -> tuple[Issuers, list[Entity]]:
-        with closing(book.open()) as ledger:
-            context = BuildContext(ledger)
-            issuers = Issuers(ledger, context.captures, context.entities, path, processes=two(book))
-            return issuers, context.entities
-
-    with monkeypatch.context() as patch:
-        patch.setattr(IssuerCache, "put", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            derive(path)
-    again, entities = derive(path)
-    assert (again.count, again.carried) == (8, 5)
-    assert parts(again, entities) == parts(derive(None)[0], entities)
-    assert [one.name for one in book.folder.iterdir()] == ["issuers"]

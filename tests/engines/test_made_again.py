@@ -12,7 +12,7 @@ from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write import parts
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
-from sankofa.edition.write.issuer_cache import IssuerCache, _FileBytes
+from sankofa.edition.write.issuer_cache import IssuerCache
 from sankofa.edition.write.issuer_parts import Issuers
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.store import Ledger
@@ -128,25 +128,6 @@ def test_merged_organisations_are_found_by_their_older_ids_whatever_part_they_ar
     run(read)
 
 
-@pytest.mark.deep
-def test_only_whoever_changed_is_derived_again(book: Book) -> None:
-    facts = [FIRST._replace(subject=subject) for subject in SUBJECTS]
-    book.take(*facts)
-    assert book.made() == (8, 0)
-    assert book.made() == (8, 8)
-    book.take(*facts, FIRST._replace(document="e", value="9"))  # one is told something new
-    assert book.made() == (8, 7)
-    book.take(EntityRecord(SUBJECTS[3], "", Profile("Another name")))
-    assert book.made() == (8, 7)
-    book.take(
-        IdentifierLink("isin:ZAE000015228", SUBJECTS[1], "row"),
-        IdentifierLink("isin:ZAE000015228", SUBJECTS[2], "row"),
-    )
-    assert book.made() == (7, 6)
-    book.take(*facts)  # nothing new at all
-    assert book.made() == (7, 7)
-
-
 def cut(content: bytearray) -> None:
     del content[9:]
 
@@ -219,23 +200,3 @@ def test_a_build_that_was_killed_is_gone_on_with_from_where_it_was(
     assert (again.count, again.carried) == (8, 5 if not lost else 4 if lost == 1 else again.carried)
     assert rows(book, path) == fresh
     assert [one.name for one in book.folder.iterdir()] == ["issuers"]
-
-
-def test_where_nothing_can_be_kept_everything_is_derived(tmp_path: Path) -> None:
-    book = Book(Engine("sqlite", "sqlite:", tmp_path))
-    book.take(FIRST)
-    book.folder.write_text("in the way")
-    assert book.made() == (1, 0)
-    assert book.made() == (1, 0)
-
-
-def test_an_index_that_leads_out_of_the_file_leads_nowhere(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"0123456789")
-    with (tmp_path / "file").open("rb") as file:
-        content = _FileBytes(file)
-    assert [content.read(*at) for at in ((2, 4), (8, 2**64 - 1), (2**63, 2**64), (4, 2))] == [
-        b"23",
-        b"89",
-        b"",
-        b"",
-    ]

@@ -55,17 +55,6 @@ def rows_read(engine: Engine) -> int:
 
 
 @pytest.mark.deep
-def test_the_ledger_is_not_read_again(engine: Engine) -> None:
-    assert NOTHING not in published(engine)
-    before = rows_read(engine)
-    assert NOTHING in published(engine)
-    assert rows_read(engine) == before
-    ingest(engine, 2)
-    assert NOTHING not in published(engine)
-    assert rows_read(engine) > before
-
-
-@pytest.mark.deep
 def test_rows_that_somebody_wrote_to_are_compared(engine: Engine) -> None:
     published(engine)
     engine.damage(str(engine.store.list_editions().current), "change part")

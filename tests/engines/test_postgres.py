@@ -1,10 +1,8 @@
 """What the PostgreSQL engine alone must stand up to: a server that freezes, restarts, or is not there."""
 
 import asyncio
-import os
 import socket
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
@@ -68,10 +66,6 @@ async def until_it_answers(call: Callable[[], Awaitable[object]], within: float 
             return
 
 
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - as the kernel lists it
-
-
 @both_loops
 @pytest.mark.limit("answer of PostgreSQL to a status check")
 def test_a_frozen_server_is_noticed_in_time_and_stops_no_read(
@@ -99,45 +93,6 @@ def test_a_frozen_server_is_noticed_in_time_and_stops_no_read(
         store.close()
 
     run(scene, loop_factory)
-
-
-@both_loops
-def test_a_hundred_failures_leave_nothing_behind(
-    store: Datastore,
-    postgres_server: PostgresServer,
-    loop_factory: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
-    async def scene() -> None:
-        await store.ping()
-        store.close()
-        files, threads = open_files(), threading.active_count()
-        await store.ping()
-        postgres_server.freeze()
-        try:
-            for _ in range(2):
-                await asyncio.gather(*(unavailable(store.ping(), CONNECTING_BOUND) for _ in range(50)))
-            assert asyncio.all_tasks() == {asyncio.current_task()}
-            assert threading.active_count() <= threads + 1, "a frozen server takes one thread, not fifty"
-        finally:
-            postgres_server.thaw()
-        await until_it_answers(store.ping)
-        store.close()
-        assert open_files() <= files
-
-    run(scene, loop_factory)
-
-
-def test_a_short_freeze_is_only_a_delay(store: Datastore, postgres_server: PostgresServer) -> None:
-    async def scene() -> None:
-        await store.ping()
-        postgres_server.freeze()
-        pings = [asyncio.create_task(store.ping()) for _ in range(10)]
-        await asyncio.sleep(0.2)
-        postgres_server.thaw()
-        await asyncio.gather(*pings)
-        store.close()
-
-    run(scene)
 
 
 @pytest.mark.deep
@@ -172,25 +127,6 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up_in_time(tmp_path: Pa
             store.close()
 
         run(scene)
-
-
-def test_a_cancelled_ping_disturbs_no_other(store: Datastore) -> None:
-    async def scene() -> None:
-        for _ in range(20):
-            pings = [asyncio.create_task(store.ping()) for _ in range(12)]
-            await asyncio.sleep(0)
-            for task in pings[::2]:
-                task.cancel()
-            answers = await asyncio.gather(*pings, return_exceptions=True)
-            assert answers[1::2] == [None] * 6
-        store.close()
-
-    run(scene)
-
-
-def test_one_store_serves_one_loop_after_another(store: Datastore) -> None:
-    for _ in range(3):
-        asyncio.run(store.ping())
 
 
 def test_the_order_of_the_database_is_not_ours(postgres_server: PostgresServer, tmp_path: Path) -> None:

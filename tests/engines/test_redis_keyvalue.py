@@ -3,13 +3,12 @@
 import asyncio
 import subprocess
 import sys
-import time
 
 import pytest
 
 from sankofa.engines import redis_kv
 from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import KeyValue, Window
+from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import StoreUnavailable
 from tests.engines.keyvalues import WINDOWS, open_files, run, unavailable
 from tests.engines.keyvalues import runner as runner
@@ -68,27 +67,6 @@ def test_a_restarted_server_is_used_again_at_the_next_call(
     runner.run(steps())
 
 
-def test_a_loop_that_was_held_up_does_not_take_the_server_for_frozen(
-    redis_server: RedisServer, runner: asyncio.Runner
-) -> None:
-    async def steps() -> None:
-        store = open_keyvalue(redis_server.url)
-        await store.ping()
-        answer = asyncio.create_task(store.count("a", WINDOWS))
-        asyncio.get_running_loop().call_soon(time.sleep, 1.1)  # before the command has left
-        assert await answer == (1, 1)
-        await store.close()
-
-    runner.run(steps())
-
-
-def test_a_counter_in_redis_expires_by_itself(redis_url: str, redis_server: RedisServer) -> None:
-    run(redis_url, lambda store: store.count("a", WINDOWS))
-    for window in WINDOWS:
-        left = int(redis_server.execute(f"TTL sankofa:count:{{a}}:{window.name}").removeprefix(":"))
-        assert window.seconds - 5 <= left <= window.seconds
-
-
 def test_credentials_and_database_of_the_url_are_used_and_never_shown(redis_server: RedisServer) -> None:
     redis_server.execute("ACL SETUSER ama on >s%cret ~* +@all")
     place = f"127.0.0.1:{redis_server.port}"
@@ -102,18 +80,6 @@ def test_credentials_and_database_of_the_url_are_used_and_never_shown(redis_serv
             assert "hush" not in repr(vars(failure))
     finally:
         redis_server.execute("ACL DELUSER ama")
-
-
-def test_a_value_of_another_type_is_an_unavailable_store(redis_server: RedisServer) -> None:
-    redis_server.execute("SET sankofa:values text")
-    redis_server.execute("RPUSH sankofa:count:{a}:M list")
-
-    async def steps(store: KeyValue) -> None:
-        for call in (store.get("a"), store.put("a", b""), store.names(""), store.ping()):
-            assert (await unavailable(call)).cause == "WRONGTYPE"
-        assert (await unavailable(store.count("a", (Window("M", 9),)))).cause == "WRONGTYPE"
-
-    run(redis_server.url, steps)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 publishing everything."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
@@ -13,17 +12,15 @@ import pytest
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.series import MacroColumn
-from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.issuers import Ranking, screen
-from sankofa.edition.write import macro_parts, parts, writer
-from sankofa.edition.write.dataset import PreparedRows
+from sankofa.edition.write import macro_parts, parts
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import Ledger
 from sankofa.sources.registry import load_sources
 from tests.edition_parts import part_of, parts_of
-from tests.engines.datastores import SAMPLE, Engine, keys_of, run
+from tests.engines.datastores import SAMPLE, Engine, run
 
 LEI = "999900SAMPLEZA000189"
 FACTORS = "signal-fundamentals-factors"
@@ -194,88 +191,6 @@ def test_an_observation_makes_one_macro_column_again(world: World, monkeypatch: 
 
 
 @pytest.mark.deep
-def test_rows_of_reused_parts_are_not_made_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    checked: Counter[str] = Counter()
-    passed, prepared = writer._Check.passed, writer._Check.prepared
-
-    def counting_prepared(self: Any, rows: PreparedRows, key: str) -> None:
-        checked[self._kind] += rows.count
-        prepared(self, rows, key)
-
-    def counting(self: Any, entries: Any, key: str) -> Iterator[Entry]:
-        for entry in passed(self, entries, key):
-            checked[self._kind] += 1
-            yield entry
-
-    monkeypatch.setattr(writer._Check, "passed", counting)
-    monkeypatch.setattr(writer._Check, "prepared", counting_prepared)
-    world.published(world.cache)
-    first = dict(checked)
-    a_figure(world)
-    checked.clear()
-    world.published(world.cache)
-    for kind in ("tender", "macro-series", "word", "named"):
-        assert first[kind] > 0 == checked[kind], kind
-    for kind in ("crosswalk", "omitted"):
-        assert 0 < checked[kind] < first[kind], "one organisation changed"
-    checked.clear()
-    world.published(world.cache)
-    assert not {"crosswalk", "omitted", "word"} & checked.keys(), "nothing changed"
-
-
-@pytest.mark.deep
-def test_a_table_whose_file_is_not_whole_is_written_again(world: World) -> None:
-    first = world.published(world.cache)
-    for name in ("af-macro-series", "af-tender-releases", "af-fund-entities"):
-        path = world.folder(first) / "files" / f"{name}.parquet"
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.unlink()
-        path.write_bytes(content)
-    a_figure(world)
-    second = world.published(world.cache)
-    assert said(second) == said(world.published())
-    world.engine.store.open(second["edition"], check_all=True).close()
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", ["datasets", "partitions"])
-def test_a_record_of_the_last_build_that_is_not_whole_is_not_believed(world: World, name: str) -> None:
-    world.published(world.cache)
-    a_figure(world)
-    record = world.cache / name
-    whole = record.read_bytes()
-    for place in range(0, len(whole), len(whole) // 3):
-        harmed = bytearray(whole)
-        harmed[place] ^= 1
-        record.write_bytes(harmed)
-        assert said(world.published(world.cache)) == said(world.published())
-
-
-@pytest.mark.deep
-def test_every_organisation_is_listed_once_in_order_and_found_whatever_part_it_is_in(world: World) -> None:
-    manifest = world.published(world.cache)
-
-    async def read() -> None:
-        edition = open_edition(world.engine.store, manifest["edition"])
-        listed: list[str] = []
-        for kind in ("identifier", "word", "entity"):
-            listed = [key for key, _ in await edition.digests(kind, "", 100_000)]
-            assert listed == sorted(set(listed))
-            for key in listed[:: 1 + len(listed) // 50]:
-                assert await edition.holds(kind, key)
-        assert len(listed) == manifest["rows"]["entity"]
-        half = listed[len(listed) // 2]
-        assert [k for k, _ in await edition.digests("entity", half, 3)] == listed[listed.index(half) + 1 :][
-            :3
-        ]
-        assert not await edition.holds("entity", "DC000000000000")
-        edition.close()
-
-    run(read)
-
-
-@pytest.mark.deep
 def test_a_screen_leads_to_rows_in_whatever_part_they_are(world: World) -> None:
     """Parts of organisations without metrics are among those that have them."""
     manifest = world.published(world.cache)
@@ -321,13 +236,3 @@ def test_a_panel_of_issuers_is_one_list_whatever_parts_its_rows_are_in(world: Wo
         edition.close()
 
     run(read)
-
-
-@pytest.mark.deep
-def test_the_parts_of_organisations_do_not_overlap(world: World) -> None:
-    manifest = world.published()
-    firsts = [part["first"] for part in manifest["parts"] if "entity" in part["kinds"]]
-    assert firsts == sorted(set(firsts))
-    files = parts_of(world.folder(manifest))
-    listed = [key for part in files for kind, key in keys_of(part) if kind == "entity"]
-    assert len(listed) == len(set(listed)) == manifest["rows"]["entity"]

@@ -19,7 +19,6 @@ from sankofa.model.claims import read_claim
 from sankofa.model.identifiers import service_id
 from sankofa.operations.claims import ClaimFigure, judge
 from tests.live import LiveServer, run
-from tests.spec.asking import call_tool
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 TICKER = "JSE:SMPKG"
@@ -135,13 +134,6 @@ def test_what_is_no_claim_is_a_400(
     claim = {"subject": TICKER, "measure": "revenue", "period": "2024", "value": "1bn", **changed}
     answer = server.get(f"/v1/check?{urlencode(claim)}", paid_key)
     assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
-
-
-@pytest.mark.rule("CLM-1", "MCP-3")
-def test_the_tool_gives_the_same_row(server: LiveServer, paid_key: str) -> None:
-    claim = {"subject": TICKER, "measure": "revenue", "period": "2024", "value": "46.2bn"}
-    told = call_tool(server, paid_key, "check_claim", claim)
-    assert told["data"] == [check(server, paid_key, **claim)]
 
 
 def restated_figures() -> Iterator[list[tuple[date, Decimal]]]:

@@ -180,25 +180,6 @@ def test_an_id_that_is_not_held_or_cannot_be_is_a_404(live: LiveServer, paid: st
     assert live.get(f"/v1/crosswalk/{path}", paid).status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("query", "parameter"),
-    [
-        ("id_type=lei", "id_value"),
-        ("id_value=x", "id_type"),
-        ("id_type=cusip&id_value=x", "id_type"),
-        ("id_type=lei&id_value=", "id_value"),
-        (f"id_type=lei&id_value={'x' * 65}", "id_value"),
-        ("id_type=lei&id_value=x&most=3", "most"),
-        ("id_type=lei&id_value=%00", "id_value"),
-    ],
-)
-def test_a_malformed_lookup_is_a_400_that_names_the_parameter(
-    live: LiveServer, paid: str, query: str, parameter: str
-) -> None:
-    answer = live.get(f"/v1/crosswalk?{query}", paid)
-    assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
-
-
 @pytest.mark.rule("CROSS-5")
 def test_nothing_is_loaded_where_no_identifiers_were(tmp_path: Path) -> None:
     csv = tmp_path / "a.csv"

@@ -216,32 +216,6 @@ def test_a_figure_beyond_two_to_the_fifty_third_keeps_every_digit(live: LiveServ
 # Limits and errors
 
 
-def test_limit_gives_the_first_rows_and_says_whether_more_matched(live: LiveServer, key: str) -> None:
-    for query in ("", "as_of=2024-12-31", "series=FX.USD.ZAR", "country=ZA", f"country=ZA&indicator={GDP}"):
-        every = rows(live, key, f"{query}&limit=10000")
-        for limit in (1, 3, len(every) - 1, len(every), len(every) + 1):
-            body = ask(live, key, f"{query}&limit={limit}")
-            assert body["data"] == every[:limit]
-            assert body["truncated"] == (limit < len(every))
-
-
-def test_the_sample_tier_gets_its_preview_and_402_above_its_cap(live: LiveServer) -> None:
-    sample = live.key("sample")
-    body = ask(live, sample, "as_of=2024-12-31")
-    assert (body["count"], body["truncated"]) == (25, True)
-    for query in ("limit=26", "series=FX.USD.ZAR&limit=26", "as_of=2024-01-01&limit=10000"):
-        refused = live.get(f"/v1/macro?{query}", sample)
-        assert (refused.status_code, "checkout_url" in refused.json()["upgrade"]) == (402, True)
-    malformed = live.get("/v1/macro?limit=26&series_type=fx", sample)
-    assert malformed.status_code == 400, "400 comes before 402"
-
-
-def test_a_limit_above_the_ceiling_that_leaves_nothing_out_is_not_truncated(
-    live: LiveServer, key: str
-) -> None:
-    assert ask(live, key, "limit=1000000")["truncated"] is False
-
-
 @pytest.mark.rule("PAR-1", "MACRO-1", "MACRO-3", "MACRO-4")
 @pytest.mark.parametrize(
     ("query", "parameter"),
@@ -300,20 +274,6 @@ def tool_answers(server: LiveServer, key: str, *calls: dict[str, Any]) -> list[t
     return asyncio.run(every())
 
 
-def test_the_tool_gives_the_body_of_rest_for_the_same_call(live: LiveServer, key: str) -> None:
-    calls: list[dict[str, Any]] = [
-        {},
-        {"country": "ZAF", "indicator": GDP, "from_date": "2021", "to_date": "2022-12-31"},
-        {"series": "FX.USD.ZAR", "from_date": "2023-02-02", "to_date": "2023-02-05"},
-        {"as_of": "2023-06-30", "series_type": "cpi", "frequency": "monthly", "country": "KE", "limit": 3},
-    ]
-    for arguments, (failed, text) in zip(calls, tool_answers(live, key, *calls), strict=True):
-        query = "&".join(f"{name.removesuffix('_date')}={value}" for name, value in arguments.items())
-        assert not failed
-        assert text == live.get(f"/v1/macro?{query}", key).text
-        assert json.loads(text)["count"]
-
-
 @pytest.mark.rule("MCP-7")
 def test_the_tool_calls_a_parameter_at_fault_by_its_own_name(live: LiveServer, key: str) -> None:
     faults = {
@@ -328,10 +288,3 @@ def test_the_tool_calls_a_parameter_at_fault_by_its_own_name(live: LiveServer, k
         problem = json.loads(text)
         assert (problem["status"], problem["parameter"]) == (400, parameter)
         assert problem["detail"].startswith(f"{parameter}: ")
-
-
-@pytest.mark.rule("MCP-5")
-def test_the_tool_has_the_caps_of_rest(live: LiveServer) -> None:
-    ((failed, text),) = tool_answers(live, live.key("sample"), {"as_of": "2024-12-31", "limit": 26})
-    assert failed
-    assert json.loads(text)["status"] == 402

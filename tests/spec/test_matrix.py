@@ -149,17 +149,6 @@ def test_a_matrix_of_too_many_cells_is_refused_before_it_is_made(server: LiveSer
     assert len(rows) == 20
 
 
-@pytest.mark.rule("SER-5", "KEY-6")
-def test_a_sample_key_gets_the_first_rows_of_a_matrix(
-    server: LiveServer, paid_key: str, sample_key: str
-) -> None:
-    answer = exact(server.get("/v1/series/CPI.ZA/matrix", sample_key).content)
-    assert answer["truncated"]
-    assert answer["data"] == asked(server, paid_key, "/v1/series/CPI.ZA/matrix")[: answer["count"]]
-    assert server.get("/v1/series/CPI.ZZ/matrix", paid_key).status_code == 404
-    assert server.get(f"/v1/fundamentals/{RETAILER}/matrix", paid_key).json()["parameter"] == "line_item"
-
-
 @pytest.mark.rule("SER-5")
 def test_the_client_and_the_page_give_the_matrix(server: LiveServer, paid_key: str) -> None:
     rows = asked(server, paid_key, "/v1/series/CPI.ZA/matrix")

@@ -107,23 +107,6 @@ def test_an_unknown_issuer_is_an_empty_answer(server: LiveServer, paid_key: str)
         assert set(body["omitted"].values()) == {0}
 
 
-def test_an_id_is_taken_in_any_case_and_a_malformed_one_refused(server: LiveServer, paid_key: str) -> None:
-    assert ask(server, paid_key, KGALAGADI.lower())["data"] == ask(server, paid_key, KGALAGADI)["data"]
-    answer = server.get("/v1/metrics/DC-1", paid_key)
-    assert (answer.status_code, answer.json()["parameter"]) == (400, "service_id")
-
-
-def test_limits(server: LiveServer, paid_key: str, sample_key: str) -> None:
-    whole = ask(server, paid_key, KGALAGADI)
-    part = ask(server, paid_key, KGALAGADI, "limit=5")
-    assert part["data"] == whole["data"][:5]
-    assert (part["truncated"], part["omitted"]) == (True, whole["omitted"])
-    preview = ask(server, sample_key, KGALAGADI)
-    assert preview["data"] == whole["data"][:25]
-    assert preview["truncated"] == (whole["count"] > 25)
-    assert server.get(f"/v1/metrics/{KGALAGADI}?limit=26", sample_key).status_code == 402
-
-
 @pytest.mark.rule("SCR-2")
 def test_an_unknown_metric_is_refused_by_name(server: LiveServer, paid_key: str) -> None:
     answer = server.get(f"/v1/metrics/{KGALAGADI}?metric=ev_to_ebitda", paid_key)
@@ -138,10 +121,6 @@ def test_methodology_ref_leads_to_a_page_without_a_key(server: LiveServer, slug:
     assert page.headers["content-type"] == "text/markdown; charset=utf-8"
     for part in (f"# {slug}", "## Formula", "## Inputs", "Unit: ", "## No value", "## Under `as_of`"):
         assert part in page.text
-
-
-def test_an_unknown_methodology_is_not_found(server: LiveServer) -> None:
-    assert server.get("/methodology/metrics-v1/ev_to_ebitda").status_code == 404
 
 
 def test_a_year_told_again_in_another_currency_keeps_its_values(plain_desk: Desk) -> None:

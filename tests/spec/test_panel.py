@@ -20,7 +20,6 @@ from sankofa.model.line_items import LINE_ITEMS
 from sankofa.operations.panel import MOST_COLUMNS, MOST_DAYS
 from tests.foreign import foreign
 from tests.live import LiveServer
-from tests.spec.asking import call_tool
 from tests.spec.test_as_known import Reported, World, body, publish, refused, year
 from tests.world.reference import Told
 from tests.world.signals_desk import SERIES, take
@@ -205,14 +204,6 @@ def test_bounds_and_wrong_questions_are_refused(world: World) -> None:
     answer = world.server.get(few, world.server.key("sample"))
     assert (answer.status_code, "upgrade" in answer.json()) == (402, True)
     assert body(world, f"{few}&issuers=DC000000000000000000000000")["data"] == []
-
-
-@pytest.mark.rule("PAN-4")
-def test_the_tool_gives_the_same(world: World) -> None:
-    answer = world.server.get(f"/v1/panel?metrics=net_margin&{PERIOD}&every=year&limit=5", world.key)
-    asked = {"metrics": ["net_margin"], "every": "year", "limit": 5}
-    days = {"from_date": "2018-01-15", "to_date": "2021-06-30"}
-    assert call_tool(world.server, world.key, "get_panel", {**asked, **days}) == answer.json()
 
 
 def parquet(world: World, folder: Path, name: str) -> Path:

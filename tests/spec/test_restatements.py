@@ -14,7 +14,7 @@ import pytest
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
-from tests.spec.asking import call_tool, get
+from tests.spec.asking import get
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 FIELDS = set(
@@ -131,26 +131,6 @@ def test_filters_narrow_the_rows_and_change_nothing_else(
 
 
 @pytest.mark.rule("RST-2")
-def test_pages_have_every_row_once_whatever_their_size(
-    server: LiveServer, paid_key: str, expected: list[Row]
-) -> None:
-    for query in ("", f"&service_id={RETAILER}", "&min_change=0.02"):
-        whole = restated(server, paid_key, query)
-        for size in (1, 7, 30):
-            rows: list[Row] = []
-            cursor = ""
-            while True:
-                body = exact(server.get(f"/v1/restatements?limit={size}{query}{cursor}", paid_key).content)
-                rows += body["data"]
-                assert body["truncated"] is (body["next_cursor"] is not None)
-                if body["next_cursor"] is None:
-                    break
-                cursor = f"&cursor={body['next_cursor']}"
-            assert rows == whole
-    assert len(expected) > 30
-
-
-@pytest.mark.rule("RST-2")
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [
@@ -168,16 +148,6 @@ def test_a_mistaken_parameter_is_a_400_that_names_it(
 ) -> None:
     answer = server.get(f"/v1/restatements?{query}", paid_key)
     assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
-
-
-@pytest.mark.rule("RST-1", "MCP-3")
-def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
-    told = call_tool(server, paid_key, "get_restatements", {"min_change": 0.02, "country": "ZA", "limit": 5})
-    asked = get(server, "/v1/restatements?min_change=0.02&country=ZA&limit=5", paid_key)
-    assert told["data"] == asked["data"]
-    assert told["count"] == 5
-    refused = call_tool(server, paid_key, "get_restatements", {"min_change": "0.02"})
-    assert (refused["status"], refused["parameter"]) == (400, "min_change")
 
 
 @pytest.mark.rule("RST-3")

@@ -146,16 +146,6 @@ def test_an_indicator_is_found_where_a_country_has_it(server: LiveServer, sample
     assert found(server, sample_key, q="kenya cpi", type="series")[0]["id"] == "CPI.KE"
 
 
-@pytest.mark.rule("SEARCH-1", "KEY-8", "PAR-1")
-def test_parameters_and_caps_are_those_of_every_endpoint(live: LiveServer, sample: str) -> None:
-    assert live.get("/v1/search?q=x&limit=26", sample).status_code == 402
-    for query, parameter in (("", "q"), ("query=x", "query"), ("q=x&type=person", "type"), ("q=", "q")):
-        answer = live.get(f"/v1/search?{query}", sample)
-        assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
-    for odd in ("%F0%9F%92%A9", "a" * 200, "(*)[", "%22%27"):
-        assert live.get(f"/v1/search?q={odd}", sample).status_code == 200
-
-
 @pytest.mark.rule("MCP-6")
 def test_the_tool_for_organisations_finds_the_same(live: LiveServer, sample: str) -> None:
     for query in ("thornveld", "shared number", "JSE:THV"):

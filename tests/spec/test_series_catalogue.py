@@ -120,17 +120,6 @@ def test_an_indicator_has_no_releases_and_an_unknown_series_is_not_found(
         assert server.get(f"/v1/series/{path}", paid_key).status_code == 404, path
 
 
-@pytest.mark.rule("KEY-8", "KEY-10")
-def test_a_sample_key_gets_its_cap_and_no_walk(server: LiveServer, sample_key: str, paid_key: str) -> None:
-    for path in ("/v1/series", "/v1/series/CPI.ZA/vintages"):
-        body = get(server, path, sample_key)
-        assert (body["count"], body["truncated"]) == (25, True)
-        assert server.get(f"{path}?limit=26", sample_key).status_code == 402
-        cursor = get(server, f"{path}?limit=2", paid_key)["next_cursor"]
-        assert server.get(f"{path}?limit=2&cursor={cursor}", sample_key).status_code == 402
-        assert server.get(f"{path}?limit=2&cursor=AAAA", paid_key).json()["parameter"] == "cursor"
-
-
 @pytest.mark.rule("MCP-2", "MCP-12")
 def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
     body = call_tool(server, paid_key, "list_series", {"country": "ZA", "q": "gdp"})

@@ -332,25 +332,6 @@ def test_what_is_not_held_is_no_rows(live: LiveServer, key: str, query: str) -> 
     assert body["_license"]
 
 
-def test_the_sample_tier_has_its_preview_and_checks_come_in_their_order(live: LiveServer) -> None:
-    sample = live.key("sample")
-    body = ask(live, sample, "country=ZAF&dataset=AF-TENDER")
-    assert (body["count"], body["truncated"]) == (25, True)
-    refused = live.get("/v1/shared/facts?country=ZAF&dataset=AF-TENDER&limit=26", sample)
-    assert (refused.status_code, "checkout_url" in refused.json()["upgrade"]) == (402, True)
-    assert live.get("/v1/shared/facts?country=ZAF&limit=26", sample).status_code == 400
-    assert live.get("/v1/shared/facts?country=ZAF&limit=26").status_code == 401
-    once = live.key("sample", "--per-minute", "1")
-    live.get(f"/v1/shared/facts?entity_id={TICKER}", once)
-    assert live.get("/v1/shared/facts?country=ZAF&limit=26", once).status_code == 429
-
-
-def test_a_limit_above_the_ceiling_that_leaves_nothing_out_is_not_truncated(
-    live: LiveServer, key: str
-) -> None:
-    assert ask(live, key, f"entity_id={TICKER}&limit=1000000")["truncated"] is False
-
-
 # Editions
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from sankofa.derive.signals.contract import panels
 from tests.live import LiveServer, run
-from tests.spec.asking import call_tool
 from tests.spec.demand import CATEGORIES, COUNTRIES, TODAY, Row, demand, last_day, released, releases
 
 PATH = "/v1/signals/procurement-demand"
@@ -73,11 +72,6 @@ def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
 @pytest.fixture(scope="module")
 def key(live: LiveServer) -> str:
     return live.key("starter", "--per-minute", "100000")
-
-
-@pytest.fixture(scope="module")
-def sample(live: LiveServer) -> str:
-    return live.key("sample")
 
 
 def ask(server: LiveServer, key: str, query: str = "", path: str = PATH) -> dict[str, Any]:
@@ -173,47 +167,6 @@ def test_from_and_to_name_months_by_any_of_their_days(
         ]
 
 
-def test_limit_gives_the_first_rows_and_says_that_there_are_more(live: LiveServer, key: str) -> None:
-    every = expected()
-    assert 25 < len(every) < 100
-    assert told(ask(live, key)) == every, "a paid key gets 100 unless it says otherwise"
-    for limit in (1, 7, len(every), len(every) + 1):
-        body = ask(live, key, f"limit={limit}")
-        assert told(body) == every[:limit]
-        assert body["truncated"] is (limit < len(every))
-    assert ask(live, key, f"limit={10**9}")["truncated"] is False, "above the ceiling, and nothing left out"
-
-
-@pytest.mark.parametrize("path", [PATH, "/v1/signals/macro-momentum"])
-def test_a_sample_key_gets_its_cap_and_402_above_it(live: LiveServer, sample: str, path: str) -> None:
-    assert ask(live, sample, path=path)["count"] <= 25
-    assert live.get(f"{path}?limit=25", sample).status_code == 200
-    refused = live.get(f"{path}?limit=26", sample)
-    assert refused.status_code == 402
-    assert refused.headers["X-Upgrade-URL"] == refused.json()["upgrade"]["checkout_url"]
-    assert live.get("/v1/signals/no-such-panel?limit=26", sample).status_code == 402, "402 before 404"
-
-
-@pytest.mark.parametrize(
-    ("query", "parameter"),
-    [
-        (f"as_of={TODAY + timedelta(days=2)}", "as_of"),
-        ("as_of=2024-02-30", "as_of"),
-        ("from=2024-05", "from"),
-        ("to=2024", "to"),
-        ("country=ZAF", "country"),
-        ("category=", "category"),
-        (f"category={'x' * 201}", "category"),
-        ("limit=0", "limit"),
-        ("month=2024-05", "month"),
-        ("as_of=2024-01-01&as_of=2024-01-02", "as_of"),
-    ],
-)
-def test_a_parameter_at_fault_is_named(live: LiveServer, key: str, query: str, parameter: str) -> None:
-    answer = live.get(f"{PATH}?{query}", key)
-    assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
-
-
 # Panels
 
 
@@ -275,22 +228,9 @@ def test_an_unknown_key_is_404_and_a_malformed_one_400(
     assert live.get(path, key).status_code == status
 
 
-def test_signals_need_a_key(live: LiveServer) -> None:
-    assert live.get(PATH).status_code == 401
-    assert live.get("/v1/signals/no-such-panel").status_code == 401
-
-
 @pytest.mark.rule("CLI-5")
 @pytest.mark.parametrize("signal", KEYS)
 def test_the_sample_world_has_rows_on_every_panel(server: LiveServer, sample_key: str, signal: str) -> None:
     for country in ("ZA", "KE", "NG") if signal == "procurement-demand" else (None,):
         query = f"country={country}" if country else ""
         assert ask(server, sample_key, query, f"/v1/signals/{signal}")["count"] > 5
-
-
-@pytest.mark.parametrize("signal", KEYS)
-def test_the_tool_gives_the_rows_of_every_panel(server: LiveServer, sample_key: str, signal: str) -> None:
-    by_tool = call_tool(server, sample_key, "get_signal", {"signal_key": signal, "limit": 3})
-    by_rest = server.get(f"/v1/signals/{signal}?limit=3", sample_key).json()
-    assert by_tool["observations"] == by_rest["observations"]
-    assert by_tool["count"] == 3

@@ -160,19 +160,6 @@ def test_wide_is_the_same_in_csv_and_arrow(server: LiveServer, paid_key: str) ->
             assert value == row[end] == (None if columns[end] is None else Decimal(columns[end]))
 
 
-@pytest.mark.rule("STMT-1", "PAR-6")
-def test_pages_follow_one_another(server: LiveServer, paid_key: str) -> None:
-    for query in ("", "shape=wide", "period_type=FY&kind=balance"):
-        walked: Rows = []
-        page = get(server, f"/v1/statements/{FILER}?limit=7&{query}", paid_key)
-        walked += page["data"]
-        while page["next_cursor"]:
-            following = f"/v1/statements/{FILER}?limit=7&{query}&cursor={page['next_cursor']}"
-            page = get(server, following, paid_key)
-            walked += page["data"]
-        assert walked == statement(server, paid_key, FILER, query)
-
-
 def test_line_items_narrow_a_statement_to_the_same_figures(
     server: LiveServer, paid_key: str, sample_key: str
 ) -> None:
@@ -183,18 +170,6 @@ def test_line_items_narrow_a_statement_to_the_same_figures(
     for key in (paid_key, sample_key):
         assert statement(server, key, FILER, f"{query}&line_items=revenue,profit") == some[:25]
     assert statement(server, paid_key, FILER, f"{query}&line_items=nothing") == []
-
-
-@pytest.mark.rule("KEY-8", "KEY-9", "KEY-10")
-def test_a_sample_key_gets_the_first_figures(server: LiveServer, sample_key: str, paid_key: str) -> None:
-    everything = statement(server, paid_key, FILER)
-    body = get(server, f"/v1/statements/{FILER}", sample_key)
-    assert (body["data"], body["truncated"]) == (everything[:25], True)
-    wide = get(server, f"/v1/statements/{FILER}?shape=wide", sample_key)
-    assert sum(len(row["cells"]) for row in wide["data"]) == 25
-    assert server.get(f"/v1/statements/{FILER}?limit=26", sample_key).status_code == 402
-    cursor = get(server, f"/v1/statements/{FILER}?limit=7", paid_key)["next_cursor"]
-    assert server.get(f"/v1/statements/{FILER}?limit=7&cursor={cursor}", sample_key).status_code == 402
 
 
 @pytest.mark.rule("STMT-5")

@@ -273,46 +273,6 @@ def test_filters_in_every_combination_give_exactly_the_rows_that_meet_them_all(m
     assert met > 20
 
 
-def test_limits_are_those_of_every_list(market: Asked) -> None:
-    page = market.get("/v1/tender-parties", limit=3)
-    assert (page["count"], page["truncated"]) == (3, True)
-    assert page["data"] == market.parties()[:3]
-    rows = len(market.parties())
-    assert market.get("/v1/tender-parties", limit=rows)["truncated"] is False
-    key = market.server.key("sample")
-    assert market.server.get("/v1/tender-parties?limit=26", key).status_code == 402
-    assert market.server.get("/v1/tender-parties?limit=25", key).status_code == 200
-    preview = market.server.get("/v1/tender-parties", key).json()
-    assert (preview["count"], preview["truncated"]) == (min(rows, 25), rows > 25)
-    brewer = sid(market, BREWER)
-    cut = market.get("/v1/tender-parties", service_id=brewer, role="supplier", limit=2)
-    assert (cut["count"], cut["truncated"]) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("country", "ZAF"),
-        ("role", "no role"),
-        ("service_id", "a-b"),
-        ("limit", "0"),
-        ("from", "2025-01-01"),
-        ("cursor", "x"),
-    ],
-)
-def test_a_wrong_parameter_is_a_400_naming_it(market: Asked, name: str, value: str) -> None:
-    problem = market.refused("/v1/tender-parties", **{name: value})
-    assert (problem["status"], problem["parameter"]) == (400, name)
-
-
-def test_the_tool_gives_the_rows_of_the_endpoint(market: Asked) -> None:
-    for query in ({}, {"role": "buyer"}, {"country": "KE", "limit": 2}, {"service_id": sid(market, BREWER)}):
-        failed, body = market.tool("get_resolved_parties", **query)
-        assert not failed
-        rest = market.server.http.get("/v1/tender-parties", params=query, headers={"x-api-key": market.key})  # type: ignore[arg-type]
-        assert body == rest.json()
-
-
 @pytest.mark.deep
 @pytest.mark.both_engines
 def test_a_party_is_resolved_once_its_record_is_there(desk: Desk) -> None:

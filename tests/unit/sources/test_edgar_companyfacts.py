@@ -1,6 +1,5 @@
 """SEC companyfacts as its publisher ships it."""
 
-import gzip
 import json
 import zipfile
 from pathlib import Path
@@ -164,13 +163,6 @@ def test_the_cik_is_read_as_number_or_text(read: Read, written: Written, cik: st
     assert read("edgar-companyfacts", written("a.json", document(cik=cik)))[0].subject == SUBJECT  # type: ignore[union-attr]
 
 
-def test_a_byte_order_mark_and_gzip_make_no_difference(read: Read, written: Written) -> None:
-    plain = read("edgar-companyfacts", written("a.json", document(ROW % "1")))
-    with_mark = b"\xef\xbb\xbf" + document(ROW % "1").encode()
-    assert read("edgar-companyfacts", written("b.json", with_mark)) == plain
-    assert read("edgar-companyfacts", written("b.json.gz", gzip.compress(with_mark))) == plain
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -217,15 +209,6 @@ def test_a_zip_is_read_member_by_member(read: Read, tmp_path: Path) -> None:
         "CIK0000000001.json/us-gaap/Revenues/USD/1",
         "CIK0000000003.json",
     ]
-
-
-@pytest.mark.parametrize("members", [{}, {"a.json": "<html>"}, {"a.txt": "5"}])
-def test_a_zip_of_other_things_is_refused(read: Read, tmp_path: Path, members: dict[str, str]) -> None:
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    with pytest.raises(FormatError, match=r"^a\.zip: expected SEC companyfacts JSON"):
-        read("edgar-companyfacts", tmp_path / "a.zip")
 
 
 @pytest.mark.parametrize(

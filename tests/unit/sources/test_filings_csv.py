@@ -1,9 +1,5 @@
 """Our own template for figures taken from documents."""
 
-import gzip
-import zipfile
-from pathlib import Path
-
 import pytest
 
 from sankofa.model.errors import FormatError
@@ -167,10 +163,6 @@ def test_a_short_row_and_a_row_not_in_utf_8_are_rejected(read: Read, written: Wr
     ]
 
 
-def test_blank_lines_are_no_rows(read: Read, written: Written) -> None:
-    assert read("filings-csv", written("a.csv", template("", line(), ",,,,,,,,,,", "   "))) == [FACT]
-
-
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
@@ -189,16 +181,6 @@ def test_another_header_is_refused_by_name(read: Read, written: Written, header:
 def test_a_template_in_utf_16_is_refused(read: Read, written: Written) -> None:
     with pytest.raises(FormatError, match=r"a\.csv: expected the filings-csv template in UTF-8"):
         read("filings-csv", written("a.csv", template(line()).encode("utf-16")))
-
-
-def test_gzip_and_zip_are_read(read: Read, written: Written, tmp_path: Path) -> None:
-    assert read("filings-csv", written("a.csv.gz", gzip.compress(template(line()).encode()))) == [FACT]
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("x/one.csv", template(line(), line(value="x")))
-    fact, rejected = read("filings-csv", tmp_path / "a.zip")
-    assert fact == FACT
-    assert isinstance(rejected, Rejected)
-    assert rejected.position == "x/one.csv row 3"
 
 
 def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> None:

@@ -1,8 +1,6 @@
 """Which ISINs an LEI has issued."""
 
-import gzip
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -78,17 +76,6 @@ def test_a_bad_lei_is_rejected_on_each_of_its_rows(read: Read, written: Written)
     assert [type(record) for record in records] == [IdentifierLink, Rejected, Rejected]
 
 
-def test_gzip_and_zip_are_read(read: Read, written: Written, tmp_path: Path) -> None:
-    content = f"LEI,ISIN\n{LEI},{ISIN}\n"
-    assert read("gleif-isin", written("a.csv.gz", gzip.compress(content.encode()))) == [LINK]
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("lei-isin.csv", content + "x,y\n")
-    link, rejected = read("gleif-isin", tmp_path / "a.zip")
-    assert link == LINK._replace(location="lei-isin.csv row 2")
-    assert isinstance(rejected, Rejected)
-    assert rejected.position == "lei-isin.csv row 3"
-
-
 def test_a_reply_of_the_api_is_read(read: Read, written: Written) -> None:
     records = read(
         "gleif-isin",
@@ -120,23 +107,8 @@ def test_another_file_is_refused(read: Read, written: Written, name: str, conten
         read("gleif-isin", written(name, content))
 
 
-def test_an_archive_of_something_else_is_refused(read: Read, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("a.txt", "")
-    with pytest.raises(FormatError, match="found neither in the archive"):
-        read("gleif-isin", tmp_path / "a.zip")
-
-
 def test_real_replies_of_the_api_are_read(read: Read, shared_data: Path) -> None:
     replies = sorted((shared_data / "identifiers" / "gleif-api" / "isins").glob("*.json"))
     records = [record for path in replies for record in read("gleif-isin", path)]
     assert [type(record) for record in records] == [IdentifierLink] * 20
     assert IdentifierLink("isin:DE0006969603", "lei:529900GRZ2BQY5ZM9N49", "data/2") in records
-
-
-@pytest.mark.parametrize("kind", ["lei_records", "countries", "registration_authorities"])
-def test_other_real_replies_are_refused(read: Read, shared_data: Path, kind: str) -> None:
-    for path in sorted((shared_data / "identifiers" / "gleif-api" / kind).glob("*.json")):
-        if json.loads(path.read_text())["data"]:
-            with pytest.raises(FormatError, match="this is other JSON"):
-                read("gleif-isin", path)

@@ -1,10 +1,8 @@
 """GLEIF records, golden copy and API."""
 
 import csv
-import gzip
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -95,17 +93,6 @@ def test_the_api_says_the_same_as_the_golden_copy(read: Read, written: Written) 
     of_csv = read("gleif-lei", written("a.csv", golden_copy({})))
     assert read("gleif-lei", written("one.json", json.dumps({"data": api_record()}))) == of_csv
     assert read("gleif-lei", written("many.json", json.dumps({"data": [api_record()]}, indent=1))) == of_csv
-
-
-@pytest.mark.parametrize("packed", ["gz", "zip"])
-def test_packed_files_are_read(read: Read, written: Written, tmp_path: Path, packed: str) -> None:
-    plain = read("gleif-lei", written("a.csv", "\ufeff" + golden_copy({})))
-    if packed == "gz":
-        assert read("gleif-lei", written("a.csv.gz", gzip.compress(golden_copy({}).encode()))) == plain
-    else:
-        with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-            archive.writestr("20250515-lei2.csv", golden_copy({}))
-        assert read("gleif-lei", tmp_path / "a.zip") == plain
 
 
 @pytest.mark.rule("ADP-9")
@@ -263,11 +250,6 @@ def test_another_file_is_refused_by_name(read: Read, written: Written, content: 
         read("gleif-lei", written("a.txt", content))
 
 
-def test_a_search_that_found_nothing_is_no_fault(read: Read, written: Written) -> None:
-    reply = {"meta": {"goldenCopy": {"publishDate": "2025-05-15T00:00:00Z"}}, "data": []}
-    assert read("gleif-lei", written("a.json", json.dumps(reply))) == []
-
-
 @pytest.mark.parametrize("record", [5, {"type": "lei-records"}, {"type": "lei-records", "attributes": 5}])
 def test_a_malformed_record_of_a_reply_costs_no_other(read: Read, written: Written, record: object) -> None:
     reply = json.dumps({"data": [record, api_record()]})
@@ -297,13 +279,3 @@ def test_real_replies_of_the_api_are_read(read: Read, shared_data: Path) -> None
     assert len([record for record in records if isinstance(record, EntityRecord)]) == 81
     assert len([record for record in records if isinstance(record, Withheld)]) == 2
     assert len(records) == 83
-
-
-@pytest.mark.parametrize("kind", ["isins", "relationships", "countries", "registration_authorities"])
-def test_other_real_replies_are_refused_or_empty(read: Read, shared_data: Path, kind: str) -> None:
-    for path in sorted((shared_data / "identifiers" / "gleif-api" / kind).glob("*.json")):
-        if json.loads(path.read_text())["data"]:
-            with pytest.raises(FormatError, match="this is other JSON"):
-                read("gleif-lei", path)
-        else:
-            assert read("gleif-lei", path) == []

@@ -1,7 +1,6 @@
 """Replies of the OpenFIGI API."""
 
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -161,11 +160,6 @@ def test_a_job_without_an_answer_is_rejected_in_the_words_of_the_reply(read: Rea
     assert len([record for record in records if isinstance(record, IdentifierLink)]) == 3
 
 
-@pytest.mark.parametrize("content", ["[]", '[{"data": []}]', '{"data": [], "total": 0}'])
-def test_an_empty_reply_has_nothing(read: Read, written: Written, content: str) -> None:
-    assert read("openfigi", written("a.json", content)) == []
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -181,18 +175,6 @@ def test_an_empty_reply_has_nothing(read: Read, written: Written, content: str) 
 def test_another_file_is_refused(read: Read, written: Written, content: str, reason: str) -> None:
     with pytest.raises(FormatError, match=rf"^a\.json: expected a reply of the OpenFIGI API .*{reason}"):
         read("openfigi", written("a.json", content))
-
-
-def test_zip_is_read(read: Read, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("x/1.json", mapping(IBM))
-    first = read("openfigi", tmp_path / "a.zip")[0]
-    assert isinstance(first, IdentifierLink)
-    assert first.location == "x/1.json 0/data/0"
-    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
-        archive.writestr("1.txt", mapping(IBM))
-    with pytest.raises(FormatError, match="found none in the archive"):
-        read("openfigi", tmp_path / "b.zip")
 
 
 def test_real_replies_are_read(read: Read, shared_data: Path) -> None:

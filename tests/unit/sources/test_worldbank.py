@@ -1,7 +1,6 @@
 """World Bank indicators, in every form they are shipped in."""
 
 import gzip
-import io
 import json
 import zipfile
 from pathlib import Path
@@ -210,11 +209,3 @@ def test_another_format_is_an_error_that_says_what_was_expected(
     with pytest.raises(FormatError, match=said) as refusal:
         read("worldbank", written(name, content))
     assert name in str(refusal.value) or said.startswith("a year")
-
-
-def test_an_archive_without_a_table_is_an_error(read: Read, written: Written) -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("WDICountry.csv", "Country Code,Region\n")
-    with pytest.raises(FormatError, match="the archive holds none"):
-        read("worldbank", written("wdi.zip", buffer.getvalue()))
