@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import sankofa
+from tests.torture import rounds
 
 FOLDER = Path(sankofa.__file__).parent
 sre: Any = importlib.import_module("re._constants")
@@ -201,8 +202,9 @@ def _attacks(pattern: re.Pattern[Any]) -> set[tuple[str, str, str]]:
     found: set[tuple[str, str]] = set()
     _repeats(tree, "", found)
     alphabet = {c for _, pump in found for c in pump}
-    found |= {(before, c) for before, _ in list(found) for c in sorted(alphabet)[:12]}
-    found |= {("", a + b) for a in sorted(alphabet)[:6] for b in sorted(alphabet)[:6] if a != b}
+    found |= {(before, c) for before, _ in list(found) for c in sorted(alphabet)[: rounds(6, 12)]}
+    pairs = sorted(alphabet)[: rounds(3, 6)]
+    found |= {("", a + b) for a in pairs for b in pairs if a != b}
     return {(before, pump, after) for before, pump in found for after in ("", "\x00", pump[0] * 2)}
 
 

@@ -15,6 +15,7 @@ from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.frames import columns_of
 from sankofa.edition.format.columns import columns_of as service_columns
 from sankofa.operations.contract import endpoints
+from tests.every import every
 from tests.live import LiveServer, run
 from tools import client as generator
 
@@ -159,7 +160,7 @@ def test_line_items_are_given_as_a_list(server: LiveServer, paid_key: str) -> No
     assert len(walked) > 3
 
 
-@pytest.mark.parametrize(("name", "arguments"), QUESTIONS)
+@every(("name", "arguments"), QUESTIONS)
 def test_a_method_answers_what_the_endpoint_does(
     server: LiveServer, paid_key: str, name: str, arguments: dict[str, Any]
 ) -> None:

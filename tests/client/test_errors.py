@@ -19,6 +19,7 @@ from sankofa.client import (
     UpgradeRequired,
 )
 from tests.client.conftest import Scripted
+from tests.every import every
 from tests.live import LiveServer, free_port
 
 ONCE = Retries(attempts=1)
@@ -38,7 +39,7 @@ def test_a_wrong_key_is_unauthorized_and_not_repeated(server: LiveServer) -> Non
     assert secret not in "".join(traceback.format_exception(raised.value)) + repr(vars(raised.value))
 
 
-@pytest.mark.parametrize("columns", [False, True])
+@every("columns", [False, True])
 def test_more_than_the_sample_tier_serves_tells_where_to_upgrade(
     server: LiveServer, sample_key: str, columns: bool
 ) -> None:
@@ -137,8 +138,8 @@ def test_a_redirect_does_not_take_the_key_elsewhere(scripted: Scripted) -> None:
     assert [path for path, _ in scripted.asked] == ["/v1/export"]
 
 
-@pytest.mark.parametrize("key", ["", "two words", "line\nfeed", "caf\u00e9"])
-@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@every("key", ["", "two words", "line\nfeed", "caf\u00e9"])
+@every("kind", [Client, AsyncClient])
 def test_a_key_that_cannot_be_one_is_refused_and_not_repeated(kind: type, key: str) -> None:
     with pytest.raises(ValueError, match="key: expected") as raised:
         kind(key)

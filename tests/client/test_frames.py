@@ -15,6 +15,7 @@ from sankofa.client import Answer, Client, MissingLibrary
 from sankofa.client import frames as frames_module
 from tests.client.test_endpoints import QUESTIONS
 from tests.depth import deep_after
+from tests.every import every
 
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
 PROVENANCE = ["source_ref", "license_class", "observed_at"]
@@ -96,7 +97,7 @@ def test_figures_keep_every_digit(client: Client) -> None:
     assert answer.to_polars(figures="decimal").filter(polars.col("year") == 2023)["value"][0] == exact[2023]
 
 
-@pytest.mark.parametrize("figures", [("1" * 39,), ("1" * 30, "0.123456789"), ("0." + "1" * 39,)])
+@every("figures", [("1" * 39,), ("1" * 30, "0.123456789"), ("0." + "1" * 39,)])
 def test_a_figure_that_a_decimal_of_polars_cannot_hold_is_never_null(figures: tuple[str, ...]) -> None:
     rows = [{"value": Decimal(figure)} for figure in figures]
     with pytest.raises(ValueError, match="value: 38 digits"):

@@ -52,6 +52,7 @@ def test_a_process_killed_while_counting_leaves_every_answered_count_and_one_mor
         before = after
 
 
+@pytest.mark.deep
 def test_nobody_who_looks_at_a_count_while_it_is_written_sees_it_smaller(path: Path) -> None:
     """What a look finds in between is what a kill would leave: a count is written at once or not at all."""
     times, windows = 100_000, (Window("m:1", 600), Window("M:1", 600))

@@ -18,6 +18,7 @@ from sankofa.edition.write.publish import publish
 from sankofa.ledger.store import Ledger
 from sankofa.model.days import FOREVER
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
+from tests.depth import deep_after
 from tests.engines.datastores import Engine, run
 from tests.torture import ALL_ROUNDS
 
@@ -168,7 +169,7 @@ def rows(book: Book, path: Path | None) -> list[tuple[str, str, bytes]]:
         ]
 
 
-@pytest.mark.parametrize("lost", [0, 1, 5000])
+@pytest.mark.parametrize("lost", deep_after(1, [1, 0, 5000]))
 def test_a_build_that_was_killed_is_gone_on_with_from_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int
 ) -> None:

@@ -67,6 +67,7 @@ def test_the_doctor_says_where_pages_have_no_checksums(
         assert ("pg_checksums --enable" in done.stdout) == (mode == "disable")
 
 
+@pytest.mark.deep
 def test_a_tls_connection_is_verified_as_the_url_demands(
     primary: Primary, database: str, tmp_path: Path
 ) -> None:

@@ -171,6 +171,7 @@ def test_a_part_that_is_not_whole_is_made_again_not_reused(world: World, harm: s
     world.engine.store.open(second["edition"], check_all=True).close()
 
 
+@pytest.mark.deep
 def test_an_observation_makes_one_macro_column_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made_again: list[str] = []
 

@@ -74,6 +74,7 @@ def nested(name: str) -> bytes:
     return content
 
 
+@pytest.mark.deep
 @pytest.mark.rule("ING-17")
 @pytest.mark.parametrize(
     ("name", "make"),

@@ -35,6 +35,7 @@ def degraded(live: LiveServer) -> list[str]:
     return list(live.get("/v1/status").json()["degraded"])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("size", deep_after(1, [5000, 0, 100_000]))
 def test_a_block_file_cut_short_under_load_gives_the_previous_edition_and_kills_no_worker(
     serve: Serve, key: str, home: Path, editions: tuple[str, str], size: int

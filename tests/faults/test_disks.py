@@ -75,6 +75,7 @@ def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
         assert "Traceback" not in live.log
 
 
+@pytest.mark.deep
 @pytest.mark.rule("STAT-1")
 @pytest.mark.parametrize("reserve", deep_after(1, ["1", "32"]))
 def test_while_the_disk_is_full_the_status_is_degraded_exactly_where_requests_fail(

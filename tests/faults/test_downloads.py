@@ -5,10 +5,13 @@ import socket
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.faults.conftest import Serve, publish_another
 from tests.faults.load import wait_for_edition
 
 
+@pytest.mark.deep
 def test_a_download_under_way_finishes_on_the_edition_it_began_with(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:

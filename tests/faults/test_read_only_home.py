@@ -54,6 +54,7 @@ def content(home: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in sorted(home.rglob("*"))}
 
 
+@pytest.mark.deep
 @pytest.mark.rule("WEB-12")
 def test_every_command_answers_or_names_the_reason(home: Path, read_only: Run) -> None:
     create_key(home, "starter")
@@ -89,6 +90,7 @@ def test_a_server_says_that_it_cannot_write_and_does_not_start(home: Path) -> No
     assert refused.stdout == "", "no address, no sandbox key"
 
 
+@pytest.mark.deep
 @pytest.mark.rule("WEB-12")
 def test_a_server_that_keeps_nothing_in_home_serves_a_read_only_one(home: Path, redis_url: str) -> None:
     settings = {"cursor_secret": "c" * 32, "keys_secret": "k" * 32}

@@ -160,6 +160,7 @@ def test_the_address_that_was_checked_is_the_address_connected_to(world: World) 
         assert seen.reached == [[PUBLIC, f"/{NAME}"]]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("COL-3")
 def test_a_name_that_leads_elsewhere_at_the_next_connection_is_refused(world: World) -> None:
     for later in (["127.0.0.1"], [METADATA], [PRIVATE], [PUBLIC, METADATA]):
@@ -173,6 +174,7 @@ def test_a_name_that_leads_elsewhere_at_the_next_connection_is_refused(world: Wo
         assert seen.reached == [[PUBLIC, f"/{NAME}"]]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("COL-3")
 @pytest.mark.parametrize("scheme", deep_after(1, ["https", "http"]))
 def test_what_may_be_private_never_leads_to_a_metadata_service(world: World, scheme: str) -> None:
@@ -195,6 +197,7 @@ def test_what_may_be_private_never_leads_to_a_metadata_service(world: World, sch
         assert METADATA not in [address for address, _ in seen.reached], seen
 
 
+@pytest.mark.deep
 def test_what_may_be_private_is_fetched_from_a_private_address(world: World) -> None:
     seen = world.collect(
         f"http://publisher.test/{NAME}", names={"publisher.test": [[PRIVATE]]}, allow_private=True

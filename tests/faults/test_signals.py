@@ -118,7 +118,7 @@ def silent() -> Iterator[int]:
 @pytest.mark.parametrize(
     "command",
     deep_after(
-        3,
+        1,
         [
             "keys list",
             "status",
@@ -148,7 +148,7 @@ def test_a_command_that_waits_for_a_frozen_redis_ends(
 @pytest.mark.parametrize(
     "command",
     deep_after(
-        3,
+        1,
         [
             "publish",
             "ingest sample-filings FILING",
@@ -183,6 +183,7 @@ def test_a_command_that_waits_for_a_frozen_postgresql_ends(
     assert run(home, "ledger", "verify", datastore=postgres_url).returncode == 0
 
 
+@pytest.mark.deep
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 @pytest.mark.parametrize("command", deep_after(1, ["publish", "ingest"]))
@@ -214,6 +215,7 @@ def test_a_command_whose_postgresql_freezes_under_it_ends_and_loses_nothing(
     assert published.returncode == 0, published.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 @pytest.mark.parametrize("scheme", deep_after(1, ["s3", "http", "https"]))
@@ -254,6 +256,7 @@ def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(
     assert run(home, "ingest", "sample-filings", FILING).returncode == 0
 
 
+@pytest.mark.deep
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 def test_restoring_into_a_frozen_postgresql_ends(
@@ -308,6 +311,7 @@ def test_a_server_that_has_just_begun_ends_at_once(serve: Serve) -> None:
     assert "refused to gracefully stop" not in server.log
 
 
+@pytest.mark.deep
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 def test_a_server_whose_stores_froze_ends(
@@ -330,6 +334,7 @@ def test_a_server_whose_stores_froze_ends(
         waiting.close()
 
 
+@pytest.mark.deep
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("scheme", ["http", "s3"])
 def test_a_server_that_follows_a_store_that_never_answers_ends(

@@ -103,6 +103,7 @@ def test_slow_publishers_delay_no_other_and_a_stop_is_heard(home: Home, number: 
     assert [capture["source"] for capture in home.captures()] == ["quick", "a-slow-0"]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("COL-4")
 def test_a_second_collect_fetches_what_the_first_does_not(home: Home) -> None:
     home.publisher.fail(SLOW, faults.drips())
@@ -117,6 +118,7 @@ def test_a_second_collect_fetches_what_the_first_does_not(home: Home) -> None:
         stop(process)
 
 
+@pytest.mark.deep
 @pytest.mark.rule("COL-4")
 def test_watching_goes_on_with_the_others_while_one_is_slow(home: Home) -> None:
     home.publisher.fail(SLOW, faults.drips())
@@ -128,6 +130,7 @@ def test_watching_goes_on_with_the_others_while_one_is_slow(home: Home) -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.deep
 @pytest.mark.rule("COL-4", "CLI-11")
 @pytest.mark.parametrize("scheme", deep_after(1, ["https", "http"]))
 def test_a_publisher_that_never_answers_keeps_nobody_from_stopping(home: Home, scheme: str) -> None:

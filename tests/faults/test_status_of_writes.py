@@ -44,6 +44,7 @@ def degraded(live: LiveServer) -> list[str]:
     return found
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("how", deep_after(1, [*REFUSING]))
 def test_a_redis_that_takes_no_writes_degrades_the_usage_store_alone(
     home: Path, redis_server: RedisServer, how: str

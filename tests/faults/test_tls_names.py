@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import deep_after
 from tests.live import run
 from tests.services import use_s3
 from tests.tls import Certificate, certificate
@@ -83,7 +84,7 @@ def call(client: str, home: Path, port: int, authority: Path) -> str:
 
 
 @pytest.mark.rule("CLI-12")
-@pytest.mark.parametrize("client", ["collect", "follow", "push", "redis", "postgresql"])
+@pytest.mark.parametrize("client", deep_after(2, ["collect", "redis", "follow", "push", "postgresql"]))
 def test_a_server_of_another_name_is_told_nothing(
     client: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ sku = "AF-MACRO"
 """
 
 
+@pytest.mark.deep
 def test_an_edition_whose_licence_was_withdrawn_is_not_fallen_back_to(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:

@@ -87,7 +87,7 @@ def text_of(content: bytes) -> str:
 @pytest.mark.rule("GATE-4")
 def test_nobody_with_a_generated_name_is_in_any_answer_file_or_line(tmp_path: Path, trial: Trial) -> None:
     desk = Desk(tmp_path, log_level="debug", editions_kept="1")
-    planted = list(everybody(trial, trial.count(160, 5000)))
+    planted = list(everybody(trial, trial.count(60, 5000)))
     owner = {
         word.casefold(): f"{script}, {place}: {person.name}"
         for script, place, person, _ in planted

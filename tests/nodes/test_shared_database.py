@@ -108,6 +108,7 @@ def test_machines_that_publish_share_one_key(machines: Machines) -> None:
     assert "first key that was seen" not in machines.run("node", "doctor", trusted_keys=key)
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-8", "SIGN-2")
 def test_a_key_that_is_not_trusted_publishes_nothing_to_nodes(machines: Machines, tmp_path: Path) -> None:
     machines.publish("one")
@@ -144,6 +145,7 @@ def test_an_altered_object_in_the_database_is_refused(machines: Machines, postgr
     assert machines.current("node") == before
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-8")
 def test_a_node_starts_and_answers_while_the_database_is_frozen(
     machines: Machines, postgres_server: PostgresServer

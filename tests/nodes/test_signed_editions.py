@@ -245,6 +245,7 @@ def test_a_key_is_replaced_without_a_node_that_is_left_behind(
     assert current(other) == editions[1]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("SIGN-1")
 def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(
     home: Path, editions: tuple[str, str]
@@ -260,6 +261,7 @@ def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(
     assert set(read_note(home / "editions").editions) == set(editions)
 
 
+@pytest.mark.deep
 @pytest.mark.rule("SIGN-1")
 def test_a_home_of_an_older_version_serves_on_and_is_signed_by_the_next_publish(
     home: Path, key: str, editions: tuple[str, str], tmp_path: Path
@@ -303,6 +305,7 @@ def test_a_single_machine_serves_only_what_its_own_key_signed(
         assert live.get(ISSUER, key).status_code == 503
 
 
+@pytest.mark.deep
 @pytest.mark.rule("SIGN-2")
 def test_what_was_forged_in_home_is_neither_pushed_nor_built_upon(
     home: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
@@ -317,6 +320,7 @@ def test_what_was_forged_in_home_is_neither_pushed_nor_built_upon(
     assert set(read_note(home / "editions").editions) == {*editions, third}
 
 
+@pytest.mark.deep
 @pytest.mark.rule("SIGN-1", "SIGN-2")
 def test_a_backup_carries_the_key_and_is_itself_signed(
     home: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
@@ -337,6 +341,7 @@ def test_a_backup_carries_the_key_and_is_itself_signed(
     assert not state(node)["untrusted"]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("SIGN-3")
 def test_a_publisher_restored_from_an_older_backup_learns_what_was_published_since(
     home: Path, destination: Path, tmp_path: Path
@@ -355,6 +360,7 @@ def test_a_publisher_restored_from_an_older_backup_learns_what_was_published_sin
     assert third.encode() in (back / "editions" / "PUBLISHED").read_bytes()
 
 
+@pytest.mark.deep
 @pytest.mark.rule("SIGN-4")
 def test_a_second_publisher_signs_too_and_nodes_follow_either(
     home: Path, forger: Path, tmp_path: Path
@@ -379,6 +385,7 @@ def test_a_second_publisher_signs_too_and_nodes_follow_either(
     assert len((home / "edition-key").read_text().split()) == 2, "a refusal changes nothing"
 
 
+@pytest.mark.deep
 @pytest.mark.rule("SIGN-1")
 def test_the_key_is_in_home_where_the_editions_are_in_another_folder(home: Path, tmp_path: Path) -> None:
     """`sqlite:FOLDER`: signed, told of, backed up, lost and begun anew as in HOME."""

@@ -10,6 +10,7 @@ from sankofa.client import Client
 from sankofa.model.errors import ABSENCES
 from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec.asking import call_tool
 
@@ -65,7 +66,7 @@ def ask(server: LiveServer, key: str, path: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("ABS-1", "ABS-2")
-@pytest.mark.parametrize("asked", QUESTIONS, ids=[one.path for one in QUESTIONS])
+@every("asked", QUESTIONS, ids=[one.path for one in QUESTIONS])
 def test_a_question_without_rows_gets_a_reason_and_a_way_on(
     server: LiveServer, paid_key: str, asked: Asked
 ) -> None:
@@ -92,7 +93,7 @@ def test_there_are_twenty_five_questions() -> None:
 
 
 @pytest.mark.rule("ABS-1")
-@pytest.mark.parametrize("operation", endpoints(), ids=[one.name for one in endpoints()])
+@every("operation", endpoints(), ids=[one.name for one in endpoints()])
 def test_the_description_lists_the_member_and_its_reasons(server: LiveServer, operation: Any) -> None:
     document = server.get("/openapi.json").json()
     content = document["paths"][operation.path]["get"]["responses"]["200"]["content"]["application/json"]

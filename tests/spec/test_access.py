@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.every import every
 from tests.live import LiveServer, run
 from tests.wire import exchange, request, statuses
 
@@ -19,8 +20,8 @@ CAP = 25
 
 
 @pytest.mark.rule("KEY-3")
-@pytest.mark.parametrize("path", [ISSUER, ENTITY])
-@pytest.mark.parametrize("key", [None, "", "unknown", "sk_" + "A" * 43, "a" * 257, "sankofa-sandbox\t."])
+@every("path", [ISSUER, ENTITY])
+@every("key", [None, "", "unknown", "sk_" + "A" * 43, "a" * 257, "sankofa-sandbox\t."])
 def test_a_missing_or_unknown_key_is_401(server: LiveServer, path: str, key: str | None) -> None:
     answer = server.get(path, key)
     assert answer.status_code == 401
@@ -29,18 +30,14 @@ def test_a_missing_or_unknown_key_is_401(server: LiveServer, path: str, key: str
     assert "RateLimit" not in answer.headers
 
 
-@pytest.mark.parametrize(
-    "key", [b"sankofa-sandb\xf6x", "\N{CYRILLIC SMALL LETTER ES}ankofa-sandbox".encode()]
-)
+@every("key", [b"sankofa-sandb\xf6x", "\N{CYRILLIC SMALL LETTER ES}ankofa-sandbox".encode()])
 def test_a_key_that_is_not_ascii_is_401(server: LiveServer, key: bytes) -> None:
     fields = request(ENTITY, "Host: x").replace(b"Host: x", b"Host: x\r\nX-API-Key: " + key)
     assert statuses(exchange(server.port, fields)) == [401]
 
 
 @pytest.mark.rule("KEY-1")
-@pytest.mark.parametrize(
-    ("first", "second"), [(SANDBOX, SANDBOX), (SANDBOX, "unknown"), ("unknown", SANDBOX)]
-)
+@every(("first", "second"), [(SANDBOX, SANDBOX), (SANDBOX, "unknown"), ("unknown", SANDBOX)])
 def test_two_key_headers_are_401_even_when_both_are_valid(
     server: LiveServer, first: str, second: str
 ) -> None:
@@ -49,7 +46,7 @@ def test_two_key_headers_are_401_even_when_both_are_valid(
 
 
 @pytest.mark.rule("KEY-16")
-@pytest.mark.parametrize("name", ["X-API-Key", "x-api-key", "api_key", "key", "apikey", "access_token"])
+@every("name", ["X-API-Key", "x-api-key", "api_key", "key", "apikey", "access_token"])
 def test_a_key_in_the_query_string_is_401(server: LiveServer, name: str) -> None:
     answer = server.get(f"{ENTITY}?{name}={SANDBOX}")
     assert answer.status_code == 401
@@ -57,8 +54,8 @@ def test_a_key_in_the_query_string_is_401(server: LiveServer, name: str) -> None
 
 
 @pytest.mark.rule("KEY-1")
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-@pytest.mark.parametrize("path", [ENTITY, "/v1/export/files/af-fund-fundamentals.parquet"])
+@every("scheme", ["Bearer", "bearer", "BEARER"])
+@every("path", [ENTITY, "/v1/export/files/af-fund-fundamentals.parquet"])
 def test_a_bearer_token_is_the_key(server: LiveServer, path: str, scheme: str) -> None:
     by_key, by_token = server.get(path, SANDBOX), server.get(path, authorization=f"{scheme} {SANDBOX}")
     assert by_token.status_code == by_key.status_code in (200, 402)
@@ -69,7 +66,7 @@ def test_a_bearer_token_is_the_key(server: LiveServer, path: str, scheme: str) -
     assert "RateLimit" in by_token.headers
 
 
-@pytest.mark.parametrize("text", ["ApiKey {}", "Basic {}", "{}", "Bearer", "Bearer{}", "Bearer {}x"])
+@every("text", ["ApiKey {}", "Basic {}", "{}", "Bearer", "Bearer{}", "Bearer {}x"])
 def test_another_authorization_is_no_key(server: LiveServer, text: str) -> None:
     answer = server.get(ENTITY, authorization=text.format(SANDBOX))
     assert answer.status_code == 401
@@ -77,7 +74,7 @@ def test_another_authorization_is_no_key(server: LiveServer, text: str) -> None:
 
 
 @pytest.mark.rule("KEY-1")
-@pytest.mark.parametrize(
+@every(
     "fields",
     [
         (f"X-API-Key: {SANDBOX}", f"Authorization: Bearer {SANDBOX}"),
@@ -95,7 +92,7 @@ def test_the_authorization_of_a_proxy_beside_the_key_is_left_alone(server: LiveS
 
 
 @pytest.mark.rule("KEY-1")
-@pytest.mark.parametrize("name", ["X-API-Key", "x-api-key", "X-Api-KEY"])
+@every("name", ["X-API-Key", "x-api-key", "X-Api-KEY"])
 def test_the_name_of_the_key_header_is_case_insensitive(server: LiveServer, name: str) -> None:
     answer = exchange(server.port, request(ENTITY, "Host: x", f"{name}: {SANDBOX}"))
     assert statuses(answer) == [200]
@@ -116,8 +113,8 @@ def test_a_new_key_works_at_once(server: LiveServer) -> None:
 
 
 @pytest.mark.rule("KEY-2")
-@pytest.mark.parametrize("path", ["/health", "/v1/status", "/openapi.json"])
-@pytest.mark.parametrize("key", [None, "unknown", SANDBOX])
+@every("path", ["/health", "/v1/status", "/openapi.json"])
+@every("key", [None, "unknown", SANDBOX])
 def test_the_open_paths_need_no_key_and_look_at_none(server: LiveServer, path: str, key: str | None) -> None:
     answer = server.get(path, key)
     assert answer.status_code == 200
@@ -196,7 +193,7 @@ BAD_PARAMETER, NO_RECORD = "?as_of=tomorrow", NOBODY
 
 
 @pytest.mark.rule("KEY-7")
-@pytest.mark.parametrize("path", [ISSUER + BAD_PARAMETER, NO_RECORD, NO_RECORD + BAD_PARAMETER])
+@every("path", [ISSUER + BAD_PARAMETER, NO_RECORD, NO_RECORD + BAD_PARAMETER])
 def test_401_comes_before_400_and_404(server: LiveServer, path: str) -> None:
     assert server.get(path, "unknown").status_code == 401
     assert server.get(path).status_code == 401
@@ -217,9 +214,7 @@ def test_401_comes_before_429(server: LiveServer, exhausted: str) -> None:
 
 
 @pytest.mark.rule("KEY-7")
-@pytest.mark.parametrize(
-    "path", [NO_RECORD + BAD_PARAMETER, "/v1/entities/no-such-id?limit=1", NO_RECORD + "?x=1"]
-)
+@every("path", [NO_RECORD + BAD_PARAMETER, "/v1/entities/no-such-id?limit=1", NO_RECORD + "?x=1"])
 def test_400_comes_before_404(server: LiveServer, paid_key: str, path: str) -> None:
     assert server.get(path, paid_key).status_code == 400
 
@@ -284,7 +279,7 @@ REFUSED = [
 
 
 @pytest.mark.rule("KEY-7")
-@pytest.mark.parametrize(("path", "status"), REFUSED)
+@every(("path", "status"), REFUSED)
 def test_400_and_402_come_before_an_edition_is_looked_for(
     server: LiveServer, sample_key: str, path: str, status: int
 ) -> None:
@@ -295,7 +290,7 @@ def test_400_and_402_come_before_an_edition_is_looked_for(
 
 
 @pytest.mark.rule("KEY-7")
-@pytest.mark.parametrize(
+@every(
     ("tool", "arguments", "status"),
     [
         ("get_entity", {"service_id": NOBODY.rpartition("/")[2]}, 404),

@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from sankofa.operations.contract import Operation
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec.mcp_messages import RETAILER, REVISIONS, call, used
 from tests.spec.test_formats import IDS, SERVED, questions
@@ -21,7 +22,7 @@ def body_and_headers(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]
 
 
 @pytest.mark.rule("ENV-5")
-@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+@every("operation", SERVED, ids=IDS)
 def test_every_answer_is_the_same_when_it_is_asked_again(
     server: LiveServer, paid_key: str, sample_key: str, operation: Operation
 ) -> None:
@@ -59,7 +60,7 @@ def test_head_of_an_answer_from_memory_has_no_body(server: LiveServer, paid_key:
     assert head.headers["ETag"] == whole[0].headers["ETag"]
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@every("revision", REVISIONS)
 def test_a_tool_gives_each_tier_its_own_answer_again_and_counts_it(server: LiveServer, revision: str) -> None:
     keys = [server.key(tier, "--per-month", "1000") for tier in ("starter", "sample")]
     arguments = {"service_id": RETAILER, "line_items": ["revenue"]}

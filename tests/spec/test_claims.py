@@ -18,6 +18,7 @@ import sankofa
 from sankofa.model.claims import read_claim
 from sankofa.model.identifiers import service_id
 from sankofa.operations.claims import ClaimFigure, judge
+from tests.every import every
 from tests.live import LiveServer, run
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
@@ -61,8 +62,8 @@ def test_a_claim_is_judged_by_the_figure_of_the_day(server: LiveServer, paid_key
 
 
 @pytest.mark.rule("CLM-1")
-@pytest.mark.parametrize("subject", [RETAILER, RETAILER.lower(), TICKER, "999900SAMPLEZA000189", NAME])
-@pytest.mark.parametrize("period", ["2024", "2024-06-30", "2023-07-03..2024-06-30"])
+@every("subject", [RETAILER, RETAILER.lower(), TICKER, "999900SAMPLEZA000189", NAME])
+@every("period", ["2024", "2024-06-30", "2023-07-03..2024-06-30"])
 def test_subjects_and_periods_are_written_as_people_do(
     server: LiveServer, paid_key: str, subject: str, period: str
 ) -> None:
@@ -71,7 +72,7 @@ def test_subjects_and_periods_are_written_as_people_do(
 
 
 @pytest.mark.rule("CLM-2")
-@pytest.mark.parametrize(
+@every(
     ("value", "unit", "verdict"),
     [
         ("46.2bn", "ZAR", "supported"),
@@ -117,7 +118,7 @@ def test_series_and_metrics_are_checked_too(server: LiveServer, paid_key: str) -
 
 
 @pytest.mark.rule("CLM-1")
-@pytest.mark.parametrize(
+@every(
     ("changed", "parameter"),
     [
         ({"value": "lots"}, "value"),

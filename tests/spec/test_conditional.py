@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.every import every
 from tests.live import LiveServer
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
@@ -44,7 +45,7 @@ def test_if_none_match_may_be_given_in_several_fields(server: LiveServer, paid_k
     assert server.http.get(ISSUER, headers=fields).status_code == 304
 
 
-@pytest.mark.parametrize("held", ['"other"', 'W/"other"', "", '""', '"*"', "garbage", '"unterminated'])
+@every("held", ['"other"', 'W/"other"', "", '""', '"*"', "garbage", '"unterminated'])
 def test_a_client_that_holds_something_else_gets_the_answer(
     server: LiveServer, paid_key: str, held: str
 ) -> None:
@@ -81,7 +82,7 @@ def test_head_is_conditional_too(server: LiveServer, paid_key: str, tag: str) ->
     assert server.http.head(ISSUER, headers=fields).status_code == 304
 
 
-@pytest.mark.parametrize(("path", "status"), [(NOBODY, 404), (f"{ISSUER}?as_of=x", 400)])
+@every(("path", "status"), [(NOBODY, 404), (f"{ISSUER}?as_of=x", 400)])
 def test_a_condition_does_not_hide_an_error(
     server: LiveServer, paid_key: str, path: str, status: int
 ) -> None:

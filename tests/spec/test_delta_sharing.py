@@ -177,6 +177,7 @@ def test_what_a_key_may_not_have_is_refused_in_the_form_of_the_dialect(grown: An
     assert (version.status_code, version.headers["delta-table-version"]) == (200, "0")
 
 
+@pytest.mark.deep
 @pytest.mark.limit("time for the body of a request to a dialect", "body of a request to a dialect")
 def test_a_body_that_does_not_come_is_not_awaited_for_ever(grown: Any) -> None:
     server, key, _, _ = grown

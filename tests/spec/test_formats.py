@@ -15,6 +15,7 @@ import pytest
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.rest import formats
 from sankofa.rest.formats import ARROW, CSV, ResponseFormat, negotiated_format
+from tests.every import every
 from tests.live import LiveServer
 
 SERVED = tuple(operation for operation in endpoints() if not operation.live)  # which tells the time
@@ -82,8 +83,8 @@ def expected(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.rule("ENV-7")
-@pytest.mark.parametrize("tier", ["sample", "paid"])
-@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+@every("tier", ["sample", "paid"])
+@every("operation", SERVED, ids=IDS)
 def test_csv_has_the_rows_of_json(
     server: LiveServer, sample_key: str, paid_key: str, operation: Operation, tier: str
 ) -> None:
@@ -129,8 +130,8 @@ def csv_text(value: Any, written: str) -> str:
 
 
 @pytest.mark.rule("ENV-7")
-@pytest.mark.parametrize("tier", ["sample", "paid"])
-@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+@every("tier", ["sample", "paid"])
+@every("operation", SERVED, ids=IDS)
 def test_arrow_has_the_rows_of_json(
     server: LiveServer, sample_key: str, paid_key: str, operation: Operation, tier: str
 ) -> None:
@@ -205,7 +206,7 @@ def test_an_answer_without_rows_has_a_header_and_a_schema(server: LiveServer, pa
 
 
 @pytest.mark.rule("ENV-10")
-@pytest.mark.parametrize("form", [CSV, ARROW])
+@every("form", [CSV, ARROW])
 def test_other_members_of_the_envelope_are_header_fields(
     server: LiveServer, sample_key: str, paid_key: str, form: str
 ) -> None:
@@ -218,7 +219,7 @@ def test_other_members_of_the_envelope_are_header_fields(
     assert json.loads(server.get(path, paid_key, accept=form).headers["X-Withheld-Id-Types"]) == []
 
 
-@pytest.mark.parametrize("form", [CSV, ARROW])
+@every("form", [CSV, ARROW])
 def test_caps_and_errors_are_those_of_json(server: LiveServer, sample_key: str, form: str) -> None:
     for path, status in (("/v1/tenders?limit=26", 402), (NOBODY, 404), ("/v1/tenders?limit=x", 400)):
         answer = server.get(path, sample_key, accept=form)
@@ -236,8 +237,8 @@ def test_every_form_has_a_tag_of_its_own(server: LiveServer, paid_key: str) -> N
         assert server.get(ISSUER, paid_key, accept=form, if_none_match=others).status_code == 200
 
 
-@pytest.mark.parametrize("form", [CSV, ARROW])
-@pytest.mark.parametrize("encoding", ["gzip", "br"])
+@every("form", [CSV, ARROW])
+@every("encoding", ["gzip", "br"])
 def test_forms_are_compressed_and_the_same_each_time(
     server: LiveServer, paid_key: str, form: str, encoding: str
 ) -> None:
@@ -252,7 +253,7 @@ def test_forms_are_compressed_and_the_same_each_time(
     assert head.headers["Content-Length"] == str(len(plain.content))
 
 
-@pytest.mark.parametrize("form", [CSV, ARROW])
+@every("form", [CSV, ARROW])
 def test_pages_can_be_walked_in_every_form(server: LiveServer, paid_key: str, form: str) -> None:
     path, walked = "/v1/tenders?limit=40", 0
     while path:
@@ -263,7 +264,7 @@ def test_pages_can_be_walked_in_every_form(server: LiveServer, paid_key: str, fo
     assert walked == server.get("/v1/tenders?limit=10000", paid_key).json()["count"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("accept", "form"),
     [
         ("", None),

@@ -135,6 +135,7 @@ def test_new_releases_are_sent_in_order_though_the_address_and_the_service_fail(
     assert later == ["D1-1", "D2-1", "D3-1"]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("HOOK-1")
 def test_a_restatement_is_sent_to_those_who_filter_for_it(
     small_home: Path, tmp_path: Path, receiver: Receiver

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.every import every
 from tests.live import LiveServer
 from tests.wire import exchange, request, statuses
 
@@ -29,7 +30,7 @@ EVERY_KIND = [
 
 
 @pytest.mark.rule("ENV-4")
-@pytest.mark.parametrize(("method", "path", "key", "status"), EVERY_KIND)
+@every(("method", "path", "key", "status"), EVERY_KIND)
 def test_every_response_carries_the_api_version_and_a_request_id(
     server: LiveServer, paid_key: str, method: str, path: str, key: str | None, status: int
 ) -> None:
@@ -54,7 +55,7 @@ def test_request_ids_are_unique(server: LiveServer, paid_key: str) -> None:
 
 
 @pytest.mark.rule("ENV-5")
-@pytest.mark.parametrize("path", [ISSUER, NOBODY, f"{ISSUER}?as_of=x"])
+@every("path", [ISSUER, NOBODY, f"{ISSUER}?as_of=x"])
 def test_authenticated_responses_are_private_and_vary(server: LiveServer, paid_key: str, path: str) -> None:
     answer = server.get(path, paid_key)
     assert answer.headers["Cache-Control"] == "private"
@@ -65,14 +66,14 @@ def test_authenticated_responses_are_private_and_vary(server: LiveServer, paid_k
     assert "RateLimit-Policy" in answer.headers
 
 
-@pytest.mark.parametrize("path", ["/health", "/v1/status", ISSUER, "/nothing"])
+@every("path", ["/health", "/v1/status", ISSUER, "/nothing"])
 def test_what_no_key_was_read_for_is_not_stored(server: LiveServer, path: str) -> None:
     assert server.get(path).headers["Cache-Control"] == "no-store"
 
 
 @pytest.mark.rule("ENV-6")
-@pytest.mark.parametrize("path", [*PATHS, NOBODY, f"{ISSUER}?as_of=x", "/nothing"])
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+@every("path", [*PATHS, NOBODY, f"{ISSUER}?as_of=x", "/nothing"])
+@every("encoding", ["identity", "gzip"])
 def test_head_has_the_header_fields_of_get_and_no_body(
     server: LiveServer, paid_key: str, path: str, encoding: str
 ) -> None:
@@ -88,7 +89,7 @@ def _without(headers: object, names: set[str]) -> dict[str, str]:
     return {name: value for name, value in dict(headers).items() if name not in names}  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@every("path", PATHS)
 def test_options_is_204_with_allow(server: LiveServer, path: str) -> None:
     answer = server.http.options(path)
     assert answer.status_code == 204
@@ -98,8 +99,8 @@ def test_options_is_204_with_allow(server: LiveServer, path: str) -> None:
 
 
 @pytest.mark.rule("ENV-6")
-@pytest.mark.parametrize("method", REFUSED)
-@pytest.mark.parametrize("path", PATHS)
+@every("method", REFUSED)
+@every("path", PATHS)
 def test_another_method_is_405_with_allow(server: LiveServer, path: str, method: str) -> None:
     answer = server.http.request(method, path)
     assert answer.status_code == 405
@@ -107,12 +108,12 @@ def test_another_method_is_405_with_allow(server: LiveServer, path: str, method:
     assert answer.json()["status"] == 405
 
 
-@pytest.mark.parametrize("method", ["get", "Get", "G-T"])
+@every("method", ["get", "Get", "G-T"])
 def test_the_name_of_a_method_is_case_sensitive(server: LiveServer, method: str) -> None:
     assert statuses(exchange(server.port, request("/health", "Host: x", method=method))) == [405]
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "POST", "HEAD"])
+@every("method", ["OPTIONS", "POST", "HEAD"])
 def test_an_unknown_path_is_404_by_any_method(server: LiveServer, method: str) -> None:
     assert server.http.request(method, "/nothing").status_code == 404
 
@@ -123,9 +124,7 @@ def test_a_refused_upload_does_not_break_the_next_request(server: LiveServer) ->
 
 
 @pytest.mark.rule("ENV-7")
-@pytest.mark.parametrize(
-    "accept", ["application/xml", "image/png", "", "*/*;q=0", "text/html, application/json"]
-)
+@every("accept", ["application/xml", "image/png", "", "*/*;q=0", "text/html, application/json"])
 def test_an_unservable_accept_is_answered_in_json(server: LiveServer, paid_key: str, accept: str) -> None:
     answer = server.get(ISSUER, paid_key, accept=accept)
     assert answer.status_code == 200

@@ -101,6 +101,7 @@ def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(
     assert ledger_rows(source) == 2
 
 
+@pytest.mark.deep
 @pytest.mark.rule("ING-13")
 @pytest.mark.limit("rejected rows that are listed", "list of rejected rows")
 def test_a_reply_of_nothing_but_rejects_writes_a_bounded_file_and_is_given_up(

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from sankofa.operations.contract import Operation, endpoints
+from tests.every import every
 from tests.live import LiveServer, create_key
 from tests.wire import exchange, request
 
@@ -105,8 +106,8 @@ def test_every_listed_status_can_come(served: Served, operation: Operation) -> N
 
 
 @pytest.mark.rule("ERR-2", "ERR-6")
-@pytest.mark.parametrize("path", ["/", "/companies", "/docs", "/no-such-page", "/health"])
-@pytest.mark.parametrize(
+@every("path", ["/", "/companies", "/docs", "/no-such-page", "/health"])
+@every(
     ("fields", "query", "status"),
     [
         (("Host: a", "Host: b"), "", 400),
@@ -126,7 +127,7 @@ def test_pages_refuse_what_the_api_refuses(
 
 
 @pytest.mark.rule("ERR-2", "ERR-6")
-@pytest.mark.parametrize(
+@every(
     ("fields", "query", "status"),
     [
         (("Host: 127.0.0.1", "Host: b"), "", 400),

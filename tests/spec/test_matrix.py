@@ -15,6 +15,7 @@ import pytest
 from sankofa.client import Client
 from sankofa.model.identifiers import service_id
 from sankofa.operations.matrix import MOST_CELLS
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec.asking import get
 
@@ -35,7 +36,7 @@ def days_of(row: Row) -> list[str]:
 
 
 @pytest.mark.rule("SER-5")
-@pytest.mark.parametrize("lock", ["", "/at/2024-02-29"])
+@every("lock", ["", "/at/2024-02-29"])
 def test_a_cell_of_a_series_is_the_value_known_on_its_release_day(
     server: LiveServer, paid_key: str, lock: str
 ) -> None:

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
 from sankofa.operations.contract import operations
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec.mcp_messages import (
     BANK,
@@ -186,7 +187,7 @@ async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(serve
 
 
 @pytest.mark.rule("MCP-2")
-@pytest.mark.parametrize("revision", REVISIONS)
+@every("revision", REVISIONS)
 def test_a_call_like_one_before_has_the_answer_that_the_sdk_would_write(server, revision):
     asked = {"name": "get_entity", "arguments": {"service_id": RETAILER}}
     unheard = {"x-unheard-of": revision}  # no call before had this field: the first goes through the SDK
@@ -238,8 +239,8 @@ def test_null_for_an_optional_argument_is_the_same_as_leaving_it_out(server):
 # What is wrong, as the agent hears it
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize(
+@every("revision", REVISIONS)
+@every(
     ("tool", "arguments", "parameter"),
     [
         ("get_entity", {}, "service_id"),
@@ -280,7 +281,7 @@ def test_half_a_character_in_an_argument_is_a_400_too(server):
 
 
 @pytest.mark.rule("MCP-3")
-@pytest.mark.parametrize(
+@every(
     ("tool", "path", "arguments", "query"),
     [
         ("get_entity", f"/v1/entities/{NOBODY}", {"service_id": NOBODY}, {}),
@@ -346,6 +347,7 @@ async def test_every_call_counts_once_whatever_comes_of_it(server, revision):
         assert used(server, key, cap) == 8 + 1 + 1
 
 
+@pytest.mark.deep
 @pytest.mark.rule("MCP-5")
 async def test_concurrent_calls_are_never_one_over_the_cap_across_workers(serve):
     server = serve(workers=2)
@@ -357,7 +359,7 @@ async def test_concurrent_calls_are_never_one_over_the_cap_across_workers(serve)
 
 
 @pytest.mark.rule("MCP-2")
-@pytest.mark.parametrize(
+@every(
     ("method", "params"),
     [
         (

@@ -5,6 +5,7 @@ import socket
 import httpx
 import pytest
 
+from tests.every import every
 from tests.live import run
 from tests.patience import PATIENCE
 from tests.spec.mcp_messages import (
@@ -31,7 +32,7 @@ def authentication(*headers: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.rule("MCP-3")
-@pytest.mark.parametrize(
+@every(
     "headers",
     [
         (),
@@ -62,7 +63,7 @@ def test_a_key_in_the_query_string_is_401(server):
     assert httpx.post(url, json=message("tools/list", OLD), headers=authentication()).status_code == 401
 
 
-@pytest.mark.parametrize(
+@every(
     "headers",
     [
         (("X-API-Key", SANDBOX),),
@@ -130,7 +131,7 @@ def test_a_store_that_is_down_is_503_for_what_needs_it(serve, redis_server, stor
 
 
 @pytest.mark.rule("MCP-8")
-@pytest.mark.parametrize(
+@every(
     ("headers", "status"),
     [
         ({"host": "localhost:1"}, 200),
@@ -156,7 +157,7 @@ def test_only_the_names_of_this_server_and_pages_of_its_own_are_answered(server,
         assert refused.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize("hosts", [b"", b"host:\r\n", b"host: localhost\r\nhost: localhost\r\n"])
+@every("hosts", [b"", b"host:\r\n", b"host: localhost\r\nhost: localhost\r\n"])
 def test_a_request_without_exactly_one_host_is_400(server, hosts):
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(
@@ -193,7 +194,7 @@ def test_an_asterisk_allows_any_host_and_any_origin(serve):
         assert post(server, message("tools/list", OLD), **headers).status_code == 200
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT", "PATCH"])
+@every("method", ["GET", "HEAD", "DELETE", "PUT", "PATCH"])
 def test_another_method_than_post_is_405_with_allow_and_is_not_held_open(server, method):
     headers = {"x-api-key": SANDBOX, "accept": "text/event-stream"}
     response = checked(server.http.request(method, "/mcp", headers=headers, timeout=PATIENCE))
@@ -220,7 +221,7 @@ async def test_small_messages_that_are_known_do_not_count(server, revision):
 
 
 @pytest.mark.rule("MCP-4")
-@pytest.mark.parametrize("revision", REVISIONS)
+@every("revision", REVISIONS)
 def test_whatever_is_no_small_known_message_counts(server, revision):
     cap = 1000
     key = server.key("starter", "--per-month", str(cap))
@@ -257,7 +258,7 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
     assert b"application/problem+json" in answer
 
 
-@pytest.mark.parametrize(
+@every(
     "body",
     [
         b"ZZ\r\n{}\r\n0\r\n\r\n",
@@ -305,8 +306,8 @@ def _until_closed(link: socket.socket) -> bytes:
     return received
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize(
+@every("revision", REVISIONS)
+@every(
     ("body", "headers", "status"),
     [
         (b"", {}, 400),

@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-import pytest
-
 from sankofa.mcp.guard import LONGEST_CALL
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec.mcp_messages import NEW, OLD, SANDBOX, message, post
 
@@ -23,8 +22,8 @@ def _refused(server: LiveServer, revision: str, arguments: dict[str, Any]) -> di
     return problem
 
 
-@pytest.mark.parametrize("revision", [OLD, NEW])
-@pytest.mark.parametrize(
+@every("revision", [OLD, NEW])
+@every(
     ("arguments", "named"),
     [
         ({"service_id": ISSUER, "line_items": [f"a{n}" for n in range(95_000)]}, "line_items"),
@@ -53,7 +52,7 @@ def test_a_hundred_line_items_are_taken(server: LiveServer, paid_key: str) -> No
     assert {row["line_item"] for row in rows} == {"revenue"}
 
 
-@pytest.mark.parametrize("method", ["tools/list", "initialize", "no/such"])
+@every("method", ["tools/list", "initialize", "no/such"])
 def test_no_other_message_is_that_long(server: LiveServer, method: str) -> None:
     padded = message(method, OLD, name="x", arguments={"a": "x" * LONGEST_CALL})
     assert post(server, padded, OLD, SANDBOX).status_code == 413

@@ -8,6 +8,7 @@ import pytest
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.model.identifiers import service_id
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec import market
 from tests.spec.market import Desk
@@ -60,7 +61,7 @@ def test_rows_are_ordered_by_metric_and_one_can_be_asked_for(server: LiveServer,
 
 
 @pytest.mark.rule("MET-6")
-@pytest.mark.parametrize("issuer", [KGALAGADI, BANK, FILER, ZAR_AND_USD])
+@every("issuer", [KGALAGADI, BANK, FILER, ZAR_AND_USD])
 def test_every_input_is_a_full_year_fact_that_fundamentals_serves(
     server: LiveServer, paid_key: str, issuer: str
 ) -> None:
@@ -114,7 +115,7 @@ def test_an_unknown_metric_is_refused_by_name(server: LiveServer, paid_key: str)
 
 
 @pytest.mark.rule("MET-6")
-@pytest.mark.parametrize("slug", slugs())
+@every("slug", slugs())
 def test_methodology_ref_leads_to_a_page_without_a_key(server: LiveServer, slug: str) -> None:
     page = server.get(f"/methodology/metrics-v1/{slug}")
     assert page.status_code == 200

@@ -11,6 +11,7 @@ import pyarrow
 import pytest
 
 from sankofa.operations.contract import endpoints, operations
+from tests.every import every
 from tests.live import LiveServer, run
 
 RETAILER = "DC46AF1B1AAA424B58D1368176"
@@ -25,9 +26,7 @@ MCP = {"accept": "application/json, text/event-stream", "content-type": "applica
 
 
 @pytest.mark.rule("ENV-11")
-@pytest.mark.parametrize(
-    ("name", "media_type"), [("csv", "text/csv"), ("arrow", ARROW), ("json", "application/json")]
-)
+@every(("name", "media_type"), [("csv", "text/csv"), ("arrow", ARROW), ("json", "application/json")])
 def test_a_format_in_the_query_is_the_same_as_accept(
     server: LiveServer, paid_key: str, name: str, media_type: str
 ) -> None:

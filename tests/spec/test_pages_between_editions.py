@@ -206,7 +206,7 @@ def test_a_list_goes_on_behind_the_same_row_in_any_edition(
     served: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     most = max(2, min(len(whole) // 3, 60))
-    for _ in range(rounds(6, 12)):
+    for _ in range(rounds(3, 12)):
         limit = str(drawn.randint(1, most))
         body = worlds.page(worlds.one, path, {**query, **cursor, "limit": limit})
         served += rows_of(body)

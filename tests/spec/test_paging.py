@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sankofa.model.line_items import LINE_ITEMS
+from tests.every import every
 from tests.live import LiveServer
 
 pytestmark = pytest.mark.rule("PAR-6", "PAR-12")
@@ -66,7 +67,7 @@ def pages(server: LiveServer, key: str, path: str, query: dict[str, str], limits
         cursor = {"cursor": body["next_cursor"]}
 
 
-@pytest.mark.parametrize(("path", "query"), LISTS, ids=lambda part: str(part))
+@every(("path", "query"), LISTS, ids=lambda part: str(part))
 def test_pages_of_any_limit_are_the_rows_of_one_answer(
     server: LiveServer, paid_key: str, path: str, query: dict[str, str]
 ) -> None:
@@ -87,7 +88,7 @@ def test_pages_of_any_limit_are_the_rows_of_one_answer(
             assert len(walked) == len(expected)
 
 
-@pytest.mark.parametrize(("path", "query"), LISTS, ids=lambda part: str(part))
+@every(("path", "query"), LISTS, ids=lambda part: str(part))
 def test_a_cursor_is_bound_to_its_filters_and_no_cursor_of_the_sample_tier(
     server: LiveServer, paid_key: str, sample_key: str, path: str, query: dict[str, str]
 ) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.every import every
 from tests.live import LiveServer
 from tests.wire import exchange, request, statuses
 
@@ -72,7 +73,7 @@ NO_VINTAGES = ["", "Latest", "ALL", "first", "latest,all", "all%00", "as-reporte
 
 
 @pytest.mark.rule("PAR-1", "PAR-11")
-@pytest.mark.parametrize(
+@every(
     ("parameter", "query"),
     [
         *(("as_of", f"as_of={value}") for value in (*BAD_DAYS, *NOT_UTF8)),
@@ -111,7 +112,7 @@ def test_today_is_an_as_of_and_the_default(server: LiveServer, paid_key: str) ->
     assert server.get(f"{ISSUER}?as_of={given}", paid_key).status_code == 200
 
 
-@pytest.mark.parametrize("day", ["2024-02-29", "0001-01-01", "1900-01-01", "2024-12-31"])
+@every("day", ["2024-02-29", "0001-01-01", "1900-01-01", "2024-12-31"])
 def test_a_real_day_is_applied_and_told(server: LiveServer, paid_key: str, day: str) -> None:
     answer = server.get(f"{ISSUER}?as_of={day}", paid_key)
     assert answer.status_code == 200
@@ -124,7 +125,7 @@ def test_an_escaped_day_is_the_same_day(server: LiveServer, paid_key: str) -> No
 
 
 @pytest.mark.rule("PAR-1")
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         "as_0f",
@@ -145,12 +146,12 @@ def test_an_unknown_parameter_is_400_naming_it(server: LiveServer, paid_key: str
     assert named.strip() == name.replace("%20", " ").strip()
 
 
-@pytest.mark.parametrize("query", ["x=1", "basis=current", "limit=1", "service_id=A", "="])
+@every("query", ["x=1", "basis=current", "limit=1", "service_id=A", "="])
 def test_an_endpoint_without_parameters_takes_none(server: LiveServer, paid_key: str, query: str) -> None:
     refused(server, paid_key, f"{ENTITY}?{query}")
 
 
-@pytest.mark.parametrize("path", [ISSUER, ENTITY])
+@every("path", [ISSUER, ENTITY])
 def test_the_path_parameter_is_not_a_query_parameter(server: LiveServer, paid_key: str, path: str) -> None:
     assert refused(server, paid_key, f"{path}?service_id={ID}") == "service_id"
 
@@ -171,7 +172,7 @@ def test_a_parameter_without_a_value_is_400(server: LiveServer, paid_key: str) -
         assert refused(server, paid_key, f"{ISSUER}?{name}") == name
 
 
-@pytest.mark.parametrize("query", ["", "?", "?&", "?&&as_of=2024-06-30&"])
+@every("query", ["", "?", "?&", "?&&as_of=2024-06-30&"])
 def test_an_empty_query_is_no_parameter(server: LiveServer, paid_key: str, query: str) -> None:
     assert server.get(ISSUER + query, paid_key).status_code == 200
 
@@ -193,19 +194,19 @@ MALFORMED_IDS = [
 
 
 @pytest.mark.rule("PAR-8")
-@pytest.mark.parametrize("identifier", MALFORMED_IDS)
+@every("identifier", MALFORMED_IDS)
 def test_a_malformed_id_is_400_on_fundamentals(server: LiveServer, paid_key: str, identifier: str) -> None:
     assert refused(server, paid_key, f"/v1/fundamentals/{identifier}") == "service_id"
 
 
 @pytest.mark.rule("PAR-8")
-@pytest.mark.parametrize("identifier", MALFORMED_IDS)
+@every("identifier", MALFORMED_IDS)
 def test_a_malformed_id_is_404_on_entities(server: LiveServer, paid_key: str, identifier: str) -> None:
     assert server.get(f"/v1/entities/{identifier}", paid_key).status_code == 404
 
 
-@pytest.mark.parametrize("kind", ["fundamentals", "entities"])
-@pytest.mark.parametrize("identifier", ["A", "0", "DC000000000000000000000000", "A" * 64])
+@every("kind", ["fundamentals", "entities"])
+@every("identifier", ["A", "0", "DC000000000000000000000000", "A" * 64])
 def test_an_unknown_id_is_404(server: LiveServer, paid_key: str, kind: str, identifier: str) -> None:
     assert server.get(f"/v1/{kind}/{identifier}", paid_key).status_code == 404
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.every import every
 from tests.live import LiveServer
 from tests.patience import PATIENCE, in_one_minute
 from tests.wire import exchange, request
@@ -84,9 +85,7 @@ def test_the_policy_tells_the_quota_of_each_window(server: LiveServer) -> None:
 
 
 @pytest.mark.rule("KEY-14")
-@pytest.mark.parametrize(
-    ("tier", "minute", "month"), [("starter", 300, 100_000), ("professional", 1_200, 2_000_000)]
-)
+@every(("tier", "minute", "month"), [("starter", 300, 100_000), ("professional", 1_200, 2_000_000)])
 def test_each_tier_has_its_own_quota(server: LiveServer, tier: str, minute: int, month: int) -> None:
     policy = server.get(ENTITY, server.key(tier)).headers["RateLimit-Policy"]
     assert policy.startswith(f'"minute";q={minute};w=60, "month";q={month};')

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.every import every
 from tests.live import LiveServer
 from tests.patience import PATIENCE, Stopwatch
 from tests.wire import exchange, request, statuses
@@ -21,8 +22,8 @@ def upload(*fields: str, body: bytes) -> bytes:
 
 
 @pytest.mark.rule("ERR-2")
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
-@pytest.mark.parametrize("path", ["/health", ENTITY])
+@every("version", ["1.0", "1.1"])
+@every("path", ["/health", ENTITY])
 def test_a_request_without_host_is_400(server: LiveServer, paid_key: str, version: str, path: str) -> None:
     answer = exchange(server.port, request(path, f"X-API-Key: {paid_key}", version=version))
     assert statuses(answer) == [400]
@@ -39,13 +40,13 @@ def test_two_hosts_are_400(server: LiveServer) -> None:
     assert statuses(exchange(server.port, request("/health", "Host: a", "Host: b"))) == [400]
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@every("version", ["1.0", "1.1"])
 def test_both_versions_of_http_are_answered(server: LiveServer, version: str) -> None:
     assert statuses(exchange(server.port, request("/health", "Host: x", version=version))) == [200]
 
 
 @pytest.mark.rule("ERR-6")
-@pytest.mark.parametrize("length", [4097, 20_000])
+@every("length", [4097, 20_000])
 def test_a_query_that_is_too_long_is_414(server: LiveServer, paid_key: str, length: int) -> None:
     assert server.get(f"{ENTITY}?{'a' * length}", paid_key).status_code == 414
 
@@ -55,7 +56,7 @@ def test_a_path_that_is_too_long_is_414(server: LiveServer, paid_key: str) -> No
 
 
 @pytest.mark.rule("ERR-6")
-@pytest.mark.parametrize("size", [17_000, 40_000, 200_000, 2_000_000])
+@every("size", [17_000, 40_000, 200_000, 2_000_000])
 def test_header_fields_that_are_too_large_are_431(server: LiveServer, size: int) -> None:
     assert statuses(exchange(server.port, request("/health", "Host: x", f"A: {'a' * size}"))) in ([431], [])
     assert server.get("/health").status_code == 200
@@ -100,7 +101,7 @@ GARBAGE = {
 
 
 @pytest.mark.rule("ERR-6")
-@pytest.mark.parametrize("name", GARBAGE)
+@every("name", GARBAGE)
 def test_garbage_is_refused_once_and_nothing_hides_in_it(server: LiveServer, name: str) -> None:
     answer = exchange(server.port, GARBAGE[name])
     (status,) = statuses(answer)

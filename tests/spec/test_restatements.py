@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from sankofa.model.identifiers import service_id
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec.asking import get
 
@@ -131,7 +132,7 @@ def test_filters_narrow_the_rows_and_change_nothing_else(
 
 
 @pytest.mark.rule("RST-2")
-@pytest.mark.parametrize(
+@every(
     ("query", "parameter"),
     [
         ("min_change=-1", "min_change"),
@@ -207,7 +208,7 @@ def revisions(server: LiveServer, key: str, series: str, query: str = "") -> lis
 
 
 @pytest.mark.rule("SER-4")
-@pytest.mark.parametrize("as_of", ["2023-05-31", "2024-02-29", ""])
+@every("as_of", ["2023-05-31", "2024-02-29", ""])
 def test_revisions_of_a_series_are_those_its_past_days_show(
     server: LiveServer, paid_key: str, as_of: str
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import deep_after
 from tests.live import LiveServer
 from tests.spec.sample_reference import (
     DAYS,
@@ -21,7 +22,7 @@ from tests.world.reference import MODES, knowable, seen, told_in
 
 
 @pytest.mark.rule("VINT-1")
-@pytest.mark.parametrize("name", ISSUERS)
+@pytest.mark.parametrize("name", deep_after(4, [*ISSUERS]))
 def test_every_issuer_is_served_as_a_replay_of_its_files_has_it(reader: Reader, name: str) -> None:
     for day in DAYS:
         for mode in MODES:

@@ -8,6 +8,7 @@ import pytest
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.model.identifiers import service_id
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec import market
 from tests.spec.market import Desk
@@ -48,7 +49,7 @@ def ranks(rows: Iterable[dict[str, Any]]) -> list[int]:
 
 
 @pytest.mark.rule("MET-11", "SCR-4")
-@pytest.mark.parametrize("slug", slugs())
+@every("slug", slugs())
 def test_every_metric_of_the_set_ranks_issuers(server: LiveServer, paid_key: str, slug: str) -> None:
     body = ask(server, paid_key, f"metric={slug}")
     rows = body["data"]

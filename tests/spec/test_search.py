@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.every import every
 from tests.live import LiveServer
 from tests.spec import register
 from tests.spec.asking import call_tool, get
@@ -101,7 +102,7 @@ def test_limit_country_and_type_narrow_it(live: LiveServer, paid: str) -> None:
 
 
 @pytest.mark.rule("SEARCH-1")
-@pytest.mark.parametrize(
+@every(
     ("query", "type_", "expected"),
     [
         ("CPI.ZA", "series", "CPI.ZA"),

@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.every import every
 from tests.live import LiveServer
 from tests.nodes.servers import Nginx
 from tests.patience import until
@@ -32,7 +33,7 @@ def found(server: LiveServer, path: str) -> str:
 
 
 @pytest.mark.rule("CDN-1")
-@pytest.mark.parametrize("path", DOCUMENTS)
+@every("path", DOCUMENTS)
 def test_documents_may_be_kept_by_all_and_asked_for_again_by_their_tag(server: LiveServer, path: str) -> None:
     path = found(server, path)
     answer = server.get(path)

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from sankofa.derive.signals.contract import panels
+from tests.every import every
 from tests.live import LiveServer, run
 from tests.spec.demand import CATEGORIES, COUNTRIES, TODAY, Row, demand, last_day, released, releases
 
@@ -229,7 +230,7 @@ def test_an_unknown_key_is_404_and_a_malformed_one_400(
 
 
 @pytest.mark.rule("CLI-5")
-@pytest.mark.parametrize("signal", KEYS)
+@every("signal", KEYS)
 def test_the_sample_world_has_rows_on_every_panel(server: LiveServer, sample_key: str, signal: str) -> None:
     for country in ("ZA", "KE", "NG") if signal == "procurement-demand" else (None,):
         query = f"country={country}" if country else ""

@@ -14,6 +14,7 @@ import pytest
 
 from sankofa.model.identifiers import service_id
 from sankofa.model.line_items import LINE_ITEMS, statement_kind
+from tests.every import every
 from tests.live import LiveServer, create_key
 from tests.spec.asking import call_tool, get
 from tests.world.desk import Desk
@@ -37,7 +38,7 @@ def cell(row: dict[str, Any]) -> Cell:
 
 
 @pytest.mark.rule("STMT-1", "STMT-2")
-@pytest.mark.parametrize("issuer", [RETAILER, FILER, ZAR_AND_USD])
+@every("issuer", [RETAILER, FILER, ZAR_AND_USD])
 def test_every_line_item_of_a_period_is_there_once_with_a_figure_that_was_reported(
     server: LiveServer, paid_key: str, issuer: str
 ) -> None:
@@ -65,7 +66,7 @@ def hold_against_fundamentals(server: LiveServer, key: str, issuer: str, day: st
 
 
 @pytest.mark.rule("STMT-2")
-@pytest.mark.parametrize("issuer", [RETAILER, FILER, ZAR_AND_USD])
+@every("issuer", [RETAILER, FILER, ZAR_AND_USD])
 def test_the_figures_are_those_that_the_metrics_use(server: LiveServer, paid_key: str, issuer: str) -> None:
     compared = sum(hold_against_metrics(server, paid_key, issuer, day) for day in DAYS)
     assert compared > 20

@@ -36,6 +36,7 @@ from sankofa.sources import base
 from sankofa.sources.ixbrl import MOST_LEVELS, UnsafeDocument, check_xml
 from sankofa.sources.registry import Collect
 from sankofa.web.visit import Visit
+from tests.every import every
 
 
 @pytest.mark.limit("API key")
@@ -57,7 +58,7 @@ def test_a_download_has_so_many_ranges() -> None:
 
 
 @pytest.mark.limit("rows of a page")
-@pytest.mark.parametrize(("asked", "shown"), [("500", "500"), ("501", "500")])
+@every(("asked", "shown"), [("500", "500"), ("501", "500")])
 def test_a_page_has_so_many_rows(asked: str, shown: str) -> None:
     paid: Any = SimpleNamespace(
         given=lambda name: asked, call=SimpleNamespace(grant=SimpleNamespace(sample=False))
@@ -66,7 +67,7 @@ def test_a_page_has_so_many_rows(asked: str, shown: str) -> None:
 
 
 @pytest.mark.limit("large answers without a key")
-@pytest.mark.parametrize(("under_way", "status"), [(guard.MOST_LARGE - 1, 200), (guard.MOST_LARGE, 429)])
+@every(("under_way", "status"), [(guard.MOST_LARGE - 1, 200), (guard.MOST_LARGE, 429)])
 def test_so_many_large_answers_without_a_key_are_sent_at_once(under_way: int, status: int) -> None:
     size = guard.LARGE_BYTES + 1
 

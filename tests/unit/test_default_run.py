@@ -5,9 +5,8 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.depth import is_marked_deep
+from tests.every import every
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TESTS = REPOSITORY / "tests"
@@ -129,7 +128,7 @@ def depths_in(path: Path) -> dict[str, bool]:
     }
 
 
-@pytest.mark.parametrize("capability", SHOWN)
+@every("capability", SHOWN)
 def test_the_default_run_keeps_a_test_of(capability: str):
     name, test = SHOWN[capability]
     assert depths_in(TESTS / name)[test] is False

@@ -28,6 +28,7 @@ from sankofa.cli.observers import Requests, WorkerCounts
 from sankofa.operations.service import Service
 from sankofa.rest.pages import open_pages
 from sankofa.settings import PREFIX, Settings
+from tests.every import every
 
 REPOSITORY = Path(__file__).parents[2]
 DEPLOY = REPOSITORY / "deploy"
@@ -52,7 +53,7 @@ def options_of(arguments: list[str]) -> None:
     command.make_context(arguments[0], list(arguments[1:]))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(DEPLOY)))
+@every("path", FILES, ids=lambda path: str(path.relative_to(DEPLOY)))
 def test_every_setting_and_metric_that_is_named_is_there(path: Path) -> None:
     text = path.read_text()
     known = {PREFIX + field.name.upper() for field in fields(Settings)}
@@ -62,7 +63,7 @@ def test_every_setting_and_metric_that_is_named_is_there(path: Path) -> None:
         assert named <= metric_names()
 
 
-@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+@every("path", UNITS, ids=lambda path: path.name)
 def test_units_are_well_formed_and_start_commands_that_there_are(path: Path) -> None:
     unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment, method-assign]
@@ -160,7 +161,7 @@ def test_every_metric_is_in_the_table_of_the_operators_kit_and_no_other() -> Non
     assert named == metric_names() | {"sankofa_build_info"}
 
 
-@pytest.mark.parametrize("name", ["operating.md", "operations.md"])
+@every("name", ["operating.md", "operations.md"])
 def test_every_setting_named_without_its_prefix_is_there(name: str) -> None:
     text = (REPOSITORY / "docs" / name).read_text()
     named = set(re.findall(r"`([A-Z]+_[A-Z_]*[A-Z])(?:=[^`]*)?`", text))

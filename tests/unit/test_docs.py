@@ -39,6 +39,7 @@ from sankofa.sources import base
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import find_source
 from tests.depth import deep_after
+from tests.every import every
 from tests.live import LiveServer
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -101,7 +102,7 @@ def named(group: click.Group, name: str) -> click.Command:
     return found
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+@every("path", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_every_relative_link_leads_to_a_file_and_a_heading(path: Path):
     for target in _LINK.findall(prose(path)):
         if "://" in target:
@@ -256,7 +257,7 @@ def test_the_adapter_of_the_guide_reads_what_the_guide_says(tmp_path: Path):
     assert summary.line().partition(" (")[0] in (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("adapter", ["filings_csv", "series_csv"])
+@every("adapter", ["filings_csv", "series_csv"])
 def test_the_template_of_the_guide_has_the_columns_of_the_adapter(adapter):
     name, required, optional = importlib.import_module(f"sankofa.sources.{adapter}")._TEMPLATE
     text = (DOCS / "adding-a-source.md").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.every import every
 
 REPOSITORY = Path(__file__).parent.parent.parent
 DOCS = REPOSITORY / "docs"
@@ -23,7 +23,7 @@ def test_there_are_at_most_25_decisions_and_the_index_lists_each_by_its_title():
     assert [path.name for path, title in titles.items() if f"- [{title}]({path.name})" not in index] == []
 
 
-@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+@every("path", DECISIONS, ids=lambda path: path.stem)
 def test_a_decision_is_half_a_page(path: Path):
     assert len(path.read_text(encoding="utf-8").split()) <= _HALF_A_PAGE
 

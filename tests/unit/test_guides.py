@@ -29,7 +29,7 @@ COPIED = (
     "CHANGELOG.md",
     "README.md",
 )
-GUIDES = ["metric", "source", "column", "panel", "endpoint", "page"]
+GUIDES = ["source", "metric", "column", "panel", "endpoint", "page"]
 MOST_FILES_OF_A_METRIC = 4
 
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

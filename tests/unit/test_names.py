@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.every import every
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "src" / "sankofa"
@@ -53,12 +53,12 @@ def test_variables_and_functions_are_not_named_by_the_old_words() -> None:
     assert not old
 
 
-@pytest.mark.parametrize("part", WITH_OLD_WORDS)
+@every("part", WITH_OLD_WORDS)
 def test_the_list_of_what_has_old_words_is_not_longer_than_it_has_to_be(part: str) -> None:
     assert any(_old_name(node) for path, node in _nodes(PACKAGE) if str(path).startswith(part))
 
 
-@pytest.mark.parametrize("folder", ["src"])
+@every("folder", ["src"])
 def test_no_file_written_by_hand_has_more_than_400_lines(folder: str) -> None:
     sizes = {
         str(path): text.count("\n")

@@ -203,7 +203,7 @@ def check(adapter: str, history: list[Step]) -> None:
 
 
 @pytest.mark.rule("ING-9", "PUB-1")
-@pytest.mark.parametrize("adapter", deep_after(3, [name for name in MAKERS if name != "ixbrl"]))
+@pytest.mark.parametrize("adapter", deep_after(1, [name for name in MAKERS if name != "ixbrl"]))
 def test_publish_refuses_an_edition_that_holds_a_withdrawn_row(adapter: str, tmp_path: Path) -> None:
     """A reader of the ledger that hides nothing stands for any fault that lets a row through."""
     desk = Desk(tmp_path, adapter)
@@ -239,7 +239,7 @@ def test_every_adapter_has_overlapping_files() -> None:
 
 
 @pytest.mark.rule("ING-9", "ING-10")
-@pytest.mark.parametrize("adapter", deep_after(3, [name for name in MAKERS if name != "ixbrl"]))
+@pytest.mark.parametrize("adapter", deep_after(1, [name for name in MAKERS if name != "ixbrl"]))
 def test_whatever_is_withdrawn_the_edition_is_that_of_a_home_that_never_had_it(adapter: str) -> None:
     @hypothesis.settings(max_examples=rounds(4, 12, 60))
     @given(histories())

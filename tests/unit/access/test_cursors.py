@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sankofa.access.cursors import Cursors, Position
 from sankofa.model.errors import InvalidParameter
+from tests.every import every
 
 POSITION = Position("20260101T000000Z-0123456789", "country=ZA", (20240630, "ocds-1", 7))
 CURSORS = Cursors([b"secret"])
@@ -23,7 +24,7 @@ def test_a_cursor_is_opaque_and_safe_in_a_url() -> None:
     assert "country" not in ISSUED
 
 
-@pytest.mark.parametrize("at", range(len(ISSUED)))
+@every("at", range(len(ISSUED)))
 def test_an_altered_cursor_is_refused(at: int) -> None:
     other = "A" if ISSUED[at] != "A" else "B"
     with pytest.raises(InvalidParameter) as refused:
@@ -31,7 +32,7 @@ def test_an_altered_cursor_is_refused(at: int) -> None:
     assert refused.value.parameter == "cursor"
 
 
-@pytest.mark.parametrize(
+@every(
     "cursor",
     [
         "",

@@ -11,6 +11,7 @@ from sankofa.access.records import SealedRecords
 from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
+from tests.every import every
 
 
 class Values:
@@ -131,7 +132,7 @@ class Interrupted(Values):
         return stored
 
 
-@pytest.mark.parametrize("command", ["reseal", "expire", "revoke"])
+@every("command", ["reseal", "expire", "revoke"])
 def test_a_revocation_beside_another_change_is_not_lost(command: str) -> None:
     values = Interrupted()
     now = datetime(2026, 1, 1, tzinfo=UTC)

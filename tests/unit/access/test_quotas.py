@@ -10,6 +10,7 @@ import pytest
 from sankofa.access.tiers import Grant, Quotas, Usage
 from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import RateLimited, StoreUnavailable
+from tests.every import every
 
 DAY = 86400
 
@@ -89,7 +90,7 @@ def test_what_is_left_is_never_negative() -> None:
 
 
 @pytest.mark.rule("KEY-6")
-@pytest.mark.parametrize(
+@every(
     ("at", "days", "left"),
     [
         ("2026-11-15T00:00:00", 30, 16 * DAY),

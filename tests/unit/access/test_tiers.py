@@ -4,6 +4,7 @@ import pytest
 
 from sankofa.access.tiers import Grant, grant
 from sankofa.settings import Settings
+from tests.every import every
 
 SETTINGS = Settings()
 
@@ -13,7 +14,7 @@ def of(tier: str, per_minute: int | None = None, per_month: int | None = None) -
 
 
 @pytest.mark.rule("KEY-14")
-@pytest.mark.parametrize(
+@every(
     ("tier", "rows", "default", "minute", "month"),
     [
         ("sample", 25, 25, 60, 5_000),

@@ -5,15 +5,14 @@ import signal
 import threading
 import time
 
-import pytest
-
 from sankofa.cli.guard import ConnectionLimits
 from sankofa.cli.process import SignalSafeEvent, stop_on_signals
 from sankofa.cli.supervisor import Supervisor
+from tests.every import every
 from tests.patience import PATIENCE
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@every("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_is_heard_whenever_it_comes(number: signal.Signals) -> None:
     """They come while the main thread enters or leaves a wait, which is where one was once never heard."""
     before = signal.getsignal(number)

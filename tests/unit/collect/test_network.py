@@ -17,6 +17,7 @@ from sankofa.collect.network import (
     refuse_unsafe,
 )
 from sankofa.sources.registry import Collect
+from tests.every import every
 
 NEVER = (
     *("169.254.169.254", "169.254.0.1", "fe80::1", "fe80::a9fe:a9fe%eth0", "febf::1", "0.0.0.0", "::"),  # noqa: S104
@@ -38,7 +39,7 @@ PUBLIC = ("93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c")
 
 
 @pytest.mark.rule("COL-3")
-@pytest.mark.parametrize("address", NEVER)
+@every("address", NEVER)
 def test_link_local_and_metadata_addresses_are_never_fetched_from(address: str) -> None:
     for allow_private in (False, True):
         with pytest.raises(ReplyRefused, match=f"publisher leads to {address}"):
@@ -46,14 +47,14 @@ def test_link_local_and_metadata_addresses_are_never_fetched_from(address: str) 
 
 
 @pytest.mark.rule("COL-3")
-@pytest.mark.parametrize("address", PRIVATE)
+@every("address", PRIVATE)
 def test_private_addresses_are_fetched_from_only_where_they_are_allowed(address: str) -> None:
     refuse_unsafe("publisher", address, allow_private=True)
     with pytest.raises(ReplyRefused, match="not an address of the public internet"):
         refuse_unsafe("publisher", address, allow_private=False)
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@every("address", PUBLIC)
 def test_public_addresses_are_always_fetched_from(address: str) -> None:
     for allow_private in (False, True):
         refuse_unsafe("publisher", address, allow_private=allow_private)

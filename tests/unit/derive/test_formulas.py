@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sankofa.derive.metrics.contract import Metric, Ratio, methodology, metric, metrics, slugs
 from sankofa.model.line_items import routes
+from tests.every import every
 
 BY_SLUG = {m.slug: m for m in metrics()}
 DECIDED = """gross_margin operating_margin ebitda_margin pretax_margin net_margin effective_tax_rate
@@ -41,7 +42,7 @@ def by_the_page(text: str, inputs: dict[str, Decimal]) -> Decimal | None:
 
 
 @pytest.mark.rule("MET-10")
-@pytest.mark.parametrize("slug", DECIDED)
+@every("slug", DECIDED)
 def test_a_metric_is_what_its_page_says(slug: str) -> None:
     chance = random.Random(slug)
     found = BY_SLUG[slug]
@@ -63,7 +64,7 @@ def test_a_metric_is_what_its_page_says(slug: str) -> None:
 
 
 @pytest.mark.rule("MET-3")
-@pytest.mark.parametrize("slug", DECIDED)
+@every("slug", DECIDED)
 def test_without_any_one_of_its_inputs_there_is_no_value(slug: str) -> None:
     found = BY_SLUG[slug]
     names = {name for form in found.forms for name in form.inputs}
@@ -75,7 +76,7 @@ def test_without_any_one_of_its_inputs_there_is_no_value(slug: str) -> None:
 
 
 @pytest.mark.rule("MET-3")
-@pytest.mark.parametrize(
+@every(
     ("slug", "inputs", "value"),
     [
         ("gross_margin", {"gross_profit": "40", "revenue": "160", "cost_of_sales": "1"}, "0.25"),

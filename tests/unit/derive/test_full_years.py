@@ -14,6 +14,7 @@ from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.financial_years import YearEvidence
 from sankofa.model.rows import State
+from tests.every import every
 
 CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
 Told = tuple[str, str, str, str, str, str | None]  # concept, unit, start, end, available, value
@@ -138,7 +139,7 @@ def test_the_opening_balance_of_a_first_full_year_is_the_one_that_its_report_rep
 
 
 @pytest.mark.rule("MET-10")
-@pytest.mark.parametrize("told_again", ["31", None])
+@every("told_again", ["31", None])
 def test_a_balance_that_no_report_of_a_full_year_repeats_opens_none(told_again: str | None) -> None:
     balance = ("us-gaap:Assets", "USD", "", "2018-12-31")
     years = first_years(

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from sankofa.derive.rounding import rounded, rounded_root
 from sankofa.model.provenance import LICENSE_CLASSES, strictest
+from tests.every import every
 
 TEN = Context(prec=10, rounding=ROUND_HALF_EVEN)
 fractions = st.fractions(min_value=0, max_value=10**30)
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "written"),
     [
         (Fraction(1, 3), "0.3333333333"),
@@ -28,7 +29,7 @@ def test_ten_digits_are_kept_and_a_half_goes_to_the_even_one(value: Fraction, wr
     assert rounded(value) == Decimal(written)
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "root"),
     [
         (Fraction(0), "0"),

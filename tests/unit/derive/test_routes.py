@@ -11,6 +11,7 @@ from sankofa.derive.metrics.routes import items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
 from sankofa.model.line_items import SELF, Route, Term, parse, table
+from tests.every import every
 from tests.unit.derive.test_full_years import flow, issuer
 from tests.world.route_examples import read_examples, route_key, routes_with_a_filing
 
@@ -86,7 +87,7 @@ def test_every_route_has_a_real_filing_that_opens_it() -> None:
     assert read_examples().keys() == set(keys)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda r: f"{r.item}-{r.number}")
+@every("route", ROUTES, ids=lambda r: f"{r.item}-{r.number}")
 def test_a_route_leads_to_its_figure_from_a_filing_that_has_its_parts(route: Route) -> None:
     for place in range(40):  # of the members of a kind, one that no better route takes
         figures, value = example(route, place)
@@ -98,9 +99,7 @@ def test_a_route_leads_to_its_figure_from_a_filing_that_has_its_parts(route: Rou
     pytest.fail("no filing opens it")
 
 
-@pytest.mark.parametrize(
-    "route", [r for r in ROUTES if len(r.terms) > 1], ids=lambda r: f"{r.item}-{r.number}"
-)
+@every("route", [r for r in ROUTES if len(r.terms) > 1], ids=lambda r: f"{r.item}-{r.number}")
 def test_without_any_one_of_its_parts_a_route_is_closed(route: Route) -> None:
     figures, _ = example(route, 0)
     for term in route.terms:
@@ -108,7 +107,7 @@ def test_without_any_one_of_its_parts_a_route_is_closed(route: Route) -> None:
         assert route.number not in values(filing(rest), route.item)
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.unless], ids=lambda r: f"{r.item}-{r.number}")
+@every("route", [r for r in ROUTES if r.unless], ids=lambda r: f"{r.item}-{r.number}")
 def test_what_shows_that_a_route_is_not_the_whole_closes_it(route: Route) -> None:
     figures, _ = example(route, 0)
     for concept in route.unless:
@@ -116,7 +115,7 @@ def test_what_shows_that_a_route_is_not_the_whole_closes_it(route: Route) -> Non
             assert route.number not in values(filing({**figures, concept: 3}), route.item)
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.confirm], ids=lambda r: f"{r.item}-{r.number}")
+@every("route", [r for r in ROUTES if r.confirm], ids=lambda r: f"{r.item}-{r.number}")
 def test_a_route_to_be_confirmed_is_closed_where_no_equation_holds(route: Route) -> None:
     figures, _ = example(route, 0)
     own = route.terms[0].concept
@@ -139,7 +138,7 @@ def test_the_first_filing_that_has_the_terms_decides_and_its_guards_alone() -> N
     assert filing(other, DEBT).figure("total_debt") is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("item", "figures"),
     [
         # Karooooo 2021: what is called all long-term assets is less than plant.
@@ -279,7 +278,7 @@ def test_both_years_come_by_the_first_route_that_both_have() -> None:
     assert known.both("revenue") is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "said"),
     [
         ('[items]\nx = [{ take = "us-gaap:A", why = "w" }]', "since is missing"),
@@ -315,7 +314,7 @@ def gaap(**figures: int) -> dict[str, int]:
     return {f"us-gaap:{name}": value for name, value in figures.items()}
 
 
-@pytest.mark.parametrize(
+@every(
     ("item", "figures", "value"),
     [
         # International Game Technology 2009: the line for plant is a seventh of what was bought.
@@ -397,7 +396,7 @@ def test_what_a_reader_of_the_filing_would_call_a_part_is_not_served_as_the_whol
     assert (figure.value if figure else None) == value
 
 
-@pytest.mark.parametrize(("item", "section"), [("capex", "investing"), ("dividends_paid", "financing")])
+@every(("item", "section"), [("capex", "investing"), ("dividends_paid", "financing")])
 def test_nothing_is_told_of_a_section_of_cash_flows_only_where_no_line_of_it_is_reported(
     item: str, section: str
 ) -> None:

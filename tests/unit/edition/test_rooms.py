@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-import pytest
+from tests.every import every
 
 READ = """
 import importlib, pkgutil, sankofa.edition.read
@@ -13,7 +13,7 @@ for module in pkgutil.iter_modules(sankofa.edition.read.__path__):
 SERVE = "import sankofa.cli.application"
 
 
-@pytest.mark.parametrize(
+@every(
     ("program", "unneeded"),
     [
         (READ, ("sankofa.edition.write", "sankofa.ledger", "sankofa.derive", "sankofa.sources", "pyarrow")),

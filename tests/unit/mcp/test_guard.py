@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-import pytest
-
 from sankofa.mcp.guard import plain_call
+from tests.every import every
 
 FIELDS = [(b"accept", b"application/json"), (b"mcp-protocol-version", b"2025-11-25")]
 
@@ -15,7 +14,7 @@ def sent(**other: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params, **other}).encode()
 
 
-@pytest.mark.parametrize(
+@every(
     "body",
     [
         b"",

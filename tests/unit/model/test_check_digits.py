@@ -2,7 +2,6 @@
 
 import string
 
-import pytest
 import stdnum.isin
 import stdnum.lei
 from hypothesis import given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from stdnum.iso7064 import mod_97_10
 
 from sankofa.model.identifiers import is_isin, is_lei
+from tests.every import every
 
 ALPHABET = string.digits + string.ascii_uppercase
 COUNTRIES = st.sampled_from(["ZA", "NG", "US", "XS", "EU", "AN", "QQ", "A1"]) | st.text(
@@ -39,7 +39,7 @@ def test_nothing_passes_that_stdnum_refuses(text: str) -> None:
     assert not is_lei(text) or stdnum.lei.is_valid(text)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",
@@ -56,7 +56,7 @@ def test_what_is_not_an_isin_in_canonical_form_is_left_to_stdnum(text: str) -> N
     assert is_isin("ZAE000015228")
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     ["", "529900T8BM49AURSDO56", "529900t8bm49aursdo55", "529900T8BM49AURSDO55\n", "529900T8BM49AURSDO5"],
 )

@@ -3,12 +3,11 @@
 import csv
 from pathlib import Path
 
-import pytest
-
 from sankofa.model.identifiers import _CODES, _EXCHANGES, exchange, exchange_of_figi
+from tests.every import every
 
 
-@pytest.mark.parametrize("code", ["JSE", "jse", " XJSE ", "altx", "JNB"])
+@every("code", ["JSE", "jse", " XJSE ", "altx", "JNB"])
 def test_every_code_of_an_exchange_is_its_one_name(code: str) -> None:
     assert exchange(code) == "JSE"
 
@@ -18,7 +17,7 @@ def test_exchanges_that_share_their_letters_stay_apart() -> None:
     assert [exchange(mic) for mic in ("XBOM", "XBOT")] == ["BSE", "BSE-BW"]
 
 
-@pytest.mark.parametrize("code", ["XPAR", "B3", "NL", "SJ", "anything"])
+@every("code", ["XPAR", "B3", "NL", "SJ", "anything"])
 def test_a_code_that_is_not_listed_stands_for_itself(code: str) -> None:
     assert exchange(code) == code.upper()
 
@@ -30,14 +29,12 @@ def test_no_code_means_two_exchanges() -> None:
     assert len(of_figi) == len(set(of_figi))
 
 
-@pytest.mark.parametrize(
-    ("code", "name"), [("SJ", "JSE"), ("bg", "BSE-BW"), ("ZL", "LUSE"), ("AU", "ASX"), ("UQ", "NASDAQ")]
-)
+@every(("code", "name"), [("SJ", "JSE"), ("bg", "BSE-BW"), ("ZL", "LUSE"), ("AU", "ASX"), ("UQ", "NASDAQ")])
 def test_a_code_of_the_figi_standard_names_its_exchange(code: str, name: str) -> None:
     assert exchange_of_figi(code) == name
 
 
-@pytest.mark.parametrize("code", ["US", "B3", "XT", "XJSE", "JSE", ""])
+@every("code", ["US", "B3", "XT", "XJSE", "JSE", ""])
 def test_composites_platforms_and_other_codes_are_no_exchange_of_the_figi_standard(code: str) -> None:
     assert exchange_of_figi(code) is None
 

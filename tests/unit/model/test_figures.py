@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.model.figures import exact
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "figure"),
     [
         *(("0", "0"), ("-0", "0"), ("0.000", "0"), ("-0.0", "0"), ("5", "5"), ("5.00", "5"), ("5e0", "5")),
@@ -25,7 +26,7 @@ def test_a_figure_is_written_plainly_with_every_digit(text: str, figure: str) ->
 
 
 @pytest.mark.rule("FIG-3")
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",

@@ -15,9 +15,10 @@ from sankofa.model.identifiers import (
     service_id,
     stored_lookup_key,
 )
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "canonical"),
     [
         ("lei:529900T8BM49AURSDO55", "lei:529900T8BM49AURSDO55"),
@@ -40,7 +41,7 @@ def test_every_spelling_of_an_identifier_becomes_one(written: str, canonical: st
     assert str(parse_identifier(canonical)) == canonical
 
 
-@pytest.mark.parametrize(
+@every(
     "written",
     [
         "", "WHL", "name:Woolworths", "lei:", "lei:529900T8BM49AURSDO56", "lei:529900T8BM49AURSDO5",
@@ -54,7 +55,7 @@ def test_what_is_no_identifier_is_refused(written: str) -> None:
         parse_identifier(written)
 
 
-@pytest.mark.parametrize("written", ["registry:US-SEC-CIK:Zorblatt", "lei:Zorblatt Quimbyson", "Zorblatt:x"])
+@every("written", ["registry:US-SEC-CIK:Zorblatt", "lei:Zorblatt Quimbyson", "Zorblatt:x"])
 def test_a_refusal_never_repeats_the_text_which_may_be_a_name(written: str) -> None:
     with pytest.raises(ValueError, match=r"[a-z]") as refusal:
         parse_identifier(written)
@@ -66,7 +67,7 @@ def test_a_cik_has_ten_digits() -> None:
     assert cik(1045810) == cik("0001045810") == Identifier("registry", "US-SEC-CIK", "0001045810")
 
 
-@pytest.mark.parametrize("value", ["", "-1", "1.0", "٣", "1" * 11, "0000000000"])
+@every("value", ["", "-1", "1.0", "٣", "1" * 11, "0000000000"])
 def test_what_is_no_cik_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="CIK"):
         cik(value)
@@ -88,7 +89,7 @@ def test_a_service_id_is_dc_and_24_hex_characters(one: str, other: str) -> None:
     assert (ids[0] == ids[1]) == (one == other)
 
 
-@pytest.mark.parametrize(
+@every(
     ("id_type", "stored", "typed"),
     [
         ("lei", "lei:529900T8BM49AURSDO55", "5299 00t8-BM49 aursdo55"),

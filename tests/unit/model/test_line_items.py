@@ -3,6 +3,7 @@
 import pytest
 
 from sankofa.model.line_items import LINE_ITEMS, line_item, routes, snake_case
+from tests.every import every
 
 DECIDED = """revenue cost_of_sales gross_profit operating_profit depreciation_amortisation finance_costs
 profit_before_tax income_tax profit profit_owners eps_basic eps_diluted headline_eps assets current_assets
@@ -18,7 +19,7 @@ def test_the_line_items_are_those_decided() -> None:
 
 
 @pytest.mark.rule("FUND-7")
-@pytest.mark.parametrize(
+@every(
     ("concept", "name"),
     [
         ("us-gaap:Revenues", "revenue"),
@@ -39,7 +40,7 @@ def test_a_mapped_concept_is_served_under_its_line_item(concept: str, name: str)
 
 
 @pytest.mark.rule("FUND-6")
-@pytest.mark.parametrize(
+@every(
     ("concept", "name"),
     [
         ("us-gaap:FooBarUSD2", "foo_bar_usd2"),
@@ -56,7 +57,7 @@ def test_an_unmapped_concept_keeps_its_own_name(concept: str, name: str) -> None
 
 
 @pytest.mark.rule("FUND-6")
-@pytest.mark.parametrize(
+@every(
     "concept", ["us-gaap:Cash", "ifrs-full:Cash", "custom:Revenue", "custom:Loans", "custom:CurrentAssets"]
 )
 def test_an_unmapped_concept_never_passes_for_one_of_our_items(concept: str) -> None:
@@ -64,7 +65,7 @@ def test_an_unmapped_concept_never_passes_for_one_of_our_items(concept: str) -> 
     assert line_item(concept) == snake_case(concept)
 
 
-@pytest.mark.parametrize(
+@every(
     "look_alike",
     [
         "us-gaap:SalesRevenueGoodsNet",
@@ -81,7 +82,7 @@ def test_a_look_alike_is_served_under_its_own_name(look_alike: str) -> None:
     assert line_item(look_alike) not in LINE_ITEMS
 
 
-@pytest.mark.parametrize(
+@every(
     "look_alike",
     [
         "us-gaap:LongTermDebt",
@@ -94,7 +95,7 @@ def test_a_look_alike_alone_is_no_route(look_alike: str) -> None:
     assert not [item for item in LINE_ITEMS for route in routes(item) if route.single == look_alike]
 
 
-@pytest.mark.parametrize(
+@every(
     "part",
     [
         "us-gaap:SalesRevenueGoodsNet",
@@ -111,7 +112,7 @@ def test_a_plain_line_item_is_served_as_itself() -> None:
     assert line_item("tonnes_milled") == "tonnes_milled"
 
 
-@pytest.mark.parametrize(
+@every(
     ("item", "order"),
     [
         ("profit", ["us-gaap:ProfitLoss", "us-gaap:NetIncomeLoss"]),

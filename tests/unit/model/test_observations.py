@@ -10,6 +10,7 @@ from sankofa.model.observations import (
     series_name,
     series_type,
 )
+from tests.every import every
 
 
 def test_keys_and_codes_are_in_upper_case_and_families_in_lower() -> None:
@@ -21,7 +22,7 @@ def test_keys_and_codes_are_in_upper_case_and_families_in_lower() -> None:
     assert series_type("CPI") == "cpi"
 
 
-@pytest.mark.parametrize(
+@every(
     "key",
     [
         "",
@@ -43,7 +44,7 @@ def test_what_is_no_key_is_refused(key: str) -> None:
 
 
 @pytest.mark.rule("MACRO-8")
-@pytest.mark.parametrize(
+@every(
     ("series", "country"),
     [
         ("FX.EUR.ZAR", "ZA"),

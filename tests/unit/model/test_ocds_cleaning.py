@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sankofa.model.ocds.fields import moment
 from sankofa.model.ocds.parties import Gate
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, clean_again
+from tests.every import every
 
 KEYS = {"ocid": "ocds-1", "id": "1", "date": "2025-01-01T00:00:00Z"}
 Json = dict[str, Any]
@@ -32,7 +33,7 @@ def body(release: CleanRelease) -> Json:
     return {key: value for key, value in found.items() if key not in KEYS}
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "instant"),
     [
         ("2025-01-02", "2025-01-02T00:00:00Z"),
@@ -70,8 +71,8 @@ def test_any_text_at_all_is_an_instant_or_nothing(text: str) -> None:
     assert found is None or found.endswith("Z")
 
 
-@pytest.mark.parametrize("field", ["ocid", "id", "date"])
-@pytest.mark.parametrize("value", [None, "", "  ", [], {}, True, 1.5, "x" * 401, "a\u0000b"])
+@every("field", ["ocid", "id", "date"])
+@every("value", [None, "", "  ", [], {}, True, 1.5, "x" * 401, "a\u0000b"])
 def test_a_release_without_a_usable_key_is_unusable_and_the_reason_does_not_repeat_it(
     field: str, value: Any
 ) -> None:
@@ -85,7 +86,7 @@ def test_a_whole_number_is_a_usable_id() -> None:
     assert (release.release_id, json.loads(release.body)["id"]) == ("17", "17")
 
 
-@pytest.mark.parametrize("raw", [None, 1, "x", []])
+@every("raw", [None, 1, "x", []])
 def test_what_is_no_object_is_unusable(raw: Any) -> None:
     with pytest.raises(Unusable):
         clean(raw, "ZA", gate, str.upper)
@@ -103,7 +104,7 @@ def test_a_text_in_another_language_is_kept_but_a_name_is_not() -> None:
     assert body(cleaned(buyer={"name": "A Ltd", "name_fr": "A"})) == {"buyer": {"name": "A Ltd"}}
 
 
-@pytest.mark.parametrize(
+@every(
     ("given_amount", "kept"),
     [
         (5, 5),
@@ -127,16 +128,14 @@ def test_an_amount_keeps_its_digits_and_zero_is_nothing(given_amount: Any, kept:
     assert release.faults == []
 
 
-@pytest.mark.parametrize(
-    "amount", ["x", True, [], Decimal("NaN"), Decimal("Infinity"), Decimal("1e999999"), "1,5"]
-)
+@every("amount", ["x", True, [], Decimal("NaN"), Decimal("Infinity"), Decimal("1e999999"), "1,5"])
 def test_what_is_no_finite_number_is_null_and_told(amount: Any) -> None:
     release = cleaned(tender={"value": {"amount": amount, "currency": "ZAR"}})
     assert release.faults == [("tender.value.amount", "not a finite number")]
     assert body(release)["tender"]["value"] == {"amount": None, "currency": "ZAR"}
 
 
-@pytest.mark.parametrize("currency", ["QQQ", 7, ["ZAR"], {"code": "ZAR"}])
+@every("currency", ["QQQ", 7, ["ZAR"], {"code": "ZAR"}])
 def test_what_is_no_currency_is_null_and_told(currency: Any) -> None:
     release = cleaned(tender={"value": {"amount": 1, "currency": currency}})
     assert release.faults == [("tender.value.currency", "unknown currency")]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from sankofa.model.ocds.redaction import CUT, Secrets
+from tests.depth import deep_after
+from tests.every import every
 from tests.torture import rounds
 
 NAMED = """
@@ -105,7 +107,7 @@ def lines(text: str) -> list[str]:
 
 
 @pytest.mark.rule("GATE-8")
-@pytest.mark.parametrize("marked", lines(NAMED))
+@every("marked", lines(NAMED))
 def test_who_is_to_be_contacted_is_cut_and_the_rest_stays(marked: str) -> None:
     parts = marked.replace("}", "{").split("{")
     told = "".join(part if number % 2 == 0 else CUT for number, part in enumerate(parts))
@@ -113,7 +115,7 @@ def test_who_is_to_be_contacted_is_cut_and_the_rest_stays(marked: str) -> None:
 
 
 @pytest.mark.rule("GATE-8")
-@pytest.mark.parametrize("text", lines(STAYS))
+@every("text", lines(STAYS))
 def test_bodies_places_goods_and_other_numbers_stay(text: str) -> None:
     assert Secrets().cut(text) == text
 
@@ -154,7 +156,7 @@ def by_country(table: str) -> dict[str, str]:
     return {entry[:2]: entry[3:] for entry in table.replace("\n", "|").split("|") if entry}
 
 
-@pytest.mark.parametrize(("country", "number"), by_country(NATIONAL).items())
+@every(("country", "number"), by_country(NATIONAL).items())
 def test_the_numbers_of_every_african_country_are_cut_in_every_spelling(country: str, number: str) -> None:
     spelled = {spell(number.replace("-", " ")) for spell in SPELLINGS if " " in number or "-" in number}
     code = by_country(CODES)[country]
@@ -168,7 +170,7 @@ def test_the_numbers_of_every_african_country_are_cut_in_every_spelling(country:
             assert Secrets().cut(f"It is {prefix}{abroad} now") == f"It is {CUT} now", prefix + abroad
 
 
-@pytest.mark.parametrize(
+@every(
     "number",
     ["+44 20 7946 0958", "+1 (202) 555-0143", "+86 10 6552 9988", "00 33 1 42 68 53 00", "+971-4-123-4567"],
 )
@@ -178,23 +180,26 @@ def test_numbers_of_other_countries_are_cut_with_their_code(number: str) -> None
 
 @pytest.mark.parametrize(
     "pump",
-    [
-        "a",
-        "a.",
-        "@",
-        "a@a ",
-        "Mr ",
-        "Mr Zulu and ",
-        "Contact: ",
-        "0",
-        "0 ",
-        "1/",
-        "+27 ",
-        "contact 0825551234 ",
-        "Zulu, ",
-        "S. ",
-        "د. ",
-    ],
+    deep_after(
+        5,
+        [
+            "a",
+            "a.",
+            "@",
+            "a@a ",
+            "Mr ",
+            "Mr Zulu and ",
+            "Contact: ",
+            "0",
+            "0 ",
+            "1/",
+            "+27 ",
+            "contact 0825551234 ",
+            "Zulu, ",
+            "S. ",
+            "د. ",
+        ],
+    ),
 )
 def test_a_long_text_costs_what_its_length_does(pump: str) -> None:
     def seconds(size: int) -> float:
@@ -204,5 +209,5 @@ def test_a_long_text_costs_what_its_length_does(pump: str) -> None:
         return time.process_time() - began
 
     seconds(1000)
-    size = rounds(5_000, 15_000)
+    size = rounds(3_000, 15_000)
     assert min(seconds(4 * size), seconds(4 * size)) < 12 * max(0.05, seconds(size), seconds(size))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.every import every
 from tests.ocds_schema import release_schema
 
 KINDS = {
@@ -107,7 +108,7 @@ def core_fields(schema: dict[str, Any], owner: str) -> list[tuple[str, str]]:
 INSIDE = {"OrganizationReference": "Organization", "Item.unit": "Unit", "Amendment.changes": "Change"}
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@every("version", ["1.0", "1.1"])
 def test_the_core_schema_is_served_whole_but_for_what_is_left_out(version: str) -> None:
     schema = release_schema(version)
     types = {name: rule for name, rule in schema["definitions"].items() if name != "ContactPoint"}

@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-import pytest
-
 from sankofa.model.ocds.parties import ROLES, Gate, role
 from sankofa.model.ocds.release import CleanRelease, clean
+from tests.every import every
 
 KEYS = {"ocid": "ocds-1", "id": "1", "date": "2025-01-01"}
 ASKED: list[tuple[str, Any, str]] = []
@@ -164,7 +163,7 @@ def test_a_number_of_a_withheld_party_is_cut_elsewhere_but_a_telling_id_is_not()
     assert body(release)["tender"]["title"] == "Lot 2 for [withheld]"
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "told"),
     [
         ("supplier", "supplier"),

@@ -1,12 +1,12 @@
 """Free text that repeats what was withheld."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.model.ocds.redaction import CUT, Secrets
 from sankofa.model.ocds.telephones import may_name_a_person
 from sankofa.model.text import composed, fold_in_place
+from tests.every import every
 
 NAME = "Thandiwe Mokoena-Dube"
 
@@ -22,7 +22,7 @@ def cut(text: str, *withheld: str) -> str:
     return found
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "left"),
     [
         ("Awarded to Thandiwe Mokoena-Dube.", f"Awarded to {CUT}."),
@@ -50,7 +50,7 @@ def test_a_name_is_cut_by_two_of_its_words_or_by_one_that_is_written_as_a_name(t
     assert cut(text) == left
 
 
-@pytest.mark.parametrize(
+@every(
     ("withheld", "text", "left"),
     [
         ("Zwelithini", "By Zwelithini himself", f"By {CUT} himself"),
@@ -79,9 +79,7 @@ def test_short_long_accented_and_numbered_secrets(withheld: str, text: str, left
     assert cut(text, withheld) == left
 
 
-@pytest.mark.parametrize(
-    "text", ["Water in March", "Procurement of Works", "Kenya", "Thornveld Road", "Tender, and open"]
-)
+@every("text", ["Water in March", "Procurement of Works", "Kenya", "Thornveld Road", "Tender, and open"])
 def test_ordinary_words_and_those_of_organisations_that_are_named_tell_of_nobody(text: str) -> None:
     secrets = Secrets()
     for name in ("March Water Supply", "Procurement Works Kenya", "Thornveld Tender Open"):
@@ -90,7 +88,7 @@ def test_ordinary_words_and_those_of_organisations_that_are_named_tell_of_nobody
     assert secrets.cut(text) == text
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "left"),
     [
         ("Mail to somebody.else@example.org now", f"Mail to {CUT} now"),
@@ -110,7 +108,7 @@ def test_whoever_a_text_addresses_is_cut_though_nobody_was_withheld(text: str, l
     assert secrets.repeats(text) is (CUT in left)
 
 
-@pytest.mark.parametrize(
+@every(
     ("contact", "text", "left"),
     [
         ("Procurement", "Procurement of drugs", "Procurement of drugs"),

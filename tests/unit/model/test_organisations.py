@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sankofa.model.identifiers import register_code
 from sankofa.model.organisations import KINDS, Evidence, org_evidence
 from sankofa.model.organisations.tables import registers, tables
+from tests.every import every
 
 
 def entries(text: str) -> list[str]:
@@ -30,22 +31,20 @@ NAMES = {
 
 
 @pytest.mark.rule("GATE-3")
-@pytest.mark.parametrize("name", NAMES["people"])
+@every("name", NAMES["people"])
 def test_a_person_and_whoever_may_be_one_stays_out(name: str) -> None:
     assert org_evidence(name) is None
 
 
 @pytest.mark.rule("GATE-2")
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in ("legal_form", "public_body") for name in NAMES[kind]]
-)
+@every(("kind", "name"), [(kind, name) for kind in ("legal_form", "public_body") for name in NAMES[kind]])
 def test_a_body_comes_in_on_its_legal_form_or_as_a_public_body(kind: str, name: str) -> None:
     found = org_evidence(name)
     assert found is not None
     assert found.kind == kind
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "told"),
     [
         ("Kgalagadi Sample Retail (Pty) Ltd", "legal_form: (Pty) Ltd"),
@@ -134,7 +133,7 @@ def test_letters_that_are_a_form_prove_nothing_after_a_person(
         assert org_evidence(f"{given_name} de {two_letters.title()}") is None
 
 
-@pytest.mark.parametrize("country", ["ZA", "NG", "KE", "IN"])
+@every("country", ["ZA", "NG", "KE", "IN"])
 def test_where_initials_follow_the_surname_dots_prove_nothing(country: str) -> None:
     assert org_evidence("Kriel S.A.") is not None
     assert org_evidence("Kriel S.A.", country=country) is None
@@ -168,14 +167,14 @@ def test_a_person_marked_as_such_stays_out_under_an_organisations_identifier() -
 
 
 @pytest.mark.rule("GATE-2")
-@pytest.mark.parametrize("identifier", NAMES["companies_numbers"])
+@every("identifier", NAMES["companies_numbers"])
 def test_a_companys_number_in_a_companies_register_is_evidence(identifier: str) -> None:
     scheme, _, number = identifier.partition(":")
     assert org_evidence("Ubuntu", [(scheme, number)]) == Evidence("registry", register_code(scheme))
 
 
 @pytest.mark.rule("GATE-3")
-@pytest.mark.parametrize("identifier", NAMES["others_numbers"])
+@every("identifier", NAMES["others_numbers"])
 def test_tax_numbers_business_names_and_peoples_numbers_are_no_evidence(identifier: str) -> None:
     scheme, _, number = identifier.partition(":")
     assert org_evidence("Ubuntu", [(scheme, number)]) is None
@@ -191,7 +190,7 @@ def test_a_surname_in_the_tables_is_never_a_word_of_business() -> None:
 
 
 @pytest.mark.rule("GATE-2")
-@pytest.mark.parametrize(
+@every(
     ("name", "country"),
     [
         ("Thabo Nkosi Close Corporation", ""),
@@ -211,7 +210,7 @@ def test_a_form_of_its_country_is_evidence(name: str, country: str) -> None:
 
 
 @pytest.mark.rule("GATE-3")
-@pytest.mark.parametrize(
+@every(
     ("name", "countries"),
     [
         ("Juan Pérez López E.I.R.L.", ("", "FR", "PY")),

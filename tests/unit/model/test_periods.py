@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sankofa.model.financial_years import YearEvidence, months_of
 from sankofa.model.periods import PERIOD_TYPES, IssuerYears, Period
+from tests.every import every
 
 
 def on(text: str) -> int:
@@ -24,7 +25,7 @@ def named(issuer: IssuerYears, start: str, end: str, known: str = "2030-01-01") 
 
 
 @pytest.mark.rule("PER-2")
-@pytest.mark.parametrize(
+@every(
     ("start", "end", "expected"),
     [
         ("2023-01-01", "2023-12-31", ("FY", 2023)),
@@ -51,7 +52,7 @@ def test_a_calendar_year(start: str, end: str, expected: tuple[str, int]) -> Non
 
 
 @pytest.mark.rule("PER-5")
-@pytest.mark.parametrize(
+@every(
     ("start", "end", "expected"),
     [
         ("2022-07-01", "2023-06-30", ("FY", 2023)),
@@ -68,7 +69,7 @@ def test_a_year_that_ends_in_june(start: str, end: str, expected: tuple[str, int
     assert named(years("2022-06-30"), start, end) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("start", "end", "expected"),
     [
         ("2023-01-30", "2024-01-28", ("FY", 2024)),
@@ -89,13 +90,13 @@ def test_a_year_of_weeks_that_ends_on_the_last_sunday_of_january(
     assert named(years("2023-01-29", "2016-01-31", days=364), start, end) == expected
 
 
-@pytest.mark.parametrize("weeks", [52, 53])
+@every("weeks", [52, 53])
 def test_a_year_of_weeks_is_a_full_year(weeks: int) -> None:
     assert months_of(on("2023-01-01"), on("2023-01-01") + 7 * weeks - 1) == 12
 
 
 @pytest.mark.rule("PER-2")
-@pytest.mark.parametrize(
+@every(
     ("days", "months"),
     [
         *((90, 3), (92, 3), (112, 3), (181, 6), (184, 6), (273, 9), (365, 12)),
@@ -178,7 +179,7 @@ def test_one_full_year_alone_is_its_own_evidence() -> None:
 
 
 @pytest.mark.rule("PER-3")
-@pytest.mark.parametrize(
+@every(
     ("day", "expected"),
     [
         ("2023-09-30", "9M"),
@@ -201,7 +202,7 @@ def test_an_instant_is_that_of_a_quarter_on_its_last_day_only(day: str, expected
 
 
 @pytest.mark.rule("PER-3")
-@pytest.mark.parametrize(
+@every(
     ("year_end", "day", "expected"),
     [
         ("2018-12-31", "2019-01-01", ("other", 2019)),
@@ -276,7 +277,7 @@ def test_the_first_annual_report_after_a_change_of_the_year_is_one() -> None:
     assert named(issuer, "2016-04-01", "2017-03-31", "2017-06-29") == ("FY", 2017)
 
 
-@pytest.mark.parametrize(("start", "end"), [("2013-01-01", "2013-12-31"), ("2012-10-04", "2013-10-03")])
+@every(("start", "end"), [("2013-01-01", "2013-12-31"), ("2012-10-04", "2013-10-03")])
 def test_a_stray_date_makes_no_year_of_its_own(start: str, end: str) -> None:
     issuer = IssuerYears(
         [
@@ -379,8 +380,8 @@ def test_a_period_has_one_name_whenever_its_figures_became_known(known: list[Yea
         assert len({issuer.name(e.start, e.end, other.known) for other in known}) == 1
 
 
-@pytest.mark.parametrize("end", ["9999-12-31", "0001-01-01", "0001-03-31"])
-@pytest.mark.parametrize("start", [None, 60, 90])
+@every("end", ["9999-12-31", "0001-01-01", "0001-03-31"])
+@every("start", [None, 60, 90])
 def test_a_nonsense_date_of_a_filing_breaks_nothing(end: str, start: int | None) -> None:
     day = on(end)
     begin = None if start is None else max(1, day - start)

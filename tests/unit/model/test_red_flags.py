@@ -15,6 +15,7 @@ from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.ocds.flag_facts import ProcessFacts, examine
 from sankofa.model.ocds.red_flags import INDICATORS, Population, quantile
+from tests.every import every
 
 CARDINAL = Path(__file__).parent / "cardinal"
 GROUPS = {
@@ -26,7 +27,7 @@ GROUPS = {
 
 
 @pytest.mark.rule("FLAG-1")
-@pytest.mark.parametrize("indicator", INDICATORS)
+@every("indicator", INDICATORS)
 def test_flags_are_those_of_cardinal(indicator: str) -> None:
     population = Population(fewest_processes=1)
     lines = (CARDINAL / f"{indicator}.jsonl").read_text().splitlines()
@@ -43,7 +44,7 @@ def test_flags_are_those_of_cardinal(indicator: str) -> None:
 
 
 @pytest.mark.rule("FLAG-2")
-@pytest.mark.parametrize("indicator", INDICATORS)
+@every("indicator", INDICATORS)
 def test_every_indicator_of_a_process_is_there_and_says_why_it_cannot_be_computed(indicator: str) -> None:
     processes = [
         examine(json.loads(line)["ocid"], msgspec.json.decode(line, type=ProcessFacts), every=True)

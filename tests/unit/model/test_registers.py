@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from sankofa.model.identifiers import (
     _registers,
     in_one_spelling,
@@ -12,9 +10,10 @@ from sankofa.model.identifiers import (
     register_code,
 )
 from sankofa.model.organisations.tables import registers
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("scheme", "number", "kept"),
     [
         ("ZA-CIP", "1979/003231/06", "registry:ZA-CIPC:1979/003231/06"),

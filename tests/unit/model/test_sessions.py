@@ -7,10 +7,11 @@ import exchange_calendars  # type: ignore[import-untyped]
 import pytest
 
 from sankofa.model.days import sessions, tradable_from
+from tests.every import every
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pandas.errors.PandasChangeWarning")
-@pytest.mark.parametrize("mic", ["XJSE", "XNYS", "XLON", "XHKG"])
+@every("mic", ["XJSE", "XNYS", "XLON", "XHKG"])
 def test_sessions_are_those_of_exchange_calendars(mic: str) -> None:
     calendar = exchange_calendars.get_calendar(mic, start="2005-01-01", end="2026-12-31")
     own = sessions(mic)

@@ -11,6 +11,7 @@ from sankofa.model.signed_notes import (
     sign_note,
     verified_text,
 )
+from tests.every import every
 
 SIGNER = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz"
 VERIFIER = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
@@ -42,7 +43,7 @@ def test_any_trusted_signature_is_enough_and_a_wrong_one_of_a_trusted_key_is_too
         verified_text(note.replace(b"problem is", b"problem was"), [peter.verifier, third.verifier])
 
 
-@pytest.mark.parametrize(
+@every(
     "note",
     [
         b"",
@@ -68,7 +69,7 @@ def test_a_text_may_have_blank_lines_and_the_last_one_ends_it() -> None:
     assert note_text(sign_note("one\n\ntwo\n", [signer])) == "one\n\ntwo\n"
 
 
-@pytest.mark.parametrize(
+@every(
     "key",
     [
         *("", "PeterNeumann", "a+b", "+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"),

@@ -1,17 +1,16 @@
 """Text as publishers write it, made fit to be stored."""
 
-import pytest
-
 from sankofa.model import text
+from tests.every import every
 
 
-@pytest.mark.parametrize("unfit", ["a\0b", "a\nb", "a\x85b", "a\udc80b"])
+@every("unfit", ["a\0b", "a\nb", "a\x85b", "a\udc80b"])
 def test_what_cannot_be_stored_everywhere_is_not_fit(unfit: str) -> None:
     assert not text.fit(unfit)
     assert text.name(unfit) == "a b"
 
 
-@pytest.mark.parametrize("kept", ["Société", "A\u200fB", "株式会社", "O'Neil & Sons (Pty) Ltd"])
+@every("kept", ["Société", "A\u200fB", "株式会社", "O'Neil & Sons (Pty) Ltd"])
 def test_letters_and_marks_of_every_script_are_fit(kept: str) -> None:
     assert text.fit(kept)
     assert text.name(kept) == kept

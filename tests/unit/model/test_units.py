@@ -3,6 +3,7 @@
 import pytest
 
 from sankofa.model.figures import read_unit, unit_of_indicator
+from tests.every import every
 
 NAMES = {
     "GDP (current US$)": ("current US$", ""),
@@ -40,13 +41,13 @@ NAMES = {
 
 
 @pytest.mark.rule("MACRO-12")
-@pytest.mark.parametrize(("name", "told"), NAMES.items())
+@every(("name", "told"), NAMES.items())
 def test_a_name_tells_the_unit_and_the_note(name: str, told: tuple[str, str]) -> None:
     assert unit_of_indicator(name) == told
 
 
 @pytest.mark.rule("MACRO-12")
-@pytest.mark.parametrize(
+@every(
     ("code", "unit"),
     [
         ("SP.POP.TOTL", "people"),
@@ -64,7 +65,7 @@ def test_a_code_tells_the_unit_where_there_is_no_name(code: str, unit: str) -> N
 
 
 @pytest.mark.rule("MACRO-12")
-@pytest.mark.parametrize(
+@every(
     ("text", "told"),
     [
         ("ZAR per USD", ("ZAR per USD", "")),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sankofa.model.days import FOREVER
 from sankofa.model.vintages import Mode, vintages, visibilities
+from tests.every import every
 from tests.torture import rounds
 from tests.world.reference import MODES, Seen, Told, knowable
 
@@ -118,7 +119,7 @@ def test_what_is_reported_later_changes_no_day_before(given: list[Report], later
 
 
 @pytest.mark.rule("VINT-3")
-@pytest.mark.parametrize(
+@every(
     ("figures", "numbers"),
     [
         ("", ""),

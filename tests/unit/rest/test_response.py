@@ -6,6 +6,7 @@ import pytest
 
 from sankofa.model.errors import SettingsError
 from sankofa.rest.response import Deprecation, deprecation_headers
+from tests.every import every
 
 SINCE = date(2026, 1, 1)
 KNOWN = ["/v1/macro"]
@@ -17,7 +18,7 @@ def entry(days: int, successor: str = SUCCESSOR) -> dict[str, Deprecation]:
 
 
 @pytest.mark.rule("ERR-3")
-@pytest.mark.parametrize("days", [179, 1, 0, -1])
+@every("days", [179, 1, 0, -1])
 def test_less_than_180_days_of_notice_is_refused(days: int) -> None:
     with pytest.raises(SettingsError, match="/v1/macro"):
         deprecation_headers(entry(days), KNOWN)

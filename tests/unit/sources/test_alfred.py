@@ -8,6 +8,7 @@ import pytest
 from sankofa.model.errors import FormatError
 from sankofa.model.observations import SeriesColumn
 from sankofa.model.records import Rejected
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 FOREVER = "9999-12-31"
@@ -58,7 +59,7 @@ def test_a_value_that_ended_with_none_after_it_was_withdrawn(read: Read, written
         assert len(told(column)) == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("days", "frequency"),
     [
         (("2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08"), "daily"),
@@ -88,7 +89,7 @@ def test_a_bad_observation_costs_itself(read: Read, written: Written) -> None:
     assert len(told(column)) == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "said"),
     [
         ("{}", "not such a document"),

@@ -7,6 +7,7 @@ import pytest
 from sankofa.model.errors import FormatError
 from sankofa.model.observations import ReportedValue, SeriesColumn
 from sankofa.model.records import Rejected
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 
@@ -41,9 +42,7 @@ def test_a_bad_cell_line_or_column_costs_itself(read: Read, written: Written) ->
     assert [told.value for told in zar.values] == ["20"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Data,USD\n2024-01-01,1\n", "Date,Country,Value\n1971-01-01,Kenya,1\n", "{}"]
-)
+@every("text", ["", "Data,USD\n2024-01-01,1\n", "Date,Country,Value\n1971-01-01,Kenya,1\n", "{}"])
 def test_another_format_is_an_error_that_says_what_was_expected(
     read: Read, written: Written, text: str
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from sankofa.model.errors import FormatError
 from sankofa.model.records import EntityRecord, Fact, Record, Rejected, Skipped
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 ROW = (
@@ -51,7 +52,7 @@ def test_a_figure_carries_its_dates_document_and_concept(read: Read, written: Wr
     assert entity.profile.identifiers == (SUBJECT,)
 
 
-@pytest.mark.parametrize(
+@every(
     ("written_as", "value"),
     [
         ("9007199254740993", "9007199254740993"),
@@ -78,7 +79,7 @@ def test_a_figure_filed_before_its_period_ends_is_legal(read: Read, written: Wri
     assert len(facts_of(read("edgar-companyfacts", written("a.json", document(row))))) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("bad", "reason"),
     [
         (ROW % '"abc"', "not a number"),
@@ -136,7 +137,7 @@ def test_a_null_value_is_skipped(read: Read, written: Written) -> None:
 
 
 @pytest.mark.rule("ADP-2")
-@pytest.mark.parametrize(
+@every(
     ("taxonomy", "unit", "kept"),
     [
         ("us-gaap", "USD", True),
@@ -158,12 +159,12 @@ def test_only_company_figures_are_read(
     assert (Skipped(1) in records) is not kept
 
 
-@pytest.mark.parametrize("cik", ["1045810", '"1045810"', '"0001045810"'])
+@every("cik", ["1045810", '"1045810"', '"0001045810"'])
 def test_the_cik_is_read_as_number_or_text(read: Read, written: Written, cik: str) -> None:
     assert read("edgar-companyfacts", written("a.json", document(cik=cik)))[0].subject == SUBJECT  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         "",

@@ -4,6 +4,7 @@ import pytest
 
 from sankofa.model.errors import FormatError
 from sankofa.model.records import EntityRecord, Fact, Profile, Rejected, Withheld
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 COLUMNS = [
@@ -74,7 +75,7 @@ def test_optional_columns_may_be_absent_or_empty(read: Read, written: Written) -
     assert read("filings-csv", written("a.csv", template(empty.replace("ZAR", "")))) == bare
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@every("separator", [",", ";", "\t"])
 def test_the_separator_is_told_from_the_header(read: Read, written: Written, separator: str) -> None:
     content = template(line()).replace(",", separator)
     assert read("filings-csv", written("a.csv", content)) == [FACT]
@@ -96,7 +97,7 @@ def test_an_early_announcement_is_legal(read: Read, written: Written) -> None:
     assert isinstance(fact, Fact)
 
 
-@pytest.mark.parametrize(
+@every(
     ("written_as", "line_item"),
     [("Revenue", "revenue"), ("Gross Profit", "gross_profit"), ("EPS basic", "eps_basic")],
 )
@@ -108,7 +109,7 @@ def test_a_line_item_is_written_in_snake_case(
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "reason"),
     [
         ({"entity": "Woolworths"}, "entity: expected one of"),
@@ -163,7 +164,7 @@ def test_a_short_row_and_a_row_not_in_utf_8_are_rejected(read: Read, written: Wr
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "reason"),
     [
         ("", "expected the filings-csv template"),
@@ -204,7 +205,7 @@ def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> Non
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("legal_name", "country", "reason"),
     [
         ("Woolworths Holdings", "XX", "country"),
@@ -221,7 +222,7 @@ def test_a_row_with_an_unknown_country_is_rejected(
     assert rejected.reason.startswith(reason)
 
 
-@pytest.mark.parametrize(
+@every(
     ("entity", "legal_name", "kept"),
     [
         ("ticker:JSE:WHL", "Woolworths", True),

@@ -7,6 +7,7 @@ import pytest
 
 from sankofa.model.errors import FormatError
 from sankofa.model.records import IdentifierLink, Rejected
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 LEI = "21380068P1DRHMJ8KU70"
@@ -25,7 +26,7 @@ def test_a_row_links_an_isin_to_an_lei(read: Read, written: Written) -> None:
     assert read("gleif-isin", written("a.csv", f"LEI,ISIN\n{LEI},{ISIN}\n")) == [LINK]
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         f'"LEI","ISIN"\r\n"{LEI}","{ISIN}"\r\n',
@@ -46,7 +47,7 @@ def test_an_isin_claimed_by_two_leis_is_two_links(read: Read, written: Written) 
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("line", "reason"),
     [
         (f"{LEI},ZAE000015229", "not a valid ISIN"),
@@ -89,7 +90,7 @@ def test_a_reply_of_the_api_is_read(read: Read, written: Written) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "content", "reason"),
     [
         ("a.csv", "", "found no columns LEI and ISIN"),

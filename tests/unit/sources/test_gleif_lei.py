@@ -10,6 +10,7 @@ import pytest
 
 from sankofa.model.errors import FormatError
 from sankofa.model.records import EntityRecord, Record, Rejected, Withheld
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 LEI = "2138004VFYZFYLELHT92"
@@ -96,7 +97,7 @@ def test_the_api_says_the_same_as_the_golden_copy(read: Read, written: Written) 
 
 
 @pytest.mark.rule("ADP-9")
-@pytest.mark.parametrize(("lei", "subject"), [(LEI, f"lei:{LEI}"), ("2138004VFYZFYLELHT93", "")])
+@every(("lei", "subject"), [(LEI, f"lei:{LEI}"), ("2138004VFYZFYLELHT93", "")])
 def test_a_sole_proprietor_is_withheld_and_never_named(
     read: Read, written: Written, lei: str, subject: str
 ) -> None:
@@ -107,7 +108,7 @@ def test_a_sole_proprietor_is_withheld_and_never_named(
     assert read("gleif-lei", written("a.json", json.dumps({"data": [reply]}))) == [expected]
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "reason"),
     [
         ({"LEI": "2138004VFYZFYLELHT93"}, "not a valid LEI"),
@@ -133,7 +134,7 @@ def test_an_lei_written_with_blanks_is_the_same(read: Read, written: Written) ->
     assert record.subject == f"lei:{LEI}"
 
 
-@pytest.mark.parametrize(
+@every(
     ("authority", "number"),
     [
         ("RA999999", "07211438"),
@@ -156,7 +157,7 @@ def test_a_placeholder_is_no_registry_number(
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("column", "value", "named"),
     [
         ("Entity.SuccessorEntity.1.SuccessorLEI", "21380068P1DRHMJ8KU71", "successor: not a valid LEI"),
@@ -176,7 +177,7 @@ def test_a_bad_field_is_named_and_costs_no_other(
     assert record.profile.legal_name == "BRAZIL SHIPPING I LIMITED"
 
 
-@pytest.mark.parametrize(
+@every(
     ("address", "jurisdiction", "country"),
     [("ZA", "US-DE", "ZA"), ("", "US-DE", "US"), ("??", "KE", "KE"), ("", "", None)],
 )
@@ -187,7 +188,7 @@ def test_the_country_is_that_of_the_legal_address(
     assert only(read("gleif-lei", written("a.csv", golden_copy(change)))).profile.country == country
 
 
-@pytest.mark.parametrize(
+@every(
     ("code", "words", "form"),
     [
         ("H0PO", "", "H0PO"),
@@ -230,7 +231,7 @@ def test_ragged_rows_and_bytes_not_in_utf_8_cost_their_own_record(read: Read, wr
     assert [type(record) for record in records] == [Rejected, Rejected, EntityRecord]
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         "",
@@ -250,7 +251,7 @@ def test_another_file_is_refused_by_name(read: Read, written: Written, content: 
         read("gleif-lei", written("a.txt", content))
 
 
-@pytest.mark.parametrize("record", [5, {"type": "lei-records"}, {"type": "lei-records", "attributes": 5}])
+@every("record", [5, {"type": "lei-records"}, {"type": "lei-records", "attributes": 5}])
 def test_a_malformed_record_of_a_reply_costs_no_other(read: Read, written: Written, record: object) -> None:
     reply = json.dumps({"data": [record, api_record()]})
     rejected, kept = read("gleif-lei", written("a.json", reply))

@@ -10,6 +10,7 @@ import pytest
 
 from sankofa.model.errors import FormatError
 from sankofa.model.records import EntityRecord, IdentifierLink, Record, Rejected, Skipped
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 HEADER = "entity,id_type,id_value,registry"
@@ -21,7 +22,7 @@ def template(*lines: str, header: str = HEADER) -> str:
 
 
 @pytest.mark.rule("ADP-12")
-@pytest.mark.parametrize(
+@every(
     ("row", "identifier"),
     [
         ("ticker,JSE:WHL,", "ticker:JSE:WHL"),
@@ -67,7 +68,7 @@ def test_an_identifier_of_itself_says_nothing(read: Read, written: Written) -> N
     assert read("identifiers-csv", written("a.csv", template(*rows))) == [Skipped(1), Skipped(1)]
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@every("separator", [",", ";", "\t"])
 def test_the_template_may_come_from_any_spreadsheet(read: Read, written: Written, separator: str) -> None:
     content = "\ufeff" + template(
         f'{LEI},ticker,"WHL",JSE', "", ",,,", header='"Entity",ID type,Id Value,REGISTRY'
@@ -84,7 +85,7 @@ def test_the_registry_column_may_be_absent(read: Read, written: Written) -> None
     assert read("identifiers-csv", written("a.csv.gz", gzip.compress(content))) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("row", "reason"),
     [
         ("Woolworths,ticker,JSE:WHL,", "entity: expected one of"),
@@ -128,7 +129,7 @@ def test_a_malformed_row_names_its_line_and_costs_no_other(
     assert reason in rejected.reason
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "reason"),
     [
         ("", "expected the identifiers-csv template, with columns entity, id_type, id_value"),

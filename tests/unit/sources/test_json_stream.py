@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.sources.json_stream import Piece, Truncated, at_once, pieces
+from tests.every import every
 
 LISTS = frozenset({"releases", "records"})
 TEXTS = st.text(max_size=8) | st.sampled_from(
@@ -80,7 +81,7 @@ def test_a_document_in_memory_gives_the_same(
         assert values(found) == told(document)
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         b'{"releases": [{"a": 1}, {bad}, {"b": 2}]}',
@@ -122,12 +123,12 @@ def test_a_document_cut_anywhere_is_truncated(document: Any, chunk: int, data: s
         read(content[:cut], chunk)
 
 
-@pytest.mark.parametrize("content", [b"", b"  \n\t"])
+@every("content", [b"", b"  \n\t"])
 def test_nothing_gives_nothing(content: bytes) -> None:
     assert read(content) == []
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 7, 1 << 18])
+@every("chunk", [1, 2, 7, 1 << 18])
 def test_a_bad_element_costs_no_other(chunk: int) -> None:
     found = read(b'{"releases": [{"a": 1}, {bad}, tru, {"b": 2}], "x": 1}', chunk)
     assert [piece.raw for piece in found] == [

@@ -7,6 +7,7 @@ import pytest
 
 from sankofa.model.errors import FormatError
 from sankofa.model.records import IdentifierLink, Record, Rejected, Skipped
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 IBM = {
@@ -42,7 +43,7 @@ def test_a_search_or_filter_reply_is_one_reply(read: Read, written: Written) -> 
     assert read("openfigi", written("a.json", reply)) == at_top
 
 
-@pytest.mark.parametrize(
+@every(
     "changes",
     [
         {"compositeFIGI": "BBG000BLNQ16", "shareClassFIGI": None},
@@ -55,7 +56,7 @@ def test_a_figi_that_is_its_own_composite_is_linked_once(
     assert read("openfigi", written("a.json", mapping(IBM | changes))) == LINKS[:1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "subject"),
     [
         ({"exchCode": "SJ", "ticker": "NPN"}, "ticker:JSE:NPN"),
@@ -74,7 +75,7 @@ def test_the_ticker_is_written_as_people_write_it(
     assert [record.subject for record in records if isinstance(record, IdentifierLink)] == [subject] * 3
 
 
-@pytest.mark.parametrize(
+@every(
     "changes",
     [
         {"securityType": "Equity Option", "securityType2": "Option"},
@@ -104,7 +105,7 @@ def test_trading_on_the_nyse_is_no_listing_for_a_share_of_the_nasdaq(read: Read,
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "reason"),
     [
         ({"figi": "BBG000BLNQ17"}, "not a valid FIGI"),
@@ -122,7 +123,7 @@ def test_a_bad_figi_is_rejected_and_costs_no_other(
     assert len(records) == 3
 
 
-@pytest.mark.parametrize(
+@every(
     ("instrument", "reason"),
     [
         ("x", "malformed instrument"),
@@ -160,7 +161,7 @@ def test_a_job_without_an_answer_is_rejected_in_the_words_of_the_reply(read: Rea
     assert len([record for record in records if isinstance(record, IdentifierLink)]) == 3
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "reason"),
     [
         ("", "not JSON"),

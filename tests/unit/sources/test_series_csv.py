@@ -5,6 +5,7 @@ import pytest
 from sankofa.model.errors import FormatError
 from sankofa.model.observations import ReportedValue, SeriesColumn
 from sankofa.model.records import Rejected
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 HEADER = "series,series_type,frequency,country,date,value,unit,release_date\n"
@@ -32,7 +33,7 @@ def test_the_rows_of_a_series_are_one_column_in_their_order(read: Read, written:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@every(
     ("row", "reason"),
     [
         ("A B,cpi,monthly,,2024-01-31,1,,", "series: expected up to 64"),
@@ -60,7 +61,7 @@ def test_a_bad_row_is_rejected_with_the_column_at_fault(
     assert fault.reason.startswith(reason)
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "said"),
     [
         ("series,series_type,frequency,datum,value", "unknown column 'datum'"),

@@ -11,6 +11,7 @@ import pytest
 from sankofa.model.errors import FormatError
 from sankofa.model.observations import AnnualColumn
 from sankofa.model.records import Record, Rejected, Skipped
+from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
 TIDY = "Country Name,Country Code,Year,Value\n"
@@ -71,8 +72,8 @@ def test_a_tidy_table_in_an_archive_is_named_by_its_member(read: Read, tmp_path:
 
 
 @pytest.mark.rule("ADP-5")
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@every("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+@every("separator", [",", ";", "\t"])
 def test_a_wide_table_is_read_under_its_preamble_in_any_encoding(
     read: Read, written: Written, encoding: str, separator: str
 ) -> None:
@@ -189,7 +190,7 @@ def test_a_bad_row_costs_itself(read: Read, written: Written) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "content", "said"),
     [
         ("2017-07-11_975d1e37.csv", TIDY + "Kenya,KEN,2020,1\n", "named after its indicator"),

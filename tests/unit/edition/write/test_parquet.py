@@ -16,6 +16,7 @@ from sankofa.edition.write import parquet
 from sankofa.edition.write.parquet_file import ParquetColumns
 from sankofa.edition.write.tables import Table
 from sankofa.model.rows import MacroSeriesRow
+from tests.every import every
 
 
 def row(number: int, value: Any = None) -> MacroSeriesRow:
@@ -37,7 +38,7 @@ def row(number: int, value: Any = None) -> MacroSeriesRow:
 
 
 @pytest.mark.rule("EXP-5")
-@pytest.mark.parametrize(
+@every(
     "figure",
     ["9007199254740993", "0.00000000000000000000012345", "-1234567890123456789012345678901234567890.5"],
 )

@@ -1,0 +1,36 @@
+"""One test that tries many values: quicker than a test for each, where a value costs next to nothing."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def every(
+    names: str | tuple[str, ...], values: Iterable[Any], ids: object = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """As `pytest.mark.parametrize`, but all values are tried in one test, which tells of each that fails."""
+    parameters = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    tried = list(values)
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            failures: list[Exception] = []
+            for value in tried:
+                given = dict(zip(parameters, value if len(parameters) > 1 else [value], strict=True))
+                try:
+                    test(**fixtures, **given)
+                except Exception as failure:
+                    failure.add_note(f"with {given}")
+                    failures.append(failure)
+            assert tried, "there is nothing to try"
+            if failures:
+                raise ExceptionGroup(f"{len(failures)} of {len(tried)} values", failures)
+
+        own = inspect.signature(test)
+        left = [one for name, one in own.parameters.items() if name not in parameters]
+        run.__signature__ = own.replace(parameters=left)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
