@@ -116,3 +116,35 @@ def test_a_rewritten_past_is_refused(plain_desk: Desk, tmp_path: Path) -> None:
     assert desk.command("verify", answer, "--key", vkey).returncode == 0
     since = desk.command("verify", answer, "--key", vkey, "--since", old)
     assert (since.returncode, "The log had 3 entries before, and has 2 now." in since.stderr) == (1, True)
+
+
+@pytest.mark.rule("LOG-10")
+def test_an_edition_of_the_past_is_rebuilt_from_the_ledger(plain_desk: Desk) -> None:
+    desk = plain_desk
+    desk.records(*ENTITIES[:4], record(TRADER, "Marchbanks Trading", "ZA", "RA991111:42"))
+    first, _ = published(desk, "a", "b")
+    entry, last = entries_of(desk.home)
+
+    def rebuilt(moment: str) -> tuple[int, str]:
+        done = desk.command("editions", "rebuild", moment)
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = rebuilt(entry["published_at"])
+    assert (code, "tenders: 1 rows, as logged" in said) == (0, True), said
+    assert f"edition {first} was rebuilt from the ledger: the same rows and roots" in said
+    assert "tenders: 2 rows, as logged" in rebuilt(last["published_at"])[1]
+    assert rebuilt("2020-01-01T00:00:00Z")[0] == 1
+    assert rebuilt("yesterday")[0] == rebuilt("2199-01-01T00:00:00Z")[0] == 2
+    assert not list(desk.home.glob(".rebuilding-*"))
+    sources = desk.home / "sources.toml"
+    text = sources.read_text()
+    sources.write_text(text.replace('license_class = "open-government"', 'license_class = "cc-by"', 1))
+    code, said = rebuilt(entry["published_at"])
+    assert (code, f"tenders: not as edition {first} was logged" in said) == (1, True), said
+    sources.write_text(text)
+    desk.command("withdraw", "portal-za", "b.json", "--reason", "wrong")
+    desk.records(ENTITIES[4])
+    code, said = rebuilt(last["published_at"])
+    assert (code, "left out: 1 withdrawals and 1 natural persons proven since" in said) == (0, True), said
+    assert "tenders: 1 rows, logged 2" in said
+    assert "but for what is left out" in said

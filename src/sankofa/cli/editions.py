@@ -13,6 +13,7 @@ from sankofa import settings as environment
 from sankofa.cli.edition_log import EditionLogWriter, rows_of
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import as_json, print_json, print_table
+from sankofa.cli.rebuilding import rebuild
 from sankofa.edition.format.keys import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import COUNTED, Difference, diff
 from sankofa.edition.read.edition_manager import open_edition
@@ -30,6 +31,7 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import NotTrusted, new_signer
+from sankofa.operations.contract import KNOWN_BY
 from sankofa.replication.stores import (
     editions_folder,
     open_fresh_store,
@@ -246,6 +248,38 @@ def verify() -> None:
         raise click.ClickException(
             f"{broken} of them must not be served: `sankofa publish` builds them again"
         )
+
+
+@editions.command("rebuild")
+@click.argument("moment", metavar="INSTANT")
+def rebuild_edition(moment: str) -> None:
+    """Build the edition that was the newest at INSTANT from the ledger, and compare it with the log.
+
+    What was withdrawn since is left out, and so are natural persons proven since. The edition is not kept.
+    """
+    now = datetime.now(UTC)
+    try:
+        then = KNOWN_BY.kind.read(moment, now.date())
+    except ValueError as failure:
+        raise click.BadParameter(str(failure), param_hint="INSTANT") from None
+    if then > now:
+        raise click.BadParameter("it is in the future", param_hint="INSTANT")
+    rebuilt = rebuild(environment.load(), then)
+    for dataset, count in rebuilt.rows.items():
+        logged = rebuilt.different.get(dataset)
+        click.echo(f"{dataset}: {count} rows, " + ("as logged" if logged is None else f"logged {logged}"))
+    if rebuilt.withdrawals or rebuilt.persons:
+        click.echo(
+            f"left out: {rebuilt.withdrawals} withdrawals and {rebuilt.persons} natural persons proven since"
+        )
+    if rebuilt.unexplained:
+        raise click.ClickException(
+            f"{', '.join(rebuilt.unexplained)}: not as edition {rebuilt.edition} was logged. Another "
+            "version, sources.toml or setting may have built it, or the ledger was changed "
+            "(`sankofa ledger verify`)"
+        )
+    same = "but for what is left out" if rebuilt.different else "the same rows and roots"
+    click.echo(f"edition {rebuilt.edition} was rebuilt from the ledger: {same}")
 
 
 @editions.command("diff")

@@ -127,6 +127,7 @@ _BY_SOURCE: Final = frozenset(
     {"acceptance", "annual", "capture", "entity_record", "fact", "link", "series", "spell", "unchanged_file"}
 )
 _BY_CAPTURE: Final = frozenset({"fact_subject", "indicator", "release", "series_info"})
+_DATED: Final = _BY_SOURCE | _BY_CAPTURE | {"party", "seal", "withheld_party"}
 _TABLE: Final = re.compile(r"\b(FROM|JOIN) (\w+)(?: AS (\w+))?")
 _PER_CAPTURE: Final = 1 << 32
 """A release's number is that of its capture times this, and its place in the file (`ledger.tenders`)."""
@@ -149,6 +150,36 @@ class CaptureFilter(NamedTuple):
         if self.stands_for:
             columns[at] = [self.stands_for.get(number, number) for number in columns[at]]
         return columns
+
+
+class PastSession:
+    """A ledger session as of a capture: its SELECTs omit later rows, but for files that were captured again
+    in place of earlier ones. Persons and withdrawals are those of today."""
+
+    def __init__(self, session: LedgerRows, last_capture: int) -> None:
+        self._session = session
+        again = f"SELECT capture_id FROM recapture WHERE stands_for <= {last_capture}"  # noqa: S608 - a number
+        self._condition = f"capture_id <= {last_capture} OR capture_id IN ({again})"
+        shown = self.query("SELECT capture_id FROM capture")
+        self._captures = CaptureFilter(frozenset(number for (number,) in shown), {})
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
+        return self._session.query(_TABLE.sub(self._cut, sql), parameters)
+
+    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
+        return self._captures.passed(names, self._session.columns(table, names, key))
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._session.snapshot()
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _cut(self, named: re.Match[str]) -> str:
+        word, table, alias = named.groups()
+        if table not in _DATED:
+            return named[0]
+        return f"{word} (SELECT * FROM {table} WHERE {self._condition}) AS {alias or table}"  # noqa: S608 - a number
 
 
 class FilteredSession:

@@ -18,7 +18,7 @@ import msgspec
 from sankofa.engines.datastore import Datastore, LedgerSession
 from sankofa.ledger import seals
 from sankofa.ledger.capture import ABSORB_WITHHELD, Capture
-from sankofa.ledger.generations import FilteredSession, Generations, Withdrawal, source_of
+from sankofa.ledger.generations import FilteredSession, Generations, PastSession, Withdrawal, source_of
 from sankofa.ledger.reader import GATE_MARK, LedgerReader
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
@@ -108,7 +108,12 @@ class Ledger(LedgerReader):
 
         Natural persons that one of them proved stay withheld.
         """
-        return LedgerReader(FilteredSession(self._session, source_ids), self._gate_key, partial=True)
+        return LedgerReader(FilteredSession(self._rows, source_ids), self._gate_key, partial=True)
+
+    def go_back_to(self, last_capture: int) -> None:
+        """Read from now on what had been captured by then, without what was withdrawn and without persons
+        that were proven since."""
+        self._rows = PastSession(self._session, last_capture)
 
     @contextmanager
     def verified_snapshot(self) -> Iterator[None]:
