@@ -40,14 +40,14 @@ def messages() -> list[str]:
     from sankofa.derive.metrics.contract import metrics
     from sankofa.derive.signals.contract import panels
     from sankofa.model import errors
-    from sankofa.web.languages import LABELS
+    from sankofa.web.languages import LABELS, UNITS
     from sankofa.web.pages.country import HEADLINES
 
     wanted.update(HEADLINES.values())
     wanted.update(metric.summary for metric in metrics())
     wanted.update(panel.summary for panel in panels().values())
 
-    wanted.update(LABELS.values())
+    wanted.update(LABELS.values(), UNITS)
     wanted.update(problem.title for problem in errors.Problem.__subclasses__())
     return sorted(wanted)
 

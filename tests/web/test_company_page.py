@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sankofa.web.languages import language
 from tests.live import LiveServer
 from tests.web.site import COMPANY, ISSUER, ZEBRA_ID, Html, publish_hostile_world
 
@@ -25,7 +26,7 @@ def test_key_facts_come_first_with_the_figures_of_the_statement_and_a_rank(
     rows = server.get(f"/v1/statements/{ISSUER}?period_type=FY&line_items=revenue&as_of=2024-06-01", paid_key)
     newest, before = (row["value_reported"] for row in rows.json()["data"][:2])
     assert facts.all("data")[0].attributes["value"] == str(newest)
-    assert f"{round(100 * (newest / before - 1))}\N{NO-BREAK SPACE}%" in page.replace("\N{MINUS SIGN}", "-")
+    assert f">{language('en').signed_share(newest / before - 1)}<" in page
     country = server.get(f"/v1/entities/{ISSUER}", paid_key).json()["data"][0]["country"]
     asked = f"/v1/screen?metric=net_margin&country={country}&as_of=2024-06-01&basis=as_known"
     screen = server.get(asked, paid_key)

@@ -35,13 +35,48 @@ def test_a_new_metric_panel_or_text_is_shown_in_english_until_it_is_translated(c
 
 
 def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> None:
-    for code, revenue, percent in (("fr", "Chiffre d&#39;affaires", ","), ("ar", "الإيرادات", ".")):
+    for code, revenue, point, percent in (
+        ("fr", "Chiffre d&#39;affaires", ",", "\N{NO-BREAK SPACE}%"),
+        ("ar", "الإيرادات", ".", "%"),
+    ):
         headers = {"accept-language": code}  # ?lang= would be remembered
         text = server.http.get(f"{COMPANY}?as_of=2024-06-01", headers=headers).text
         assert revenue in text
-        margins = re.findall(r'<data value="0\.\d+" title="[^"]+">(\d+.\d)\N{NO-BREAK SPACE}%', text)
+        margins = re.findall(rf'<data value="0\.\d+" title="[^"]+">(\d+.\d){percent}', text)
         assert margins
-        assert {value[-2] for value in margins} == {percent}
+        assert {value[-2] for value in margins} == {point}
+
+
+def test_long_figures_and_units_are_shortened_and_named_as_cldr_says() -> None:
+    written = {code: language_of(code).short(-45_500_000_000) for code in ("en", "fr", "pt", "ar", "sw")}
+    assert written == {
+        "en": "\N{MINUS SIGN}45.5B",
+        "fr": "\N{MINUS SIGN}45,5\N{NO-BREAK SPACE}Md",
+        "pt": "\N{MINUS SIGN}45,5\N{NO-BREAK SPACE}bi",
+        "ar": "\N{MINUS SIGN}45.5\N{NO-BREAK SPACE}مليار",
+        "sw": "\N{MINUS SIGN}45.5B",
+    }
+    assert language_of("sw").short(45_500) == "elfu\N{NO-BREAK SPACE}45.5"
+    assert language_of("fr").unit("ZAR") == "rands sud-africains"
+    assert language_of("en").unit("NGN per USD") == "Nigerian nairas for one US dollar"
+    assert language_of("fr").unit("percent of GDP") == "pourcentage du PIB"
+    assert language_of("fr").unit("furlongs") == "furlongs"
+
+
+@pytest.mark.parametrize(
+    ("change", "written"),
+    [
+        (0.312, "+31%"),
+        (-0.0523, "\N{MINUS SIGN}5.2%"),
+        (0.00002, "<0.1%"),
+        (0, "0.0%"),
+        (-1, "\N{MINUS SIGN}100%"),
+        (999_999, "\N{MULTIPLICATION SIGN}1,000,000"),
+        (-0.999, "\N{DIVISION SIGN}1,000"),
+    ],
+)
+def test_a_change_is_written_so_that_its_size_can_be_read(change: float, written: str) -> None:
+    assert language_of("en").signed_share(change) == written
 
 
 def test_an_arabic_day_has_its_parts_in_one_order_wherever_it_stands() -> None:

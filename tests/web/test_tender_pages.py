@@ -217,3 +217,35 @@ def test_tenders_are_listed_by_buyer_and_those_that_close_this_week_come_first(
     locked = server.http.get("/at/2025-12-20/tenders?country=ZA", headers=BROWSER).text
     assert locked.index("Closing this week") < locked.index("data-release")
     assert "closes Dec 27, 2025" in locked.partition("data-release")[0]
+
+
+@pytest.mark.rule("WEB-9")
+@pytest.mark.parametrize("sort", ["value", "closing"])
+def test_a_sorted_list_of_processes_keeps_its_order_and_filters_across_pages(
+    server: LiveServer, paid_key: str, sort: str
+) -> None:
+    day = "2025-12-20"
+    rows = server.get(f"/at/{day}/v1/tenders?country=ZA&limit=1000", paid_key).json()["data"]
+    newest = {row["ocid"]: row for row in reversed(rows)}
+
+    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+        if sort == "value":
+            return row["value_amount"] is None, -(row["value_amount"] or 0)
+        closing = (row["closing_date"] or "0001-01-01")[:10]
+        is_open = closing >= day
+        return not is_open, closing if is_open else [-ord(letter) for letter in closing]
+
+    address, shown = f"/at/{day}/tenders?country=ZA&sort={sort}", []
+    while address:
+        page = Html.of(server.get(address, paid_key).text)
+        shown += [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
+        following = page.all("a", rel="next")
+        address = following[0].attributes["href"] if following else ""
+        assert not address or ("country=ZA" in address and f"sort={sort}" in address)
+    by_release = {row["release_id"]: row for row in newest.values()}
+    assert sorted(shown) == sorted(by_release)
+    assert len(shown) > 25
+    places = [place(by_release[release]) for release in shown]
+    assert places == sorted(places)
+    assert server.http.get("/tenders?sort=name", headers=BROWSER).status_code == 400
+    assert server.http.get(f"/tenders?sort={sort}&page=0", headers=BROWSER).status_code == 400

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sankofa.model.countries import alpha3_of, country, country_name, currency, currency_name
+from sankofa.model.countries import alpha3_of, country, currency
 from sankofa.model.limits import limit
 
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
@@ -152,16 +152,6 @@ def quoted_in(series: str) -> str:
     """
     pair = currency_pair(series)
     return country(pair[1][:2]) or "" if pair else ""
-
-
-def series_name(series: str, family: str, frequency: str, country: str) -> str:
-    """A series in words where its source has none: those of its key, family, frequency and country."""
-    if pair := currency_pair(series):
-        base, quote = (f"{currency_name(code)} ({code})" if currency_name(code) else code for code in pair)
-        source = ".".join(series.split(".")[3:])
-        return f"{quote} for one {base}, {frequency}" + (f" ({source})" if source else "")
-    words = [family.upper() if len(family) <= 4 else family.replace("_", " ").capitalize(), frequency]
-    return ", ".join(filter(None, (words[0], country_name(country) if country else "", words[1])))
 
 
 def indicator_code(text: str) -> str:

@@ -109,14 +109,21 @@ async def countries(visit: Visit, *, shown: bool = True) -> dict[str, dict[str, 
     return counts
 
 
+async def issuer_countries(visit: Visit) -> list[str]:
+    """The countries of companies with figures, by their names."""
+    known = await countries(visit, shown=False)
+    return sorted((code for code, units in known.items() if "issuers" in units), key=visit.language.country)
+
+
 async def tender_countries(visit: Visit) -> list[str]:
-    """The countries that tenders are held of, those with most releases first."""
+    """The countries that tenders are held of, the one with the newest release first."""
     rows = (await visit.ask("get_coverage", shown=False, sku="AF-TENDER")).rows
-    totals: dict[str, int] = defaultdict(int)
+    newest: dict[str, tuple[str, int]] = {}
     for row in rows:
-        if row["country"]:
-            totals[row["country"]] += row["count"]
-    return sorted(totals, key=lambda country: -totals[country])
+        if code := row["country"]:
+            day, count = newest.get(code, ("", 0))
+            newest[code] = max(day, row["last_date"] or ""), count + row["count"]
+    return sorted(newest, key=lambda code: newest[code], reverse=True)
 
 
 async def series_entry(visit: Visit, series: str) -> Row:

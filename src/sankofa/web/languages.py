@@ -12,6 +12,7 @@ from typing import Final
 from babel import Locale
 from babel.dates import format_date, format_datetime
 from babel.messages.pofile import read_po
+from babel.numbers import get_currency_name
 
 LANGUAGES: Final[Mapping[str, str]] = {
     "en": "English",
@@ -26,6 +27,21 @@ _RIGHT_TO_LEFT_MARK: Final = "\N{RIGHT-TO-LEFT MARK}"
 """Between the parts of an Arabic day. Days are isolated from left to right, where it would scramble them."""
 _MINUS: Final = "\N{MINUS SIGN}"
 _NOTHING: Final = "\N{EN DASH}"
+_POWERS: Final = (10**12, 10**9, 10**6, 10**3)
+_LEAST_SHORTENED: Final = 10_000
+_LARGE: Final = Decimal(9)
+_SMALL: Final = Decimal("-0.99")
+_TINY: Final = Decimal("0.001")
+_TENTH: Final = Decimal("0.1")
+_MANY: Final = 100
+UNITS: Final = (
+    *("% of GDP", "% of GNI", "% of merchandise exports", "% of population", "% of total labor force"),
+    *("% of total population", "LCU per US$", "LCU per international $", "annual %", "billion US dollars"),
+    *("births per woman", "current US$", "current international $", "index", "million persons"),
+    *("per 100 people", "percent change", "percent of GDP", "percent of labour force", "percent per annum"),
+    *("people", "shares", "US dollars per person", "years"),
+)
+"""Units of series that have a message."""
 
 
 @cache
@@ -78,24 +94,33 @@ class Language:
         """A ratio as a percentage, rounded."""
         if value is None:
             return _NOTHING
-        return self._localised(f"{Decimal(str(value)) * 100:,.{digits}f}") + "\N{NO-BREAK SPACE}%"
+        written = self._localised(f"{Decimal(str(value)) * 100:,.{digits}f}")
+        return written + str(self._locale.percent_formats[None].suffix[0])
 
     def signed_share(self, value: Decimal | float) -> str:
-        """A change as a percentage with its sign."""
-        sign = "+" if value > 0 else ""
-        return sign + self.share(value, 0)
+        """A change with its sign: a percentage, or a factor where a percentage says little."""
+        ratio = Decimal(str(value))
+        if ratio >= _LARGE:
+            return "\N{MULTIPLICATION SIGN}" + self.reading(round(1 + ratio, 3))
+        if -1 < ratio <= _SMALL:
+            return "\N{DIVISION SIGN}" + self.reading(round(1 / (1 + ratio), 3))
+        if 0 < abs(ratio) < _TINY:
+            return "<" + self.share(_TINY)
+        return ("+" if ratio > 0 else "") + self.share(ratio, 0 if abs(ratio) >= _TENTH else 1)
 
     def rounded(self, value: Decimal | float | None, digits: int = 2) -> str:
         return _NOTHING if value is None else self._localised(f"{Decimal(str(value)):,.{digits}f}")
 
     def short(self, value: Decimal | int | float) -> str:
-        """A figure for an axis: three digits and a letter."""
+        """A figure for an axis: four digits, with millions and so on as the language shortens them."""
         number = float(value)
-        for limit, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")):
-            if abs(number) >= limit:
-                scale = 1e3 if letter == "k" else limit
-                return self._localised(f"{number / scale:.4g}") + letter
-        return self._localised(f"{number:.6g}")
+        power = next((power for power in _POWERS if abs(number) >= max(power, _LEAST_SHORTENED)), None)
+        if power is None:
+            return self._localised(f"{number:.6g}")
+        pattern = self._locale.compact_decimal_formats["short"]["other"][str(power)]
+        scaled = number / power
+        digits = self._localised(f"{scaled:.4g}" if abs(scaled) < _LEAST_SHORTENED else f"{scaled:,.0f}")
+        return f"{pattern.prefix[0]}{digits}{pattern.suffix[0]}"
 
     def brief(self, value: Decimal | int | float) -> str:
         """A figure at a glance: at most four digits."""
@@ -119,6 +144,19 @@ class Language:
     def country(self, code: str | None) -> str:
         """The country's name in this language; the code where it has none."""
         return _NOTHING if not code else str(self._locale.territories.get(code, code))
+
+    def unit(self, unit: str | None) -> str:
+        """A unit in words: currencies by their names, others by the message they are."""
+        named = self._locale.currencies
+        if not unit:
+            return ""
+        first, per, second = unit.partition(" per ")
+        if per and first in named and second in named:
+            base = get_currency_name(second, 1, self._locale)
+            return self.text("%(quote)s for one %(base)s", quote=self.unit(first), base=base)
+        if unit in named:
+            return get_currency_name(unit, _MANY, self._locale)
+        return self.text(unit)
 
     def _localised(self, plain: str) -> str:
         signed = plain.replace("-", _MINUS)

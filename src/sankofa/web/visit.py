@@ -143,6 +143,8 @@ class ApiCall(msgspec.Struct, frozen=True):
 
     path: str
     query: Mapping[str, str]
+    absence: str = ""
+    """Why the answer has no rows, as the API says it; empty where it has some."""
 
     @property
     def address(self) -> str:
@@ -168,8 +170,6 @@ class Visit:
         self.takes: frozenset[str] = frozenset()
         """The parameters that the page takes."""
         self.calls: list[ApiCall] = []
-        self.absences: list[str] = []
-        """Why answers on the page have no rows."""
         self.cuts: list[tuple[str, Mapping[str, Any]]] = []
         """Questions whose answers the sample tier cuts, with their parameters; the main one first."""
         self.cited: dict[str, None] = {}
@@ -255,11 +255,10 @@ class Visit:
         answer = await ask(call, name, given)
         body = decode_answer(envelope(answer, call.edition, operation))
         if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
-            self.calls.append(api_call)
+            detail = answer.absent.detail if answer.absent is not None else ""
+            self.calls.append(msgspec.structs.replace(api_call, absence=detail))
         if (shown or drawn) and body["truncated"]:
             self._note_cut(name, given)
-        if shown and answer.absent is not None:
-            self.absences.append(answer.absent.detail)
         rows = body.pop(operation.rows_under)
         if shown or drawn:
             self.cited |= dict.fromkeys(

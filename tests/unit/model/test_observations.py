@@ -7,9 +7,9 @@ from sankofa.model.observations import (
     indicator_code,
     quoted_in,
     series_key,
-    series_name,
     series_type,
 )
+from sankofa.model.series_names import series_name
 from tests.every import every
 
 
@@ -62,9 +62,23 @@ def test_a_rate_is_of_the_country_whose_currency_it_is_quoted_in(series: str, co
     assert quoted_in(series) == country
 
 
-def test_the_name_of_a_rate_tells_which_source_it_is_of() -> None:
-    name = series_name("FX.USD.ZAR.H10", "fx", "monthly", "ZA")
-    assert name == "Rand (ZAR) for one US Dollar (USD), monthly (H10)"
+@pytest.mark.parametrize(
+    ("series", "family", "frequency", "country", "name"),
+    [
+        ("FX.USD.ZAR.H10", "fx", "monthly", "ZA", "Rand (ZAR) for one US Dollar (USD), monthly (H10)"),
+        ("WEO.NGDP_RPCH.GH", "weo", "annual", "GH", "Real GDP growth, Ghana (IMF WEO)"),
+        ("WEO.NEW_CODE.GH", "weo", "annual", "GH", "IMF WEO: new code, Ghana, annual"),
+        ("CPI.ZA.M", "cpi", "monthly", "ZA", "Consumer price index (CPI), South Africa, monthly"),
+        ("COMMODITY.PALM-OIL", "commodity", "monthly", "", "Commodity price: palm oil, monthly"),
+        ("COMMODITY.WHEAT-HRW", "commodity", "monthly", "", "Commodity price: wheat HRW, monthly"),
+        ("POLICY-RATE.NG", "policy_rate", "monthly", "NG", "Policy rate, Nigeria, monthly"),
+        ("TESTX.OWN", "gdp", "weekly", "", "GDP, weekly"),
+    ],
+)
+def test_a_series_without_a_name_is_named_by_its_key(
+    series: str, family: str, frequency: str, country: str, name: str
+) -> None:
+    assert series_name(series, family, frequency, country) == name
 
 
 @pytest.mark.rule("MACRO-11")

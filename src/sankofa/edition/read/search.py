@@ -163,7 +163,7 @@ def rounded(score: float) -> float:
     return round(min(score, 0.98), 4)
 
 
-_WEIGHED = 20
+_WEIGHED, _MOST_WEIGHED = 20, 256
 _WEIGHED_PER_YIELD = 128
 _SCORED_PER_YIELD = 512
 _MOST_WORDS: Final = limit("words of a search", 12, "different words", "the first ones are looked for")
@@ -265,8 +265,6 @@ class NameQuery:
                         long_names.append((-known, number, None))
                 some = []
             for number in some:
-                if len(hits) > most and first:
-                    break
                 if admits is not None and not admits(number):
                     continue
                 hit = None
@@ -281,7 +279,10 @@ class NameQuery:
                 elif weights[number] >= least_agreed:
                     long_names.append((-score, number, hit))
             if len(hits) > most:
-                break
+                last = -sorted(hit[0] for hit in hits)[most - 1]
+                bound = max((weights[number] for number in best[first + at_once :][:1]), default=0.0)
+                if rounded(scoring.score(bound, 0)) < last or first + at_once >= _MOST_WEIGHED:
+                    break  # no other name can score more, or too many might
         if len(hits) <= most:
             hits += long_names
         hits.sort(key=_by_number if self._index.in_order_of_ids else _by_id)

@@ -280,13 +280,11 @@ async def companies(visit: Visit) -> View:
         return View("", "", {}, redirect=address)
     asked = visit.passed_on("country", "exchange", "as_of", "cursor")
     result = await visit.ask("list_issuers", **asked)
-    of_countries = await data.countries(visit, shown=False)
-    known = (country for country, units in of_countries.items() if "issuers" in units)
     context = {
         "rows": result.rows,
         "next_cursor": result.next_cursor,
         "truncated": result.truncated,
         "as_of": visit.day(),
-        "countries": sorted(known, key=visit.language.country),
+        "countries": await data.issuer_countries(visit),
     }
     return View("companies.html", visit.language.text("Companies"), context)

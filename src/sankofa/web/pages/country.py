@@ -49,6 +49,9 @@ async def country(visit: Visit) -> View:
         ],
         "tenders": tenders,
         "covered": covered,
+        "sources": {
+            row["source_id"]: row["title"] for row in (await visit.ask("get_sources", shown=False)).rows
+        },
     }
     return View("country.html", visit.language.country(code), context, tuple(charts))
 

@@ -5,7 +5,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
+from sankofa.model.countries import country_name
 from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.observations import currency_pair
 from sankofa.operations.matrix import MOST_CELLS
 from sankofa.web import data
 from sankofa.web.bars import bar_chart
@@ -63,12 +65,19 @@ async def series(visit: Visit) -> View:
     context["stops"] = releases[-_MOST_LINES:]
     name = (await data.series_entry(visit, key)).get("name") or key
     context["name"] = name
-    place = visit.language.country(today_rows[0]["country"]) if today_rows[0]["country"] else ""
+    context["heading"] = _headed(visit, key, name, today_rows[0]["country"])
     described = visit.language.text("Economic series as first published and as revised.")
     context["dataset"] = await data.dataset(
-        visit, f"{place}: {name}" if place else name, described, [row["date"] for row in today_rows]
+        visit, context["heading"], described, [row["date"] for row in today_rows]
     )
-    return View("series.html", name, context, tuple(charts), ("series",))
+    return View("series.html", context["heading"], context, tuple(charts), ("series",))
+
+
+def _headed(visit: Visit, key: str, name: str, country: str | None) -> str:
+    """The name of a series, after its country where it does not say which."""
+    if not country or (country_name(country) or country) in name or currency_pair(key):
+        return name
+    return f"{visit.language.country(country)}: {name}"
 
 
 async def _values(
@@ -127,7 +136,7 @@ def _ratio(before: Any, after: Any) -> Decimal | None:
 
 
 def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Chart:
-    text = visit.language.text
+    text, written = visit.language.text, visit.language.day(as_of)
     known = {row["date"]: row for row in then}
     table = [
         (
@@ -138,14 +147,19 @@ def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Ch
         )
         for row in reversed(today)
     ]
+    title = text("As known on %(day)s", day=written)
+    lines = [Line(text("Today"), "main", _points(today))]
+    if as_of < visit.today:
+        title = text("As known on %(day)s, and today", day=written)
+        lines.append(Line(written, "then", _points(then)))
     return line_chart(
         "series",
-        text("As known on %(day)s, and today", day=as_of.isoformat()),
-        [Line(text("Today"), "main", _points(today)), Line(as_of.isoformat(), "then", _points(then))],
+        title,
+        lines,
         visit.language.short,
         (("date", f"known_{as_of.isoformat()}", "today", "vintage"), table),
         as_of,
-        _unit(today),
+        visit.language.unit(_unit(today)),
         visit.chosen("scale", SCALES),
     )
 
@@ -167,7 +181,7 @@ def _sizes(visit: Visit, revised: list[dict[str, Any]], unit: str) -> Chart:
         [(_period(row), row["size"]) for row in revised[-_MOST_BARS:]],
         visit.language.short,
         (columns, [tuple(row[name] for name in columns) for row in revised]),
-        unit,
+        visit.language.unit(unit),
     )
 
 
@@ -180,7 +194,7 @@ async def _fan(visit: Visit, key: str, releases: list[date]) -> Chart:
         rows = _one(await _values(visit, key, day, most=_MOST_OF_A_LINE))
         lines.append(Line(day.isoformat(), "old" if day != days[-1] else "main", _points(rows)))
         table += [(day.isoformat(), row["date"], row["value"]) for row in rows]
-        unit = _unit(rows) or unit
+        unit = visit.language.unit(_unit(rows)) or unit
     title = visit.language.text(
         "Vintages: the series as it was on %(count)s days of release", count=len(days)
     )

@@ -134,7 +134,8 @@ def _published(row: Row, role: str, names: set[str]) -> str | None:
 def _partners(awards: Sequence[_Spend]) -> list[dict[str, Any]]:
     """For each currency the other side of the awards, largest first, and how concentrated the spend is.
 
-    Concentration is the Herfindahl-Hirschman index: the sum of the squared shares, 1 where one has all.
+    Concentration is the Herfindahl-Hirschman index of those named: the sum of their squared shares, 1 where
+    one has all; None where nobody is named. Those not named may be many, so they are not one of them.
     """
     by_currency: defaultdict[str, defaultdict[str, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
     for award in awards:
@@ -146,8 +147,17 @@ def _partners(awards: Sequence[_Spend]) -> list[dict[str, Any]]:
         shares = {name: amount / whole if whole else Decimal() for name, amount in sums.items()}
         largest = sorted(sums, key=lambda name: (-sums[name], name))[:_MOST_PARTNERS]
         rows = [(name, len(partners[name]), sums[name], shares[name]) for name in largest]
-        hhi = sum((share * share for share in shares.values()), Decimal())
-        tables.append({"currency": currency, "rows": rows, "whole": whole, "hhi": hhi, "count": len(sums)})
+        attributed = whole - sums.get("", Decimal())
+        named = (amount / attributed for name, amount in sums.items() if name and attributed)
+        tables.append(
+            {
+                "currency": currency,
+                "rows": rows,
+                "hhi": sum((share * share for share in named), Decimal()) or None,
+                "unnamed": shares.get(""),
+                "more": len(sums) - len(rows),
+            }
+        )
     return tables
 
 

@@ -16,7 +16,7 @@ async def restatements(visit: Visit) -> View:
         "rows": result.rows,
         "truncated": result.truncated,
         "next_cursor": result.next_cursor,
-        "countries": sorted(await data.countries(visit, shown=False)),
+        "countries": await data.issuer_countries(visit),
         "feed": visit.address("/feeds/restatements.atom", **{name: asked[name] for name in _FILTERS}),
     }
     return View("restatements.html", visit.language.text("Restatements"), context)

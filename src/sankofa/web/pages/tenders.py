@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.model.errors import NotFound
+from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.ocds.fields import moment
 from sankofa.web import data
 from sankofa.web.data import named_parties
@@ -26,6 +26,9 @@ _ENDED: Final = ("cancelled", "unsuccessful", "withdrawn")
 _WEEK: Final = 7
 _MOST_CLOSING: Final = 8
 _MOST_LISTED: Final = 50
+_SORTS: Final = ("published", "closing", "value")
+_SORTED_AT_ONCE: Final = 500
+_SORTED_ON_A_PAGE: Final = 25
 _COMPARED: Final = (
     "title",
     "status",
@@ -49,10 +52,10 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 @page(
     "/tenders", "country", "from", "to", "q", "buyer", "supplier", "category", "status", "min_value",
-    "closing_from", "closing_to", "cursor", "limit",
+    "closing_from", "closing_to", "cursor", "limit", "sort", "page",
 )  # fmt: skip
 async def tenders(visit: Visit) -> View:
-    """One page of releases, newest first; before the first one, what closes this week."""
+    """One page of releases, newest first, or of processes in another order; and what closes this week."""
     countries = await data.tender_countries(visit)
     country = visit.given("country", countries[0] if countries else "ZA")
     asked: dict[str, Any] = {
@@ -61,20 +64,86 @@ async def tenders(visit: Visit) -> View:
         "buyer_query": visit.given("buyer"),
     }
     asked |= visit.passed_on(*_FILTERS)
-    result = await visit.ask(
-        "search_tenders", shown=True, **asked, cursor=visit.given("cursor"), limit=visit.limit()
-    )
-    narrowed = any(visit.given(name) for name in ("q", "buyer", "cursor", *_FILTERS))
-    context = {
-        "rows": [listed(visit, row) for row in result.rows],
-        "closing": [] if narrowed else await _closing(visit, country),
-        "next_cursor": result.next_cursor,
+    sort = visit.chosen("sort", _SORTS)
+    narrowed = any(visit.given(name) for name in ("q", "buyer", "cursor", "page", *_FILTERS))
+    context: dict[str, Any] = {"next_cursor": None, "next_page": None, "cut": False}
+    if sort == _SORTS[0]:
+        result = await visit.ask(
+            "search_tenders", shown=True, **asked, cursor=visit.given("cursor"), limit=visit.limit()
+        )
+        rows, context["next_cursor"] = result.rows, result.next_cursor
+    else:
+        rows, context["cut"] = await _sorted(visit, asked, sort)
+        first = _page_number(visit) * _SORTED_ON_A_PAGE
+        if len(rows) > first + _SORTED_ON_A_PAGE:
+            context["next_page"] = _page_number(visit) + 2
+        rows = rows[first : first + _SORTED_ON_A_PAGE]
+    context |= {
+        "sort": sort,
+        "rows": [listed(visit, row) for row in rows],
+        "closing": [] if narrowed or sort == "closing" else await _closing(visit, country),
         "country": country.upper(),
         "countries": countries,
         "narrowed": narrowed,
-        "withheld": sum(row["withheld_parties"] for row in result.rows),
+        "withheld": sum(row["withheld_parties"] for row in rows),
     }
     return View("tenders.html", visit.language.text("Tenders"), context)
+
+
+def _page_number(visit: Visit) -> int:
+    """The page of a sorted list that the address names, from 0 on. Raises InvalidParameter."""
+    text = visit.given("page", "1")
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:4]) <= _PAGES_WALKED * _SORTED_AT_ONCE):
+        raise InvalidParameter("page", "expected the number of a page, from 1 on")
+    return int(text[:4]) - 1
+
+
+async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[list[Row], bool]:
+    """The processes that match, each by its newest matching release, in an order; and whether there are more.
+
+    By closing date: what is open, the soonest first, then what closed last. What has no value comes last.
+    """
+    today = visit.today.isoformat()
+    walks = [dict(asked)]
+    if sort == "closing":  # in a long list what is open may be far behind the newest releases
+        walks.insert(0, {**asked, "closing_from": max(today, str(asked["closing_from"]))})
+    processes: dict[str, Row] = {}
+    cut = False
+    for number, narrowed in enumerate(walks):
+        rows, cut = await _walk(visit, narrowed, shown=number == len(walks) - 1)
+        for row in rows:
+            processes.setdefault(row["ocid"], row)
+
+    def place(row: Row) -> tuple[Any, ...]:
+        if sort == "value":
+            return row["value_amount"] is None, -(row["value_amount"] or 0), row["ocid"]
+        closing = row["closing_date"] or ""
+        is_open = closing[:10] >= today
+        day = date.fromisoformat(closing[:10]).toordinal() if closing else 0
+        return not is_open, day if is_open else -day, row["ocid"]
+
+    return sorted(processes.values(), key=place), cut
+
+
+async def _walk(visit: Visit, asked: Mapping[str, Any], *, shown: bool) -> tuple[list[Row], bool]:
+    """The newest releases that match, as many as a page reads; and whether there are more."""
+    rows: list[Row] = []
+    cursor: str | None = None
+    for number in range(_PAGES_WALKED):
+        result = await visit.ask(
+            "search_tenders",
+            shown=shown and number == 0,
+            **asked,
+            detail="compact",
+            cursor=cursor,
+            limit=visit.most_rows(_SORTED_AT_ONCE),
+        )
+        rows += result.rows
+        cursor = result.next_cursor
+        if cursor is None:
+            break
+    visit.cuts.clear()  # the walk goes on behind the first answer, and the page says where it ends
+    return rows, cursor is not None
 
 
 async def _closing(visit: Visit, country: str) -> list[dict[str, Any]]:
