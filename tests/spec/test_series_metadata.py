@@ -142,7 +142,8 @@ def test_a_series_has_them_of_its_own_source_alone(asked: Asked) -> None:
         "A test of prices: all items",
         "Index 2015=100",
     )
-    assert (listed["TESTX.OWN"]["name"], listed["TESTX.OWN"]["unit"]) == ("Consumer price index (CPI), weekly", None)
+    own = listed["TESTX.OWN"]
+    assert (own["name"], own["unit"]) == ("Consumer price index (CPI), weekly", None)
 
 
 def test_metadata_are_sealed_backed_up_and_withdrawn_with_their_file(desk: Desk, tmp_path: Any) -> None:

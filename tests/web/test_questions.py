@@ -88,11 +88,11 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
         ["closed Aug 25, 2026", "HO/INTERSITE/55/08/2026"],
     ),
     "how much was awarded to Pekamol Ventures": (
-        ["/tenders", "/parties?country=NG", "/supplier/NG/Pekamol"],
+        ["/country/NG", "/parties?country=NG", "/supplier/NG/Pekamol"],
         ["Processes with an award to this supplier: 7", "NGN"],
     ),
     "who supplies the Federal Capital Territory": (
-        ["/tenders", "/parties?country=NG", "/buyer/NG/FEDERAL%20CAPITAL"],
+        ["/country/NG", "/parties?country=NG", "/buyer/NG/FEDERAL%20CAPITAL"],
         ["Processes of this buyer: 85", "Concentration"],
     ),
     "may I reuse the World Bank's figures": (["/sources"], ["CC-BY-4.0", "World Development Indicators"]),
