@@ -29,7 +29,9 @@ def both(client: Client, name: str, arguments: dict[str, Any]) -> tuple[Answer[A
 
 @pytest.mark.filterwarnings("ignore::sankofa.client.TruncatedWarning")
 @pytest.mark.parametrize("figures", deep_after(1, ["decimal", "text", "float"]))
-@pytest.mark.parametrize(("name", "arguments"), [one for one in QUESTIONS if one[0] not in MATRICES])
+@pytest.mark.parametrize(
+    ("name", "arguments"), deep_after(10, [one for one in QUESTIONS if one[0] not in MATRICES])
+)
 def test_frames_are_the_same_by_json_and_by_arrow(
     client: Client, name: str, arguments: dict[str, Any], figures: Any
 ) -> None:

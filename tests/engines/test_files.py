@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.edition.write.publish import publish, switch
+from sankofa.edition.write.publish import publish
 from sankofa.engines.datastore import EditionReader
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import (
@@ -16,7 +16,6 @@ from tests.engines.datastores import (
     ingest_sample,
     publish_sample,
     run,
-    shelve,
 )
 
 
@@ -51,29 +50,6 @@ def test_a_damaged_file_is_refused(engine: Engine) -> None:
     engine.damage(edition, "flip files/macro-momentum.parquet")
     with pytest.raises(EditionError, match="corrupt"):
         Engine(engine.name, engine.url, engine.home).store.open(edition, check_all=True)
-
-
-@pytest.mark.deep
-def test_files_go_with_their_edition_and_a_reader_that_began_goes_on(engine: Engine) -> None:
-    manifest = publish_sample(engine, SMALL_SOURCES)
-    file = manifest["files"][0]
-
-    async def read() -> bytes:
-        reader = engine.store.open(manifest["edition"])
-        shelve(engine.store, "99999999T000000Z-00001-0")
-        switch(engine.store, "99999999T000000Z-00001-0", keep=0)
-        assert manifest["edition"] in engine.store.list_editions().editions  # the one before is kept
-        found = await content(reader, file)
-        reader.close()
-        engine.store.close()
-        return found
-
-    assert hashlib.sha256(run(read)).hexdigest() == file["sha256"]
-    shelve(engine.store, "99999999T000000Z-00002-0")
-    switch(engine.store, "99999999T000000Z-00002-0", keep=0)
-    assert manifest["edition"] not in engine.store.list_editions().editions
-    assert engine.leftovers() == []
-    assert not list(engine.home.glob("**/*.parquet"))
 
 
 def test_a_build_that_fails_leaves_no_file(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,6 +182,7 @@ def test_of_a_file_that_changed_a_node_pulls_what_is_new_in_it(
     ), "what is not needed any more is removed"
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-3")
 @pytest.mark.parametrize("damage", ["the list", "a delta", "what it is applied to", "another's list"])
 def test_a_file_is_pulled_whole_where_a_delta_does_not_lead_to_it(

@@ -102,30 +102,6 @@ def test_a_backup_is_restored_into_a_home_that_is_a_link(
     assert (tmp_path / "real" / "gate-secret").exists()
 
 
-@pytest.mark.deep
-def test_the_vault_is_saved_where_it_is_asked_for_and_said_to_be_missing_where_not(
-    saved: tuple[Path, Path, str], tmp_path: Path
-) -> None:
-    home, file, _ = saved
-    said = run(home, "backup", tmp_path / "without")
-    assert "the vault is not in it" in said.stdout
-    done = run(home, "backup", "--with-vault", tmp_path / "with")
-    assert done.returncode == 0, done.stderr
-    assert "the vault in" in done.stdout
-    other = tmp_path / "elsewhere"
-    restored = run(other, "restore", tmp_path / "with")
-    assert restored.returncode == 0, restored.stderr
-    both = [
-        {p.relative_to(h / "vault") for p in (h / "vault").rglob("*") if p.is_file()} for h in (other, home)
-    ]
-    assert both[0] | {Path(".lock")} == both[1] | {Path(".lock")}
-    assert run(other, "vault", "verify").stdout == run(home, "vault", "verify").stdout
-    assert {stat.S_IMODE(p.stat().st_mode) for p in (other / "vault").rglob("*") if p.is_file()} == {0o600}
-    assert not (tmp_path / "none" / "vault").exists()
-    assert run(tmp_path / "none", "restore", file).returncode == 0
-    assert not (tmp_path / "none" / "vault").exists()
-
-
 def test_the_file_is_its_owners_alone_and_holds_no_key(saved: tuple[Path, Path, str]) -> None:
     _, file, key = saved
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

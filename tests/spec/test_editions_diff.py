@@ -69,31 +69,6 @@ def test_rows_added_restated_and_removed_are_counted_per_dataset(desk: Desk) -> 
     assert desk.command("editions", "diff", first, first).stdout == "no row differs\n"
 
 
-@pytest.mark.deep
-def test_every_row_of_every_panel_is_counted_once(desk: Desk) -> None:
-    def publish() -> tuple[str, dict[str, int]]:
-        edition = desk.publish()
-        with desk.serve() as asked:
-            files = asked.get("/v1/export")["data"]
-        return edition, {one["signal_key"]: one["row_count"] for one in files if one["signal_key"]}
-
-    works = {"id": "t", "mainProcurementCategory": "works"}
-    desk.records(*ENTITIES)
-    desk.ingest("portal-za", "a.json", [release("A", buyer=CITY, tender=works)])
-    desk.ingest("filings", "f1.csv", filings(figure(ISSUER, 2019, 5, "2020-03-01", "a")))
-    first, before = publish()
-    desk.ingest("portal-za", "b.json", [release("B", "2024-06-03T00:00:00Z", buyer=CITY, tender=works)])
-    desk.ingest("filings", "f2.csv", filings(figure(ISSUER, 2019, 7, "2021-03-01", "b")))
-    second, after = publish()
-
-    found = told(desk, first, second)
-    grown = {key: after[key] - before[key] for key in after if after[key] != before[key]}
-    assert {"fundamentals-revisions", "procurement-demand", "public-buyer-concentration"} <= grown.keys()
-    for key, more in grown.items():
-        added, _, removed, _ = counts(found, f"signal-{key}")
-        assert added - removed == more, key
-
-
 @pytest.mark.parametrize("name", ["nosuch", "..", "CURRENT"])
 def test_an_edition_that_is_not_kept_is_named(plain_desk: Desk, name: str) -> None:
     plain_desk.ingest("portal-za", "a.json", [release("A")])

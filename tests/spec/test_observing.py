@@ -132,6 +132,7 @@ def test_the_process_that_forks_has_no_thread(observed: LiveServer) -> None:
     assert psutil.Process(observed.pid).num_threads() == 1
 
 
+@pytest.mark.deep
 def test_connections_that_send_nothing_cost_the_metrics_no_thread(observed: LiveServer) -> None:
     address = "127.0.0.1", int(observed.settings["metrics_port"])
     metrics(observed)

@@ -1,6 +1,5 @@
 """Every list is walked page by page: whatever the limit, the pages are the rows of one answer, in order."""
 
-import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,27 +64,6 @@ def pages(server: LiveServer, key: str, path: str, query: dict[str, str], limits
         if body["next_cursor"] is None:
             return
         cursor = {"cursor": body["next_cursor"]}
-
-
-@every(("path", "query"), LISTS, ids=lambda part: str(part))
-def test_pages_of_any_limit_are_the_rows_of_one_answer(
-    server: LiveServer, paid_key: str, path: str, query: dict[str, str]
-) -> None:
-    whole = server.http.get(path, params={**query, "limit": "10000"}, headers={"x-api-key": paid_key}).json()
-    expected = rows_of(whole)[:900]
-    assert len(expected) > 2
-    drawn = random.Random(f"{path}{query}")
-    for most in (len(expected) // 3 + 1, 97, 500):
-        walked: list[dict[str, Any]] = []
-        for page in pages(server, paid_key, path, query, iter(lambda: drawn.randint(1, most), 0)):  # noqa: B023
-            assert page["edition"] == whole["edition"]
-            assert page.get("as_of") == whole.get("as_of")
-            walked += rows_of(page)
-            if len(walked) >= len(expected):
-                break
-        assert walked[: len(expected)] == expected
-        if len(expected) < 900:
-            assert len(walked) == len(expected)
 
 
 @every(("path", "query"), LISTS, ids=lambda part: str(part))

@@ -15,6 +15,7 @@ import pytest
 from sankofa.operations.contract import operations
 from sankofa.operations.service import LONGEST_QUERY
 from tests.live import LiveServer
+from tests.torture import ALL_ROUNDS
 
 Schema = dict[str, Any]
 ID = "DC46AF1B1AAA424B58D1368176"
@@ -93,7 +94,7 @@ def _in_a_query(value: Any) -> str:
 def test_every_keyword_of_every_rest_parameter_is_enforced_and_named(
     server: LiveServer, paid_key: str, description: dict[str, Any]
 ) -> None:
-    tried = set()
+    tried: dict[tuple[str, str], str] = {}
     agreed = {operation.path: operation for operation in operations()}
     for path, item in description["paths"].items():
         if "get" not in item:
@@ -106,6 +107,8 @@ def test_every_keyword_of_every_rest_parameter_is_enforced_and_named(
             for keyword, value in violations({**schema, "examples": [_fitting(parameter)]}):
                 if parameter["in"] == "header" and not str(value).isprintable():
                     continue  # no HTTP client would send it
+                if not ALL_ROUNDS and tried.get((parameter["name"], keyword), path) != path:
+                    continue  # of another endpoint
                 if keyword == "items.type" or len(_in_a_query(value)) > LONGEST_QUERY // 2:
                     continue  # no query can say it; a longer one is a 414
                 answer = _ask(server, paid_key, path, parameters, needed, parameter, value)
@@ -117,9 +120,9 @@ def test_every_keyword_of_every_rest_parameter_is_enforced_and_named(
                 elif not (in_path and value == ""):  # that is another path
                     assert answer.status_code == 400, (where, answer.text)
                     assert answer.json()["parameter"] == parameter["name"], where
-                tried.add((parameter["name"], keyword))
+                tried.setdefault((parameter["name"], keyword), path)
     assert {"as_of", "limit", "country", "cursor", "metric", "from"} <= {name for name, _ in tried}
-    assert {("line_items", "maxItems"), ("line_items", "items.pattern"), ("format", "enum")} <= tried
+    assert {("line_items", "maxItems"), ("line_items", "items.pattern"), ("format", "enum")} <= tried.keys()
 
 
 def _ask(

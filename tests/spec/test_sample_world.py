@@ -66,13 +66,6 @@ def test_nothing_of_a_natural_person_is_in_any_file_of_the_data_folder(sample_ho
     assert holding == []
 
 
-def test_cover_page_figures_that_are_no_share_count_are_not_read(reader: Reader) -> None:
-    concepts = {row["concept"] for row in reader.rows("9999900003", vintages="all")}
-    assert "dei:EntityCommonStockSharesOutstanding" in concepts
-    assert {c for c in concepts if c.startswith("dei:")} == {"dei:EntityCommonStockSharesOutstanding"}
-    assert not [c for c in concepts if c.startswith("ecd:")]
-
-
 @pytest.mark.rule("VINT-2", "VINT-3")
 @pytest.mark.parametrize(
     ("name", "line_item", "period_end", "figures"),
@@ -92,39 +85,10 @@ def test_the_planted_vintages_are_served(
     assert reader.figures(name, line_item, period_end, period_type="FY") == figures
 
 
-@pytest.mark.rule("VINT-4")
-def test_of_two_figures_of_one_day_the_later_document_counts_on_that_day(reader: Reader) -> None:
-    assert reader.figures("GH0001", "capex", "2023-06-30", as_of="2023-10-01") == []
-    assert reader.figures("GH0001", "capex", "2023-06-30", as_of="2023-10-02", vintages="latest") == [
-        63622000
-    ]
-    assert reader.figures("GH0001", "capex", "2023-06-30", as_of="2023-10-02", vintages="as_reported") == [
-        65422000
-    ]
-
-
 def test_a_withdrawn_figure_is_null_from_the_day_it_was_withdrawn(reader: Reader) -> None:
     asked = ("MA0001", "depreciation_amortisation", "2021-12-31")
     assert reader.figures(*asked, as_of="2024-03-24", vintages="latest") == [697199000]
     assert reader.figures(*asked, as_of="2024-03-25", vintages="latest") == [None]
-
-
-def test_a_late_filing_is_known_from_its_own_day(reader: Reader) -> None:
-    for day, years in (("2023-05-30", []), ("2023-05-31", [2022]), ("2023-06-30", [2022, 2021])):
-        served = [
-            row for row in reader.rows("SN0001", as_of=day, period_type="FY") if row["line_item"] == "revenue"
-        ]
-        assert [r["fiscal_year"] for r in served if r["fiscal_year"] in (2021, 2022)] == years, day
-
-
-def test_what_was_completed_later_is_known_later(reader: Reader) -> None:
-    def known(day: str) -> set[str]:
-        rows = reader.rows("BW0001", as_of=day, period_type="FY")
-        return {row["line_item"] for row in rows if row["fiscal_year"] == 2022}
-
-    before, after = known("2023-07-13"), known("2023-07-14")
-    assert ("operating_cash_flow" in before, "operating_cash_flow" in after) == (False, True)
-    assert before < after
 
 
 @pytest.mark.rule("PIT-3")
@@ -139,43 +103,3 @@ def test_figures_beyond_two_to_the_53_keep_every_digit(reader: Reader) -> None:
     body = reader.body(f"/v1/fundamentals/{issuer('NG0001')}?vintages=all")
     for digits in ("9007199254740992", "9007199254740993", "11258999068426241", "8123456789012345.67"):
         assert f'"value_reported":{digits},' in body
-
-
-@pytest.mark.rule("PER-1")
-def test_a_changed_year_end_and_a_year_of_53_weeks_are_named_from_their_dates(reader: Reader) -> None:
-    ghana = {
-        row["period_end"]: row["fiscal_year"]
-        for row in reader.rows("GH0001", period_type="FY")
-        if row["period_start"]
-    }
-    assert ghana["2020-12-31"] == 2020
-    assert ghana["2023-06-30"] == 2023
-    odd = [
-        r
-        for r in reader.rows("GH0001")
-        if (r["period_start"], r["period_end"]) == ("2021-01-01", "2022-06-30")
-    ]
-    assert odd
-    assert {row["period_type"] for row in odd} == {"other"}
-    weeks = [r for r in reader.rows("ZA0001", period_type="FY") if r["period_start"] == "2022-06-27"]
-    assert {(row["period_end"], row["fiscal_year"]) for row in weeks} == {("2023-07-02", 2023)}
-
-
-def test_a_zero_that_is_a_figure_is_served_as_zero(reader: Reader) -> None:
-    assert reader.figures("NG0002", "dividends_paid", "2020-12-31") == [0]
-
-
-def test_currencies_do_not_mix(reader: Reader) -> None:
-    mauritius = {
-        (r["fiscal_year"], r["currency_reported"])
-        for r in reader.rows("MU0001")
-        if r["line_item"] == "revenue"
-    }
-    assert {(2022, "MUR"), (2023, "USD")} <= mauritius
-    assert not {(2022, "USD"), (2023, "MUR")} & mauritius
-    both = {r["unit"] for r in reader.rows("9999900001") if r["concept"] == "ifrs-full:Revenue"}
-    assert both == {"ZAR", "USD"}
-
-
-def test_an_issuer_that_restated_nothing_has_first_vintages_only(reader: Reader) -> None:
-    assert {int(row["vintage"]) for row in reader.rows("9999900002", vintages="all")} == {1}

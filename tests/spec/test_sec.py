@@ -126,6 +126,7 @@ def test_unknown_registrants_and_tiers_are_refused_in_json(live: LiveServer, key
         assert answer.json()["message"]
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("day", deep_after(1, [DAYS[1], None]))
 def test_edgartools_reads_a_company_by_its_own_setting(

@@ -64,6 +64,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.deep
 @pytest.mark.rule("MCP-13")
 def test_rest_answers_where_nothing_slow_can_be_loaded_and_commands_load_no_server(
     sample_home: Path, tmp_path: Path

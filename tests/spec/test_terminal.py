@@ -40,6 +40,7 @@ def test_a_company_that_nobody_knows_is_an_error_of_one_line(sample_home: Path) 
     assert "future" in refused.stderr
 
 
+@pytest.mark.deep
 def test_a_shell_that_lets_few_files_be_open_reads_an_edition_of_many(sample_home: Path) -> None:
     """The limit that holds is the hard one: the soft one is raised by whoever needs more."""
     few = f'ulimit -Sn 24; exec "$0" show {RIFTLINE} --as-of 2024-12-31'

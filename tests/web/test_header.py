@@ -9,6 +9,7 @@ from tests.live import LiveServer
 from tests.web.chromium import chromium, visitor
 
 
+@pytest.mark.deep
 @pytest.mark.rule("WEB-1")
 def test_the_head_fits_in_french_and_a_phone_has_a_menu(server: LiveServer) -> None:
     with chromium() as browser:

@@ -101,6 +101,7 @@ def _processes(folder: Path) -> list[list[tuple[SetBy, Json]]]:
     return [[(SetBy(key[1], key[0]), one[key]) for key in sorted(one)] for one in processes]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("CON-1", "CON-2")
 def test_every_publisher_is_compiled_as_ocdsmerge_does(shared_data: Path, rules: MergeRules) -> None:
     compared = 0

@@ -108,6 +108,7 @@ def core_fields(schema: dict[str, Any], owner: str) -> list[tuple[str, str]]:
 INSIDE = {"OrganizationReference": "Organization", "Item.unit": "Unit", "Amendment.changes": "Change"}
 
 
+@pytest.mark.deep
 @every("version", ["1.0", "1.1"])
 def test_the_core_schema_is_served_whole_but_for_what_is_left_out(version: str) -> None:
     schema = release_schema(version)

@@ -56,6 +56,7 @@ def test_real_releases_break_no_rule_after_cleaning_that_they_did_not_break_befo
     assert cleaned > (700 if ALL_ROUNDS else 175)
 
 
+@pytest.mark.deep
 def test_a_release_full_of_people_is_still_one() -> None:
     person = {"id": "9001015009087", "name": "Plonk Quibbleworth", "roles": ["supplier"]}
     other = {"id": "9001015009088", "name": "Zelda Quibbleworth", "roles": ["supplier"]}
