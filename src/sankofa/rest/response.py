@@ -208,7 +208,7 @@ def _write(
     """An answer in another format than JSON, compressed as the client accepts."""
     headers, body = fmt.body(operation, answer, edition, columns)
     encoding = choose_encoding(accept_encoding, len(body))
-    return headers, body if encoding is None else compress(body, encoding, quickly=True), encoding
+    return headers, body if encoding is None else compress(body, encoding), encoding
 
 
 def same_edition(edition: Edition) -> Callable[[str], Awaitable[Edition]]:
