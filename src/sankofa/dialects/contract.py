@@ -114,13 +114,18 @@ class DialectQuestion(NamedTuple):
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
         """The rows of an operation, every digit kept. Raises UpgradeRequired rather than cut them."""
+        return await self.read(decode_answer, name, **parameters)
+
+    async def read(self, decode: Callable[[bytes], list[T]], name: str, **parameters: Any) -> list[T]:
+        """As `rows`, each as `decode` reads it: a type with the fields that are needed is quickest."""
         answer = await self.answer(name, **parameters)
         if answer.selection.truncated:
             self.refuse_cut(self.call.grant.row_cap + 1)
-        rows: list[Row] = []
+        rows: list[T] = []
         for chunk in answer.selection.lists():
-            rows += decode_answer(chunk)
-            await asyncio.sleep(0)  # others are waiting
+            if rows:
+                await asyncio.sleep(0)  # others are waiting
+            rows += decode(chunk)
         return rows
 
     def refuse_cut(self, row_count: int, what: str = "This answer") -> None:

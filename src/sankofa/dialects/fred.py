@@ -4,9 +4,11 @@ A real-time period is the days on which a value stood, as `/v1/macro` answers wi
 keys. See docs/other-clients.md for what FRED has and this has not.
 """
 
+import re
 import zlib
 from collections.abc import Mapping
 from datetime import date
+from decimal import Decimal
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr  # nosec B406
 
@@ -44,8 +46,26 @@ _FIRST_DAY: Final = date(1776, 7, 4)
 _ROWS: Final = 100_000
 """The `limit` of observations where none is sent; a longer series is sent whole."""
 _BYTES_OF_A_ROW: Final = 90
+_ESCAPED: Final = re.compile(r'[&<>"\t\r\n]')
+"""Characters that an attribute of XML has otherwise."""
 _released = msgspec.json.Decoder(list[dict[str, Any]]).decode
 _read_row = msgspec.json.Decoder(list[SeriesCatalogueRow]).decode
+
+
+_Day = date  # where a row has a field of that name
+
+
+class _Observation(msgspec.Struct, gc=False):
+    """The fields of a `/v1/macro` row that are served."""
+
+    series_type: str
+    frequency: str
+    country: str | None
+    date: _Day
+    value: Decimal | None
+
+
+_observations_of = msgspec.json.Decoder(list[_Observation]).decode
 
 
 class NoSuchSeries(InvalidParameter):
@@ -196,12 +216,12 @@ async def _known(question: DialectQuestion, key: str, period: RealTimePeriod) ->
     """The values that stood in a period; on one day they are those of `/v1/macro`."""
     if period.start != period.known or question.call.grant.sample:  # which may ask for few of many
         return await history(question.call.edition, key, period.known)
-    rows = await question.rows("get_macro", series=key, as_of=str(period.known))
-    columns = {(one["series_type"], one["frequency"], one["country"]) for one in rows}
+    rows = await question.read(_observations_of, "get_macro", series=key, as_of=str(period.known))
+    columns = {(one.series_type, one.frequency, one.country) for one in rows}
     if len(columns) > 1:
         raise InvalidParameter("series_id", f"{len(columns)} series have this key: ask /v1/macro for them")
     known = period.known.toordinal()
-    return {date.fromisoformat(one["date"]): [ValueStep(known, one["value"])] for one in reversed(rows)}
+    return {one.date: [ValueStep(known, one.value)] for one in reversed(rows)}
 
 
 async def _vintage_dates(question: DialectQuestion) -> DialectReply:
@@ -347,7 +367,10 @@ def _document(root: str, attributes: Mapping[str, object], children: Any) -> byt
 
 
 def _attributes(row: Mapping[str, object]) -> str:
-    return "".join(f" {name}={quoteattr(str(value))}" for name, value in row.items())
+    texts = [(name, str(value)) for name, value in row.items()]
+    return "".join(
+        [f" {n}={quoteattr(text)}" if _ESCAPED.search(text) else f' {n}="{text}"' for n, text in texts]
+    )
 
 
 _TAKEN: Final = ("series_id", "realtime_start", "realtime_end", "file_type")

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -234,23 +235,27 @@ class RealTimePeriod(NamedTuple):
         return {"realtime_start": self.start, "realtime_end": self.end}
 
 
+_date = lru_cache(maxsize=4096)(date.fromordinal)
+
+
 def by_period(values: History, period: RealTimePeriod, *, only_first: bool) -> list[Row]:
     """Each value with the days of the period on which it stood."""
-    start, end = period.start.toordinal(), period.end.toordinal()
+    start, end, ever = period.start.toordinal(), period.end.toordinal(), LAST_DAY.toordinal()
     listed = [day.toordinal() for day in period.vintage_dates]
     rows = []
     for at, steps in values.items():
         for number, step in enumerate(steps[:1] if only_first else steps):
-            last = steps[number + 1].day - 1 if number + 1 < len(steps) else LAST_DAY.toordinal()
-            days = [max(step.day, start), min(last, end)]
+            last = steps[number + 1].day - 1 if number + 1 < len(steps) else ever
+            first, final = max(step.day, start), min(last, end)
             if listed:
-                days = [day for day in listed if step.day <= day <= last]
-            if not days or days[0] > days[-1] or (only_first and step.day < start):
+                days = [day for day in listed if step.day <= day <= last] or [1, 0]
+                first, final = days[0], days[-1]
+            if first > final or (only_first and step.day < start):
                 continue
             rows.append(
                 {
-                    "realtime_start": date.fromordinal(days[0]),
-                    "realtime_end": date.fromordinal(days[-1]),
+                    "realtime_start": _date(first),
+                    "realtime_end": _date(final),
                     "date": at,
                     "value": figure(step.value),
                 }
@@ -283,4 +288,5 @@ def by_vintage_date(key: str, values: History, period: RealTimePeriod, *, only_n
 
 
 def figure(value: Decimal | None) -> str:
-    return "." if value is None else f"{value:f}"
+    text = "." if value is None else str(value)
+    return text if "E" not in text else f"{value:f}"

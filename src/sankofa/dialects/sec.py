@@ -38,6 +38,37 @@ class Registrant(NamedTuple):
     """Exchange and ticker."""
 
 
+class _Fact(msgspec.Struct, gc=False):
+    """The fields of a `/v1/fundamentals` row that are served."""
+
+    source_ref: str
+    line_item: str
+    concept: str | None
+    value_reported: msgspec.Raw
+    unit: str | None
+    period_start: str | None
+    period_end: str
+    period_type: str
+    fiscal_year: int | None
+    available_at: str
+
+
+class _Entry(msgspec.Struct, gc=False):
+    """A figure as the SEC writes it."""
+
+    start: str | msgspec.UnsetType
+    end: str
+    val: msgspec.Raw
+    accn: str
+    fy: int
+    fp: str
+    form: str
+    filed: str
+
+
+_facts_of = msgspec.json.Decoder(list[_Fact]).decode
+
+
 async def answer(question: DialectQuestion) -> DialectReply:
     parts = question.request.path.split("/")
     match [part.removesuffix(".json") for part in parts]:
@@ -74,50 +105,51 @@ async def _registrant(question: DialectQuestion, text: str) -> tuple[str, int, s
     raise NotFound(f"No registrant with CIK {number}.")
 
 
-async def _facts(question: DialectQuestion, service_id: str) -> list[Row]:
+async def _facts(question: DialectQuestion, service_id: str) -> list[_Fact]:
     """Every vintage of every figure, oldest period first; those that withdraw one are left out."""
-    rows = await question.rows("get_fundamentals", service_id=service_id, vintages="all")
+    rows = await question.read(_facts_of, "get_fundamentals", service_id=service_id, vintages="all")
     return await in_thread_if_large(_BYTES_OF_A_FACT * len(rows), _in_order, rows)
 
 
-def _in_order(rows: list[Row]) -> list[Row]:
-    rows = [row for row in rows if row["value_reported"] is not None]
-    return sorted(rows, key=lambda row: (row["period_end"], row["period_start"] or "", row["available_at"]))
+def _in_order(rows: list[_Fact]) -> list[_Fact]:
+    rows = [row for row in rows if bytes(row.value_reported) != b"null"]
+    return sorted(rows, key=lambda row: (row.period_end, row.period_start or "", row.available_at))
 
 
-def _entry(row: Row) -> Row:
+def _entry(row: _Fact) -> _Entry:
     """A figure as the SEC writes it. The form of the filing is not held."""
-    named = _DOCUMENT.match(row["source_ref"])
-    start = {"start": row["period_start"]} if row["period_start"] else {}
-    return {
-        **start,
-        "end": row["period_end"],
-        "val": row["value_reported"],
-        "accn": named[1] if named else "",
-        "fy": row["fiscal_year"] or int(row["period_end"][:4]),
-        "fp": row["period_type"] if row["period_type"] in ("FY", "Q1", "Q2", "Q3", "Q4") else "",
-        "form": "",
-        "filed": row["available_at"],
-    }
+    named = _DOCUMENT.match(row.source_ref)
+    return _Entry(
+        row.period_start or msgspec.UNSET,
+        row.period_end,
+        row.value_reported,
+        named[1] if named else "",
+        row.fiscal_year or int(row.period_end[:4]),
+        row.period_type if row.period_type in ("FY", "Q1", "Q2", "Q3", "Q4") else "",
+        "",
+        row.available_at,
+    )
 
 
-def _concept(row: Row) -> tuple[str, str]:
+def _concept(row: _Fact) -> tuple[str, str]:
     """Taxonomy and tag; a figure without a concept has the name of its line item."""
-    taxonomy, colon, tag = (row["concept"] or f"sankofa:{row['line_item']}").partition(":")
+    taxonomy, colon, tag = (row.concept or f"sankofa:{row.line_item}").partition(":")
     return (taxonomy, tag) if colon else ("sankofa", taxonomy)
 
 
-def _company_facts(number: int, name: str, rows: list[Row]) -> DialectReply:
+def _company_facts(number: int, name: str, rows: list[_Fact]) -> DialectReply:
     facts: dict[str, dict[str, Row]] = {}
     for row in rows:
         taxonomy, tag = _concept(row)
-        concept = facts.setdefault(taxonomy, {}).setdefault(tag, _labelled(row))
-        concept["units"].setdefault(row["unit"] or "pure", []).append(_entry(row))
+        concepts = facts.setdefault(taxonomy, {})
+        if (concept := concepts.get(tag)) is None:
+            concept = concepts[tag] = _labelled(row)
+        concept["units"].setdefault(row.unit or "pure", []).append(_entry(row))
     return DialectReply(_encode({"cik": number, "entityName": name, "facts": facts}), JSON)
 
 
-def _labelled(row: Row) -> Row:
-    return {"label": row["line_item"].replace("_", " ").capitalize(), "description": "", "units": {}}
+def _labelled(row: _Fact) -> Row:
+    return {"label": row.line_item.replace("_", " ").capitalize(), "description": "", "units": {}}
 
 
 async def _company_concept(
@@ -129,7 +161,7 @@ async def _company_concept(
         raise NotFound(f"{name} reported no {taxonomy}:{tag}.")
     concept = _labelled(rows[0])
     for row in rows:
-        concept["units"].setdefault(row["unit"] or "pure", []).append(_entry(row))
+        concept["units"].setdefault(row.unit or "pure", []).append(_entry(row))
     return DialectReply(
         _encode({"cik": number, "taxonomy": taxonomy, "tag": tag, "entityName": name, **concept}), JSON
     )
