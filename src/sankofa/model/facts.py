@@ -63,7 +63,7 @@ def source_of(row: Sourced) -> FactSource:
     return FactSource(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, method)
 
 
-class SharedFact(msgspec.Struct, frozen=True):
+class SharedFact(msgspec.Struct, frozen=True, gc=False):
     """A fact on the wire, its fields in served order; `model.rows.FactRow` describes them."""
 
     fact_id: str

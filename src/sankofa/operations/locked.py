@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.columns import columns_of
@@ -19,9 +19,9 @@ from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.days import parse_day
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem
-from sankofa.model.facts import FactSource, provenance_id
+from sankofa.model.facts import SharedFact, provenance_id, source_of
 from sankofa.model.provenance import notice
-from sankofa.model.rows import Row
+from sankofa.model.rows import Row, wire
 from sankofa.operations.absence import absence_of
 from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation
 from sankofa.operations.parameter_types import IN_THE_FUTURE
@@ -36,6 +36,7 @@ _REF: Final = b'"source_ref":"'
 _MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
 _OWN_ID: Final = b'"service_id":"'
 _ENTITY_ID: Final = b'"entity_id":"'
+_facts: Final = msgspec.json.Decoder(list[SharedFact]).decode
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 _encode: Final = msgspec.json.Encoder().encode
 _OF_THE_DAY: Final = ("legal_name", "entity_name", "lei", "listings", "country")
@@ -162,7 +163,7 @@ def _without_capture(rows: bytes, row_count: int, told: _Told) -> tuple[bytes, f
 
     Many rows share few of each, so all rows are rewritten at once.
     """
-    left = row_count if told.once else len(rows)
+    left = 0 if told.provenance else row_count if told.once else len(rows)
     while left > 0 and (at := rows.find(_OBSERVED)) >= 0:
         end = rows.index(b'"', at + len(_OBSERVED)) + 1
         between = rows.split(rows[at:end])
@@ -171,7 +172,12 @@ def _without_capture(rows: bytes, row_count: int, told: _Told) -> tuple[bytes, f
     while b"@" in rows and (mark := _MARK.search(rows)) is not None:
         rows = rows.replace(mark[1], b"#")
     if told.provenance:
-        rows = b",".join(map(_renumbered, _rows(b"[%b]" % rows)))
+        facts = _facts(b"[%b]" % rows)
+        for fact in facts:
+            own = provenance_id(source_of(fact)._replace(observed_at=""))
+            force_setattr(fact, "provenance_id", own)
+            force_setattr(fact, "observed_at", None)
+        rows = wire.encode(facts)[1:-1]
     sources: set[bytes] = set()
     left, at = rows.count(_REF) if told.inputs else row_count, 0
     while left > 0:
@@ -181,13 +187,6 @@ def _without_capture(rows: bytes, row_count: int, told: _Told) -> tuple[bytes, f
             sources.add(source)
             left -= rows.count(b"%b%b:" % (_REF, source))
     return rows, frozenset(sources)
-
-
-def _renumbered(fields: dict[str, msgspec.Raw]) -> bytes:
-    """A shared fact whose `provenance_id` is that of what is left of its provenance."""
-    shown = {name: msgspec.json.decode(fields[name]) for name in FactSource._fields}
-    fields["provenance_id"] = msgspec.Raw(_encode(provenance_id(FactSource(**{**shown, "observed_at": ""}))))
-    return _encode(fields)
 
 
 def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:

@@ -55,7 +55,7 @@ _RELEASED: Final = RowOrder("-available_at", "fact_id")
 _REMEMBERED: Final = 8
 
 
-class _Figure(msgspec.Struct):
+class _Figure(msgspec.Struct, gc=False):
     """The fields of a fundamentals row that a fact needs."""
 
     source_ref: str
