@@ -20,7 +20,8 @@ from sankofa.model.errors import (
     Unauthorized,
     UpgradeRequired,
 )
-from sankofa.operations.answers import API_VERSION, envelope_of, problem_body
+from sankofa.model.text import toml_table
+from sankofa.operations.answers import envelope_of, problem_body
 from sankofa.operations.contract import Operation
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.service import (
@@ -40,7 +41,6 @@ COUNTED: Final = ("RateLimit", "RateLimit-Policy")
 CACHED: Final = ("ETag", "Cache-Control", "Vary")
 
 _REQUEST_ID = "9f2c41d07ab300000001"
-_STORES = ("datastore", "keystore", "usagestore")
 
 
 class _Refusal(NamedTuple):
@@ -181,116 +181,20 @@ def header_components(statuses: Collection[str]) -> JsonSchema:
     return {name: {**header, "required": True} for name, header in _HEADERS.items() if name not in left_out}
 
 
-def _header(description: str, example: str | int, **schema: object) -> JsonSchema:
-    kind = "string" if isinstance(example, str) else "integer"
-    return {"description": description, "schema": {"type": kind, **schema}, "example": example}
-
-
+_PARTS: Final = toml_table("sankofa.rest", "openapi")
 _HEADERS: Final[dict[str, JsonSchema]] = {
-    "X-Service-API-Version": _header(
-        "Version of this description.", API_VERSION.decode(), const=API_VERSION.decode()
-    ),
-    "X-Request-Id": _header("Names the request in our logs.", _REQUEST_ID, pattern="^[0-9a-f]{20,28}$"),
-    "RateLimit": _header(
-        "Requests left (r) in this UTC minute and calendar month, and the seconds until each ends (t).",
-        '"minute";r=59;t=42, "month";r=4999;t=1036800',
-        pattern='^"minute";r=[0-9]+;t=[0-9]+, "month";r=[0-9]+;t=[0-9]+$',
-    ),
-    "RateLimit-Policy": _header(
-        "Requests granted (q) per window of so many seconds (w).",
-        '"minute";q=60;w=60, "month";q=5000;w=2592000',
-        pattern='^"minute";q=[0-9]+;w=60, "month";q=[0-9]+;w=[0-9]+$',
-    ),
-    "ETag": _header(
-        "Names this answer; send it back as If-None-Match.", '"20240701T060000Z-1f"', pattern='^"[^"]+"$'
-    ),
-    "Cache-Control": _header("Who may keep the answer.", "private"),
-    "Vary": _header("What the answer depends on besides its address.", "X-API-Key, Accept, Accept-Encoding"),
-    "Accept-Ranges": _header("Parts of the file may be asked for.", "bytes", const="bytes"),
-    "Retry-After": _header("Seconds after which to try again.", 42, minimum=1),
-    "X-Upgrade-URL": _header(
-        "Where the key can be upgraded.", "https://sankofa.example/upgrade", format="uri"
-    ),
-    "WWW-Authenticate": _header("How to authenticate.", 'ApiKey realm="sankofa", header="X-API-Key"'),
-    "Allow": _header("The methods the path answers (on 405).", "GET, HEAD, OPTIONS"),
+    name: {
+        "description": header.pop("description"),
+        "example": (example := header.pop("example")),
+        "schema": {"type": "string" if isinstance(example, str) else "integer", **header},
+    }
+    for name, header in _PARTS["headers"].items()
 }
 
 
 def page_schemas() -> JsonSchema:
     """The schemas that belong to no operation."""
-    return {"Problem": _PROBLEM, "Health": _HEALTH, "Status": _STATUS}
-
-
-def _object(description: str, properties: JsonSchema, optional: Iterable[str] = ()) -> JsonSchema:
-    required = [name for name in properties if name not in set(optional)]
-    return {"type": "object", "description": description, "properties": properties, "required": required}
-
-
-def _text(description: str, **schema: object) -> JsonSchema:
-    return {"type": "string", "description": description, **schema}
-
-
-_PROBLEM: Final = _object(
-    "Why there is no answer (RFC 9457).",
-    {
-        "type": _text("Names the kind of problem, and leads to its explanation.", format="uri"),
-        "title": _text("The kind of problem in a few words."),
-        "status": {"type": "integer", "minimum": 400, "maximum": 599, "description": "The HTTP status."},
-        "detail": _text("What was wrong this time, in one sentence."),
-        "instance": _text("The path that was asked for.", format="uri-reference"),
-        "error": _text("The same as `detail`, for simple clients."),
-        "parameter": _text("The parameter at fault (400)."),
-        "upgrade": _object(
-            "How to get more than the sample tier serves (402).",
-            {"checkout_url": _text("Where the key can be upgraded.", format="uri")},
-        ),
-        "docs": _text("Where the problem is explained.", format="uri"),
-        "request_id": _text("Quote it when you report the problem."),
-    },
-    optional=("parameter", "upgrade"),
-)
-
-_HEALTH: Final = _object(
-    "The service is alive.", {"status": _text("Always `ok`.", const="ok", examples=["ok"])}
-)
-
-_CHECK: Final = _object(
-    "One real read.",
-    {
-        "status": _text("Whether it answered within a second.", enum=["ok", "failed"]),
-        "latency_ms": {"type": "number", "minimum": 0, "description": "How long that took."},
-    },
-)
-
-_FOLLOWING: Final = _object(
-    "Only of a node that follows editions from elsewhere.",
-    {
-        "edition": {"type": ["string", "null"], "description": "The one that is current there."},
-        "answered_at": {"type": ["string", "null"], "description": "When it last answered (UTC)."},
-        "age_seconds": {"type": ["number", "null"], "description": "How long ago that was."},
-        "reason": {"type": ["string", "null"], "description": "Why what is served may not be the newest."},
-    },
-)
-
-_STATUS: Final = _object(
-    "What a real read of each dependency gave.",
-    {
-        "status": _text("`degraded` where any dependency did not answer.", enum=["ok", "degraded"]),
-        "build": _text("What is running: the version and the commit."),
-        "version": _text("Version of the service."),
-        "edition": {"type": ["string", "null"], "description": "The snapshot served; null where none is."},
-        "time": _text("The service's clock (UTC).", format="date-time"),
-        "checks": _object("By dependency.", dict.fromkeys(_STORES, _CHECK)),
-        "degraded": {
-            "type": "array",
-            "items": {"type": "string", "enum": [*_STORES, "editions"]},
-            "description": "The dependencies that did not answer; `editions` where the place does not that "
-            "editions are followed from, which stops no answer.",
-        },
-        "following": _FOLLOWING,
-    },
-    optional=("following",),
-)
+    return dict(_PARTS["schemas"])
 
 
 _STREAM: Final = (
