@@ -19,7 +19,7 @@ from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.errors import ABSENCES, Problem, Unauthorized
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
-from sankofa.operations.contract import Answer, Operation
+from sankofa.operations.contract import MEMBERS, Answer, Operation
 from sankofa.operations.parameter_types import JsonSchema
 
 Headers = list[tuple[bytes, bytes]]
@@ -248,47 +248,10 @@ class AnswerCache:
         return False
 
 
-_ABSENT: Final[JsonSchema] = {
-    "type": ["object", "null"],
-    "description": "Why there are no rows, and what to ask instead; null where there are rows.",
-    "properties": {
-        "reason": {
-            "type": "string",
-            "enum": list(ABSENCES),
-            "description": " ".join(f"`{code}`: {meaning}" for code, meaning in ABSENCES.items()),
-        },
-        "detail": {"type": "string", "description": "The reason in a sentence."},
-        "first": {
-            "type": ["string", "null"],
-            "format": "date",
-            "description": "First day for which something is known; null where nothing is.",
-        },
-        "last": {
-            "type": ["string", "null"],
-            "format": "date",
-            "description": "Last day for which something is known; null where nothing is.",
-        },
-        "try": {
-            "type": "array",
-            "description": "Questions that may have rows.",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string", "description": "Path of the endpoint."},
-                    "arguments": {
-                        "type": "object",
-                        "additionalProperties": {"type": "string"},
-                        "description": "Query parameters.",
-                    },
-                    "why": {"type": "string", "description": "What the answer would have."},
-                },
-                "required": ["path", "arguments", "why"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["reason", "detail", "first", "last", "try"],
-    "additionalProperties": False,
+_ABSENT: Final[JsonSchema] = MEMBERS["absent"]
+_ABSENT["properties"]["reason"] |= {
+    "enum": list(ABSENCES),
+    "description": " ".join(f"`{code}`: {meaning}" for code, meaning in ABSENCES.items()),
 }
 
 

@@ -22,6 +22,7 @@ from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.errors import Absence, InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row
+from sankofa.model.text import toml_table
 from sankofa.operations.parameter_types import JsonSchema, ParameterType
 from sankofa.operations.parameters import (
     ALL_BY_DEFAULT,
@@ -33,14 +34,9 @@ from sankofa.operations.parameters import (
 )
 
 NO_ROWS: Final = Selection((), 0, truncated=False)
-NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
-    "as_of": {
-        "type": ["string", "null"],
-        "format": "date",
-        "description": "The day applied: sent back, it gives the same rows. Null where annual values, which "
-        "no day of release is evidenced for, are among them.",
-    }
-}
+MEMBERS: Final = toml_table("sankofa.operations", "members")
+"""Schemas of members of the envelope, by name."""
+NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {"as_of": MEMBERS["nullable_as_of"]}
 """The schema of `as_of` in the envelope where an answer may hold annual macro."""
 BASIS: Final[dict[str, JsonSchema]] = {
     "basis": {

@@ -16,7 +16,7 @@ from sankofa.model.facts import FUND
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import EntityRow, RelationRow, SpellRow, wire
-from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.contract import MEMBERS, NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.locked import with_names
 from sankofa.operations.nearest import predecessors, relations, unknown_organisation
 from sankofa.operations.paging import Start, first_page, view_on
@@ -45,25 +45,7 @@ Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
     errors=(401, 404, 429, 503),
     tool="get_entity",
     extensions=("as_of",),
-    members={
-        "successor": {
-            "type": ["string", "null"],
-            "description": "service_id of the organisation that took it over, where a source names one.",
-        },
-        "predecessors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "service_id": {"type": "string", "description": "Its figures are under this id."},
-                    "legal_name": {"type": ["string", "null"], "description": "As registered."},
-                },
-                "required": ["service_id", "legal_name"],
-                "additionalProperties": False,
-            },
-            "description": "The organisations that it took over from, where a source names them.",
-        },
-    },
+    members={name: MEMBERS[name] for name in ("successor", "predecessors")},
     agent=_ENTITY_FOR_AGENTS,
 )
 async def get_entity(call: Call, *, service_id: ServiceIdParameter, as_of: AsOfParameter = None) -> Answer:

@@ -23,7 +23,7 @@ from sankofa.model.days import months_before
 from sankofa.model.facts import FUND
 from sankofa.model.rows import REASONS, MetricsRow, ScreenRow
 from sankofa.model.vintages import Mode
-from sankofa.operations.contract import BASIS, NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameter_types import JsonSchema
@@ -66,62 +66,15 @@ _OMITTED: dict[str, JsonSchema] = {
         "description": "How many values are missing, by reason: why a view is thinner than the market was.",
         "properties": {
             reason: {"type": "integer", "minimum": 0, "description": meaning}
-            for reason, meaning in (
-                ("not_published", "No full year was published by that day."),
-                ("input_absent", "An input of the latest full year is not reported."),
-                ("currency_mixed", "The inputs are there, but not all in one currency."),
-                ("denominator_not_positive", "The denominator is zero or negative."),
-                ("completed_after_as_of", "An input became known only later."),
-                (
-                    "revised_after_as_of",
-                    "An input, or a figure that decides between routes, was revised later.",
-                ),
-                (TOO_OLD, "Only with `max_age`: the year ended longer ago than that."),
-            )
+            for reason, meaning in MEMBERS["omitted"].items()
         },
         "required": list(REASONS.values()),
         "additionalProperties": False,
     }
 }
-_MISSING: dict[str, JsonSchema] = {
-    "missing": {
-        "type": "array",
-        "description": "The metrics without a value, and why.",
-        "items": {
-            "type": "object",
-            "properties": {
-                "metric": {"type": "string", "enum": list(slugs()), "description": "Slug of the metric."},
-                "reason": {
-                    "type": "string",
-                    "enum": [*REASONS.values(), TOO_OLD],
-                    "description": "As in `omitted`.",
-                },
-                "changes": {
-                    "type": "array",
-                    "description": "Figures that a filing after `as_of` restated or added, at most five.",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "concept": {"type": "string", "description": "Concept of the figure."},
-                            "period_end": {
-                                "type": "string", "format": "date", "description": "Last day of its period.",
-                            },
-                            "available_at": {
-                                "type": ["string", "null"],
-                                "format": "date",
-                                "description": "Day the later filing became public; null for a withdrawal.",
-                            },
-                        },
-                        "required": ["concept", "period_end", "available_at"],
-                        "additionalProperties": False,
-                    },
-                },
-            },
-            "required": ["metric", "reason", "changes"],
-            "additionalProperties": False,
-        },
-    }
-}  # fmt: skip
+_MISSING: dict[str, JsonSchema] = {"missing": MEMBERS["missing"]}
+_MISSING["missing"]["items"]["properties"]["metric"]["enum"] = list(slugs())
+_MISSING["missing"]["items"]["properties"]["reason"]["enum"] = [*REASONS.values(), TOO_OLD]
 
 
 _SCREEN_FOR_AGENTS = AgentView(

@@ -35,8 +35,8 @@ from sankofa.model.rows import (
     TenderRow,
 )
 from sankofa.model.signed_notes import consistency_path, inclusion_path, levels_above
-from sankofa.operations.contract import Answer, Call, Operation, Parameter, operation
-from sankofa.operations.parameter_types import Choice, JsonSchema, Text, Whole
+from sankofa.operations.contract import MEMBERS, Answer, Call, Operation, Parameter, operation
+from sankofa.operations.parameter_types import Choice, Text, Whole
 from sankofa.operations.service import Service
 
 PROVEN: Final[Mapping[str, str]] = {
@@ -81,29 +81,6 @@ SinceSizeParameter = Annotated[
     "Number of entries of an older checkpoint. `consistency_path` proves that the log of today begins with "
     "the same entries.",
 ]
-_HASHES: Final[JsonSchema] = {"type": "array", "items": {"type": "string"}}
-_MEMBER: Final[JsonSchema] = {
-    "type": ["object", "null"],
-    "description": "The hashes that lead from the row to the signed checkpoint, in base64.",
-    "properties": {
-        "dataset": {"type": "string", "enum": list(_SHAPES)},
-        "edition": {"type": "string"},
-        "checkpoint": {"type": "string", "description": "The signed note about the log."},
-        "entry": {"type": "string", "description": "The entry of the edition in the log, in base64."},
-        "entry_index": {"type": "integer"},
-        "entry_path": _HASHES,
-        "rows": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"index": {"type": "integer"}, "salt": {"type": "string"}, "path": _HASHES},
-                "required": ["index", "salt", "path"],
-            },
-        },
-        "consistency_path": _HASHES,
-    },
-    "required": ["dataset", "edition", "checkpoint", "entry", "entry_index", "entry_path", "rows"],
-}
 PROOF_OF_ROW: Final = "get_proof"
 _DATASETS: Final = {shape: dataset for dataset, (shape, _) in _SHAPES.items()}
 
@@ -114,7 +91,7 @@ _DATASETS: Final = {shape: dataset for dataset, (shape, _) in _SHAPES.items()}
     also=(CrosswalkRow, EntityRow, MacroAnnualRow, MacroSeriesRow, TenderRow),
     errors=(400, 401, 402, 404, 429, 503),
     extension=True,
-    members={"proof": _MEMBER},
+    members={"proof": MEMBERS["proof"]},
 )
 async def get_proof(
     call: Call, *, record_ref: RecordRefParameter, since_size: SinceSizeParameter = None
