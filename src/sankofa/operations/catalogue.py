@@ -12,7 +12,7 @@ from sankofa.model.days import instant
 from sankofa.model.errors import NotFound
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
-from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     CountryParameter,
@@ -36,13 +36,6 @@ async def get_sources(call: Call) -> Answer:
 
 
 _SOURCES_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
-_SOURCES_FOR_AGENTS = AgentView(
-    description="""\
-Coverage by dataset, country and source: count, first and last date, freshness. Call it first to see what
-the service has.
-Example: {"country":"NG"}""",
-    narrow_by=("country", "sku"),
-)
 
 
 @operation(
@@ -52,7 +45,6 @@ Example: {"country":"NG"}""",
     tool="get_coverage",
     extension=True,
     by_day=False,
-    agent=_SOURCES_FOR_AGENTS,
 )
 async def get_coverage(
     call: Call,
@@ -74,13 +66,6 @@ async def get_coverage(
 
 
 _QUALITY_ORDER = RowOrder("measure")
-_QUALITY_FOR_AGENTS = AgentView(
-    description="""\
-Coverage and freshness of one dataset: AF-FUND (company figures), AF-TENDER (tenders), AF-MACRO (macro).
-`status` UNMEASURED is never a pass. Ask before you rely on an answer being complete.
-Example: {"sku":"AF-FUND"}""",
-    narrow_by=("limit",),
-)
 
 
 @operation(
@@ -90,7 +75,6 @@ Example: {"sku":"AF-FUND"}""",
     tool="get_quality_metrics",
     by_day=False,
     extensions=("limit", "cursor"),
-    agent=_QUALITY_FOR_AGENTS,
 )
 async def get_quality_metrics(
     call: Call, *, sku: SkuParameter, limit: LimitOrAllParameter = None, cursor: CursorParameter = None

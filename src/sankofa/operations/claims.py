@@ -22,7 +22,7 @@ from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
 from sankofa.model.text import words
 from sankofa.model.vintages import Mode
-from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import (
     AsOfParameter,
     ClaimMeasureParameter,
@@ -35,12 +35,6 @@ from sankofa.operations.parameters import (
 _SUPPORTED, _THEN, _CONTRADICTED, _UNKNOWN = VERDICTS
 _ID: Final = 26
 _ANNUAL: Final = "annual"
-_FOR_AGENTS = AgentView(
-    description="""\
-Whether a figure that somebody claims was reported: supported, supported_then (restated since), contradicted
-(with the figure and its source) or unknown. Rounding as written; units are never guessed.
-Example: {"subject":"JSE:SMPKG","measure":"revenue","period":"2024","value":"46.2bn","unit":"ZAR"}""",
-)
 
 
 class ClaimFigure(NamedTuple):
@@ -96,7 +90,6 @@ _matches = msgspec.json.Decoder(list[_Match]).decode
     errors=(400, 401, 429, 503),
     tool="check_claim",
     extension=True,
-    agent=_FOR_AGENTS,
 )
 async def check_claim(
     call: Call,

@@ -7,8 +7,8 @@ how each is read; its docstring is the documentation.
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
 from typing import Any, Final, get_args, get_type_hints
@@ -34,6 +34,7 @@ from sankofa.operations.parameters import (
 )
 
 NO_ROWS: Final = Selection((), 0, truncated=False)
+_AGENTS: Final[dict[str, dict[str, Any]]] = toml_table("sankofa.operations", "agents")
 MEMBERS: Final = toml_table("sankofa.operations", "members")
 """Schemas of members of the envelope, by name."""
 NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {"as_of": MEMBERS["nullable_as_of"]}
@@ -140,7 +141,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class AgentView:
-    """How an operation presents itself to an agent, who has a small window and reads nothing else."""
+    """How an operation presents itself to an agent, who has a small window and reads nothing else.
+
+    `agents.toml` has the `description` and `narrow_by` of most.
+    """
 
     description: str = ""
     """The description of the tool; the summary and description of the endpoint where empty."""
@@ -149,7 +153,7 @@ class AgentView:
     overflow: Mapping[str, object] = field(default_factory=dict)
     """Arguments that take the place of None where the rows do not all fit, so that the first are the ones
     most asked for."""
-    narrow_by: tuple[str, ...] = ()
+    narrow_by: Sequence[str] = ()
     """The arguments that a hint names, as the tool calls them."""
     compact: Callable[[bytes], bytes] | None = None
     """Makes a row smaller that alone is larger than an answer may be."""
@@ -342,7 +346,7 @@ def operation(
             extension=extension,
             live=live,
             by_day=by_day,
-            agent=agent or AgentView(),
+            agent=replace(agent or AgentView(), **_AGENTS.get(tool or "", {})),
         )
         return perform
 

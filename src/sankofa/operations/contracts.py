@@ -29,14 +29,7 @@ def _brief(row: bytes) -> bytes:
     return wire.encode(fields)
 
 
-_FOR_AGENTS: Final = AgentView(
-    description="""\
-One contracting process as it stood on `as_of` (default today): the compiled OCDS release, which release set
-each value, and what changed (amount, deadline, status, supplier) with old and new. `ocid` is that of a row
-of search_tenders.
-Example: {"ocid":"ocds-999sza-00134","as_of":"2026-02-01"}""",
-    compact=_brief,
-)
+_FOR_AGENTS: Final = AgentView(compact=_brief)
 
 
 @operation(

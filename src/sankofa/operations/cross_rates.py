@@ -15,7 +15,7 @@ from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import wire
-from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -26,14 +26,6 @@ from sankofa.operations.parameters import (
     QuoteCurrencyParameter,
     ToDayParameter,
     ViaParameter,
-)
-
-_FOR_AGENTS = AgentView(
-    description="""\
-Daily exchange rates derived from two published rates (`inputs`) against a third currency: quote
-units for one base unit, newest first. Published ones: get_macro.
-Example: {"base":"NGN","quote":"KES","limit":5}""",
-    narrow_by=("via", "from_date", "limit"),
 )
 
 
@@ -54,7 +46,6 @@ def _check_pair(_: Grant, arguments: Mapping[str, Any]) -> None:
     tool="get_cross_rates",
     tool_names={"from": "from_date", "to": "to_date"},
     extension=True,
-    agent=_FOR_AGENTS,
 )
 async def get_cross_rates(
     call: Call,

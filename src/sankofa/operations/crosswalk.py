@@ -13,7 +13,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
-from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.nearest import unknown_organisation
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
@@ -92,15 +92,6 @@ async def get_crosswalk(
     return page.answer(selection, CROSSWALK_ORDER, as_of=page.day, members=members)
 
 
-_FOR_AGENTS = AgentView(
-    description="""\
-The organisation behind an outside identifier: lei or ticker (EXCHANGE:TICKER) on any tier; registry, isin,
-figi, aggregator from the starter tier on. Where several organisations have one number,
-`ambiguous` is true. By name use search_entities. Next: get_entity, get_fundamentals.
-Example: {"id_type":"ticker","id_value":"NYSE:GFI"}""",
-)
-
-
 def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
     try:
         lookup_key_of_text(arguments["id_type"], arguments["id_value"])
@@ -118,7 +109,6 @@ def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
     errors=(400, 401, 402, 429, 503),
     tool="lookup_identifier",
     extensions=("as_of", "limit", "cursor"),
-    agent=_FOR_AGENTS,
     members={
         "ambiguous": {"type": "boolean", "description": "True where several organisations match."},
     },

@@ -16,7 +16,7 @@ from sankofa.model.facts import FUND
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import EntityRow, RelationRow, SpellRow, wire
-from sankofa.operations.contract import MEMBERS, NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.contract import MEMBERS, NO_ROWS, Answer, Call, operation
 from sankofa.operations.locked import with_names
 from sankofa.operations.nearest import predecessors, relations, unknown_organisation
 from sankofa.operations.paging import Start, first_page, view_on
@@ -29,14 +29,6 @@ from sankofa.operations.parameters import (
     ServiceIdParameter,
 )
 
-_ENTITY_FOR_AGENTS = AgentView(
-    description="""\
-One organisation's record: names, country, status, LEI, listings, parents. Take `service_id` from
-search_entities (names) or lookup_identifier (LEI, ticker, ...). Next: get_fundamentals, get_metrics,
-get_resolved_parties.
-Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
-)
-
 
 @operation(
     "/v1/entities/{service_id}",
@@ -46,7 +38,6 @@ Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
     tool="get_entity",
     extensions=("as_of",),
     members={name: MEMBERS[name] for name in ("successor", "predecessors")},
-    agent=_ENTITY_FOR_AGENTS,
 )
 async def get_entity(call: Call, *, service_id: ServiceIdParameter, as_of: AsOfParameter = None) -> Answer:
     """One organisation's resolved entity record.
@@ -67,14 +58,6 @@ async def get_entity(call: Call, *, service_id: ServiceIdParameter, as_of: AsOfP
     members: dict[str, object] = {"successor": successor}
     members["predecessors"] = await predecessors(edition, related, day)
     return Answer(selection or NO_ROWS, as_of=day, members=members)
-
-
-_HISTORY_FOR_AGENTS = AgentView(
-    description="""\
-Every name, status, legal form, jurisdiction, listing, parent and identifier that an organisation had, with
-its first and last day; `until` is null while it stands. Next: get_entity with `as_of`.
-Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
-)
 
 
 class _State(msgspec.Struct):
@@ -126,7 +109,6 @@ _related = msgspec.json.Decoder(RelationRow).decode
     errors=(400, 401, 404, 429, 503),
     tool="get_entity_history",
     extension=True,
-    agent=_HISTORY_FOR_AGENTS,
 )
 async def get_entity_history(
     call: Call, *, service_id: ServiceIdParameter, as_of: AsOfParameter = None
@@ -217,15 +199,6 @@ async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
     return spells
 
 
-_ISSUERS_FOR_AGENTS = AgentView(
-    description="""\
-The companies that had a public figure by a day, including those that stopped reporting since: the universe
-of a backtest. Next: get_statement, get_metrics.
-Example: {"country":"ZA","as_of":"2023-06-30","limit":20}""",
-    narrow_by=("country", "exchange", "limit"),
-)
-
-
 @operation(
     "/v1/issuers",
     dataset=FUND,
@@ -233,7 +206,6 @@ Example: {"country":"ZA","as_of":"2023-06-30","limit":20}""",
     errors=(400, 401, 402, 429, 503),
     tool="list_issuers",
     extension=True,
-    agent=_ISSUERS_FOR_AGENTS,
 )
 async def list_issuers(
     call: Call,

@@ -14,7 +14,7 @@ from sankofa.model.facts import TENDER
 from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.rows import wire
 from sankofa.model.tender_rows import FlagRow
-from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameter_types import Text
 from sankofa.operations.parameters import (
@@ -44,15 +44,6 @@ FlagSupplierParameter = Annotated[
 METHODOLOGY: Final = "signals-v1/red-flags"
 _ORDER: Final = RowOrder("country", "indicator", "subject_type", "subject")
 _ONE: Final = Decimal(1)
-_FOR_AGENTS: Final = AgentView(
-    description="""\
-Red flags in public procurement on `as_of` (default today), by the indicators of Cardinal: which processes,
-buyers and tenderers are outliers among the country's processes of that day, with formula, inputs and
-threshold. With `ocid`: every indicator of that process, and why one cannot be computed. A flag is a reason to
-look, not proof of anything. 100 rows where `limit` is omitted. Next: get_contract with the ocid.
-Example: {"country":"NG","as_of":"2024-12-31"}""",
-    narrow_by=("country", "ocid", "buyer", "supplier"),
-)
 
 
 @operation(
@@ -62,7 +53,6 @@ Example: {"country":"NG","as_of":"2024-12-31"}""",
     errors=(400, 401, 402, 429, 503),
     tool="get_flags",
     extension=True,
-    agent=_FOR_AGENTS,
 )
 async def get_flags(
     call: Call,

@@ -28,17 +28,7 @@ from sankofa.operations.parameters import (
 _MODES = {"latest": int(Mode.LATEST), "as_reported": int(Mode.AS_REPORTED), "all": int(Mode.ALL)}
 _EVERYTHING: Final = 2**31 - 1
 _STATEMENT: Final = "statement"
-_FOR_AGENTS: Final = AgentView(
-    description="""\
-Reported figures of one company as filed, point in time. Take `service_id` from search_entities. Ask for
-what you need: `line_items` with `period_type` "FY" is a short answer, everything can be 15,000 rows. Newest
-period_end first. Without `limit` you get what fits: where that is not all, core line items first, newest
-period first (`order` "statement"), and `next_cursor`. One line item may have several concepts a period;
-`vintage` > 1 is a restatement. Next: get_metrics for ratios.
-Example: {"service_id":"DC46AF1B1AAA424B58D1368176","line_items":["revenue","profit"],"period_type":"FY"}""",
-    overflow={"order": "statement"},
-    narrow_by=("line_items", "period_type"),
-)
+_FOR_AGENTS: Final = AgentView(overflow={"order": "statement"})
 
 
 @operation(

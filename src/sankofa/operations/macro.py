@@ -27,7 +27,7 @@ from sankofa.model.facts import MACRO
 from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 from sankofa.model.text import code_words
-from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, AgentView, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.nearest import nearest_series, unknown_series
 from sankofa.operations.paging import ListPage, Start, first_page
 from sankofa.operations.parameters import (
@@ -47,15 +47,6 @@ from sankofa.operations.parameters import (
 
 _ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode, where it is `series={}`"
 _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
-_MACRO_FOR_AGENTS = AgentView(
-    description="""\
-Macroeconomic values, newest first; 100 rows where `limit` is omitted. Annual mode: yearly indicators by
-`country` and World Bank `indicator` code, e.g. {"country":"NG","indicator":"NY.GDP.MKTP.CD"}; none under an
-`as_of`. Series mode, where `series` or `as_of` is given: series as known on a day, e.g.
-{"series":"FX.EUR.ZAR","as_of":"2024-06-30"} (quote units for one base unit), and annual indicators by
-{"series":"NY.GDP.MKTP.CD","country":"NG","as_of":"2013-06-30"}. An argument of the other mode is a 400.""",
-    narrow_by=("series", "indicator", "country", "from_date"),
-)
 
 
 def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
@@ -85,7 +76,6 @@ def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
     tool_names={"from": "from_date", "to": "to_date"},
     members=NULLABLE_AS_OF,
     extensions=("cursor",),
-    agent=_MACRO_FOR_AGENTS,
 )
 async def get_macro(
     call: Call,
@@ -213,15 +203,6 @@ def _day(given: date | int | None, otherwise: int) -> int:
     return given.toordinal() if isinstance(given, date) else otherwise
 
 
-_SERIES_FOR_AGENTS = AgentView(
-    description="""\
-Lists series and annual indicators with unit, frequency and dates. Next: get_macro with `series`, or with
-`indicator` where `vintages` is 0.
-Example: {"country":"ZA","q":"inflation"}""",
-    narrow_by=("q", "country", "limit"),
-)
-
-
 @operation(
     "/v1/series",
     dataset=MACRO,
@@ -229,7 +210,6 @@ Example: {"country":"ZA","q":"inflation"}""",
     errors=(400, 401, 402, 429, 503),
     tool="list_series",
     extension=True,
-    agent=_SERIES_FOR_AGENTS,
 )
 async def list_series(
     call: Call,
@@ -267,12 +247,6 @@ async def list_series(
     errors=(400, 401, 402, 404, 429, 503),
     tool="get_series_vintages",
     extension=True,
-    agent=AgentView(
-        description="""\
-Days on which values of a series were released, newest first, and how many each added or changed.
-Next: get_macro with `as_of` on one of these days.
-Example: {"series":"FX.EUR.ZAR","limit":5}"""
-    ),
 )
 async def get_series_vintages(
     call: Call,

@@ -23,7 +23,7 @@ from sankofa.model.days import months_before
 from sankofa.model.facts import FUND
 from sankofa.model.rows import REASONS, MetricsRow, ScreenRow
 from sankofa.model.vintages import Mode
-from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, Answer, Call, operation
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameter_types import JsonSchema
@@ -77,25 +77,6 @@ _MISSING["missing"]["items"]["properties"]["metric"]["enum"] = list(slugs())
 _MISSING["missing"]["items"]["properties"]["reason"]["enum"] = [*REASONS.values(), TOO_OLD]
 
 
-_SCREEN_FOR_AGENTS = AgentView(
-    description="""\
-Ranks companies on one financial metric as it could be computed on a day, from the latest full year
-published by `as_of`; a year revised or completed later is left out unless `basis` is `as_known`, and
-`omitted` counts why values are missing. `rank` is a position by size, not a rating. 100 rows where `limit`
-is omitted; `inputs` name the figures and their sources. Next: get_metrics, get_fundamentals.
-Example: {"metric":"return_on_equity","country":"ZA","as_of":"2024-06-30","limit":10}""",
-    narrow_by=("country", "limit"),
-)
-_METRICS_FOR_AGENTS = AgentView(
-    description="""\
-Every financial ratio (margins, returns, leverage, growth, ...) of one company that was exactly computable
-on a day: the values that screen_issuers ranks, which lists the slugs. `omitted` counts the rest by reason,
-`inputs` name the figures and their sources. Take `service_id` from search_entities.
-Example: {"service_id":"DC46AF1B1AAA424B58D1368176","as_of":"2024-12-31"}""",
-    narrow_by=("metric",),
-)
-
-
 @operation(
     "/v1/screen",
     dataset=FUND,
@@ -104,7 +85,6 @@ Example: {"service_id":"DC46AF1B1AAA424B58D1368176","as_of":"2024-12-31"}""",
     members=_OMITTED | BASIS,
     tool="screen_issuers",
     extensions=("basis", "max_age", "cursor"),
-    agent=_SCREEN_FOR_AGENTS,
 )
 async def get_screen(
     call: Call,
@@ -163,7 +143,6 @@ def _oldest(day: date, max_age: int | None) -> int:
     members=_OMITTED | _MISSING | BASIS,
     tool="get_metrics",
     extensions=("basis", "max_age", "cursor"),
-    agent=_METRICS_FOR_AGENTS,
 )
 async def get_metrics(
     call: Call,

@@ -25,7 +25,7 @@ from sankofa.model.facts import FUND
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.limits import limit as bound
 from sankofa.model.provenance import EVERY_SOURCE
-from sankofa.operations.contract import BASIS, AgentView, Answer, Call, operation
+from sankofa.operations.contract import BASIS, Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
     CountryParameter,
@@ -47,14 +47,6 @@ _CHANGE: Final = "change"
 _ROWS_PER_YIELD: Final = 2_000
 _CELLS_PER_YIELD: Final = 64
 _ISSUERS_AT_ONCE: Final = 64
-_FOR_AGENTS = AgentView(
-    description="""\
-A table for a backtest: a row per company and day (the last of each month by default), each column as known
-that day: `metrics`, `line_items` of the latest full year, `series`. `missing` says why a cell is empty,
-`age_days` how old it is. Paid keys only.
-Example: {"metrics":["net_margin"],"from_date":"2023-01-01","every":"quarter"}""",
-    narrow_by=("issuers", "country", "every", "limit"),
-)
 
 
 def _check(grant: Grant, arguments: Mapping[str, Any]) -> None:
@@ -82,7 +74,6 @@ def _check(grant: Grant, arguments: Mapping[str, Any]) -> None:
     paid=True,
     check=_check,
     extension=True,
-    agent=_FOR_AGENTS,
 )
 async def get_panel(
     call: Call,

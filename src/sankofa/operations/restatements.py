@@ -25,7 +25,7 @@ from sankofa.model.errors import NotFound
 from sankofa.model.facts import FUND, MACRO
 from sankofa.model.provenance import source_of_ref, source_ref
 from sankofa.model.rows import Row, wire
-from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier, unknown_series
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameters import (
@@ -43,14 +43,6 @@ from sankofa.operations.parameters import (
     SinceParameter,
 )
 
-_FOR_AGENTS = AgentView(
-    description="""\
-Reported figures that replaced earlier ones, newest first: from what, to what, when, by which document.
-Next: get_fundamentals with `vintages` "all".
-Example: {"country":"ZA","line_item":"revenue","min_change":0.05}""",
-    narrow_by=("since", "country", "line_item", "min_change"),
-)
-
 
 @operation(
     "/v1/restatements",
@@ -59,7 +51,6 @@ Example: {"country":"ZA","line_item":"revenue","min_change":0.05}""",
     errors=(400, 401, 402, 429, 503),
     tool="get_restatements",
     extension=True,
-    agent=_FOR_AGENTS,
 )
 async def get_restatements(
     call: Call,

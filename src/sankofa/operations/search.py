@@ -34,7 +34,7 @@ from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
 from sankofa.model.text import code_words, words
-from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -178,23 +178,12 @@ def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hi
     return hits[at:] if at is not None else [hit for hit in hits if _best_first(hit) > place]
 
 
-_FOR_AGENTS: Final = AgentView(
-    description="""\
-Find an organisation by name, ticker or identifier: the way to a `service_id`, which other tools need.
-Accents, legal forms, word order and small slips do not matter; the best match first, and `match` says why.
-Next: get_entity, get_fundamentals, get_metrics.
-Example: {"query":"Dangote Cement","country":"NG","limit":5}""",
-    narrow_by=("country", "limit"),
-)
-
-
 @operation(
     None,
     row=EntityMatchRow,
     errors=(400, 401, 402, 429, 503),
     dataset=ORGANISATIONS,
     tool="search_entities",
-    agent=_FOR_AGENTS,
 )
 async def search_entities(
     call: Call,

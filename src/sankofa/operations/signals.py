@@ -48,14 +48,8 @@ _BASIS: dict[str, JsonSchema] = {
         "for panels that are not derived from figures of issuers.",
     }
 }
-_DEMAND_FOR_AGENTS = AgentView(
-    description="""\
-Monthly public procurement of one country (ZA unless named) by category: tender count, share, concentration
-of buyers, momentum; months closed by `as_of`, newest first, under `observations`. 100 rows where `limit` is
-omitted. Other panels: get_signal.
-Example: {"country":"KE","from_date":"2024-01-01"}""",
-    narrow_by=("category", "from_date"),
-)
+
+
 _SIGNAL_FOR_AGENTS = AgentView(
     description=f"""\
 One published signal panel, whole, under `observations`: {", ".join(panels())}. 100 rows where `limit` is
@@ -75,7 +69,6 @@ Example: {{"signal_key":"macro-momentum","limit":20}}""",
     tool="get_procurement_demand",
     tool_names={"from": "from_date", "to": "to_date"},
     extensions=("cursor",),
-    agent=_DEMAND_FOR_AGENTS,
 )
 async def get_procurement_demand(
     call: Call,

@@ -17,7 +17,7 @@ from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import strictest
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
-from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.fundamentals import has_line_item
 from sankofa.operations.nearest import predecessor_hint, unknown_organisation
 from sankofa.operations.paging import first_page
@@ -56,15 +56,6 @@ class _Cell(msgspec.Struct):
 _cells = msgspec.json.Decoder(list[_Cell]).decode
 
 
-_FOR_AGENTS = AgentView(
-    description="""\
-Income statement, balance sheet or cash flow of a company: one figure per line item and period, as known on
-`as_of`. For every concept and vintage: get_fundamentals.
-Example: {"service_id":"DC46AF1B1AAA424B58D1368176","kind":"income"}""",
-    narrow_by=("kind", "line_items", "period_type", "limit"),
-)
-
-
 @operation(
     "/v1/statements/{service_id}",
     dataset=FUND,
@@ -73,7 +64,6 @@ Example: {"service_id":"DC46AF1B1AAA424B58D1368176","kind":"income"}""",
     errors=(400, 401, 402, 404, 429, 503),
     tool="get_statement",
     extension=True,
-    agent=_FOR_AGENTS,
 )
 async def get_statement(
     call: Call,

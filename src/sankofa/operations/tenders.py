@@ -66,25 +66,7 @@ _PARTY_ORDER: Final = RowOrder(
     "-release_count", "name", "role", "country", "identifier.scheme", "identifier.id", "org_evidence"
 )
 _TENDERS_FOR_AGENTS: Final = AgentView(
-    description="""\
-Public tenders (OCDS releases), newest first, of all countries unless `country` is named. `query` keeps
-those whose title and description have every word; `buyer` and `supplier` (of an award) take a service_id
-or a whole name; `closing_from` and `closing_to` bound `closing_date`. `filters` says what was applied. Rows
-are compact: `detail` "full" adds the release, which can be large; `ocid` gives the releases of one process.
-100 rows where `limit` is omitted; go on with `cursor` and the same filters. People are never served:
-`withheld_parties` counts them.
-Example: {"country":"ZA","query":"road maintenance","from_date":"2024-01-01","limit":20}""",
-    defaults={"country": None, "detail": "compact"},
-    narrow_by=("query", "country", "from_date", "buyer"),
-    compact=without_release,
-)
-_PARTIES_FOR_AGENTS: Final = AgentView(
-    description="""\
-Buyers and suppliers named in public tenders, resolved to organisations, most releases first; `service_id`
-is null where unresolved, `org_evidence` says why a party is served. 100 rows where `limit` is omitted.
-Next: get_entity or get_fundamentals with a `service_id`.
-Example: {"country":"NG","role":"supplier","limit":20}""",
-    narrow_by=("country", "role", "service_id"),
+    defaults={"country": None, "detail": "compact"}, compact=without_release
 )
 
 
@@ -198,7 +180,6 @@ def _process(ocid: str | None) -> tuple[str, ...]:
     tool="get_resolved_parties",
     by_day=False,
     extensions=("cursor",),
-    agent=_PARTIES_FOR_AGENTS,
 )
 async def get_resolved_parties(
     call: Call,
