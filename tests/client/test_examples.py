@@ -16,10 +16,7 @@ import pytest
 from tests.depth import deep_after
 from tests.live import LiveServer
 from tests.services import REPOSITORY
-from tests.spec.market import Desk, release
-from tests.spec.test_changes import filings
 
-ISSUER = "registry:ZA-TEST:1"
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 
 
@@ -55,32 +52,6 @@ def test_an_example_prints_what_is_written_beside_it(
     for name in chart:
         bars = ET.fromstring((tmp_path / name).read_text()).findall("{http://www.w3.org/2000/svg}rect")  # noqa: S314
         assert len(bars) == sum(line.endswith("buyers") for line in done.stdout.splitlines())
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", ["buyer_concentration", "quant_factor_panel"])
-def test_an_example_runs_over_other_data_than_the_sample(name: str, tmp_path: Path) -> None:
-    """Quarters without a buyer, an issuer that no source names, its figures beyond the sample tier."""
-    desk = Desk(tmp_path)
-    desk.ingest("portal-za", "a.json", [release("A")])
-    names = (*(f"item_{n:02}" for n in range(25)), "profit", "revenue")
-    desk.ingest("filings", "f.csv", filings(*(figure(ISSUER, n) for n in names)))
-    desk.publish()
-    with desk.serve() as asked:
-        for key in (asked.key, desk.key("sample")):
-            path = REPOSITORY / "examples" / f"{name}.py"
-            done = subprocess.run(
-                [sys.executable, "-W", "error", path, key, asked.server.url],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=120,
-            )
-            assert done.returncode == 0, done.stderr
-
-
-def figure(issuer: str, line_item: str) -> str:
-    return f"{issuer},{line_item},5,ZAR,2024-01-01,2024-12-31,2025-03-01,a,p1,"
 
 
 def test_there_is_one_for_each_audience() -> None:

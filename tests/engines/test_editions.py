@@ -1,7 +1,5 @@
 """One suite over every datastore engine: editions are built, checked, switched, kept and removed."""
 
-import asyncio
-import threading
 from itertools import count
 
 import pytest
@@ -156,42 +154,6 @@ def test_a_damaged_edition_is_refused_by_name(engine: Engine, damage: str, messa
 def test_what_is_no_edition_is_refused(engine: Engine, name: str) -> None:
     with pytest.raises(EditionError):
         engine.store.open(name)
-
-
-@pytest.mark.deep
-def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
-    shelve(engine.store, "e000")
-    switch(engine.store, "e000", keep=2)
-    enough = threading.Event()
-
-    def publish_until_enough() -> None:
-        for number in range(1, 1000):
-            shelve(engine.store, f"e{number:03}")
-            switch(engine.store, f"e{number:03}", keep=2)
-            if enough.wait(0.01):
-                return
-
-    async def read() -> set[str]:
-        publishing = asyncio.create_task(asyncio.to_thread(publish_until_enough))
-        seen: set[str] = set()
-        while len(seen) < 5 and not publishing.done():
-            current = (await asyncio.to_thread(engine.store.list_editions)).current
-            assert current is not None
-            try:
-                reader = await asyncio.to_thread(engine.store.open, current)
-            except EditionError:  # removed between the two questions: then another is current
-                assert (await asyncio.to_thread(engine.store.list_editions)).current != current
-                continue
-            answers = await asyncio.gather(*(reader.blocks("fundamentals", "A", 0, 9) for _ in range(8)))
-            assert all(answer is not None and len(answer) == 5 for answer in answers)
-            seen.add(current)
-            reader.close()
-        enough.set()
-        await publishing
-        engine.store.close()
-        return seen
-
-    assert len(run(read)) == 5
 
 
 def test_the_list_of_withdrawn_editions_only_grows_and_is_not_that_of_the_published(engine: Engine) -> None:

@@ -144,69 +144,6 @@ def _as_served(row: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.deep
-def test_shared_facts_have_the_ids_of_the_api(
-    server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
-) -> None:
-    files = ("af-fund-fact", "af-tender-fact", "af-macro-annual-fact", "af-macro-series-fact")
-    facts = {
-        row["fact_id"]: row
-        for name in files
-        for row in table(server, one(manifest, name), paid_key).to_pylist()
-    }
-    issuer = next(row["entity_id"] for row in facts.values() if row["dataset"] == "AF-FUND")
-    asked = (
-        f"entity_id={issuer}&limit=10000",
-        "country=ZAF&dataset=AF-TENDER&limit=10000",
-        "country=ZAF&dataset=AF-MACRO&limit=10000",
-        "country=KEN&dataset=AF-MACRO&limit=10000",
-    )
-    for query in asked:
-        served = json.loads(server.get(f"/v1/shared/facts?{query}", paid_key).content, parse_float=Decimal)[
-            "data"
-        ]
-        assert served
-        for row in served:
-            assert _as_served(facts[row["fact_id"]], row) == row
-    places = ("af-fund", "af-tender", "af-macro-annual", "af-macro-series")
-    known = [
-        row["provenance_id"]
-        for name in places
-        for row in table(server, one(manifest, f"{name}-provenance"), paid_key).to_pylist()
-    ]
-    assert len(known) == len(set(known))
-    assert {row["provenance_id"] for row in facts.values()} == set(known)
-    entities = {
-        row["entity_id"] for row in table(server, one(manifest, "shared-entity"), paid_key).to_pylist()
-    }
-    assert {row["entity_id"] for row in facts.values()} <= entities
-
-
-@pytest.mark.deep
-@pytest.mark.rule("EXP-4")
-def test_every_macro_vintage_is_there_and_the_served_one_among_them(
-    server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
-) -> None:
-    rows = table(server, one(manifest, "af-macro-annual"), paid_key).to_pylist()
-    assert max(row["vintage"] for row in rows) > 1
-    held = {
-        (row["country"], row["indicator"], row["year"]): row for row in rows if row["superseded_at"] is None
-    }
-    served = json.loads(server.get("/v1/macro?country=ZA&limit=10000", paid_key).content, parse_float=Decimal)
-    for row in served["data"]:
-        assert _as_served(held[row["country"], row["indicator"], row["year"]], row) == row
-    series = table(server, one(manifest, "af-macro-series"), paid_key).to_pylist()
-    counted = [row for row in series if row["vintage"] > 1]
-    assert counted
-    for row in counted:
-        earlier = [
-            r for r in series
-            if (r["series"], r["frequency"], r["date"], r["vintage"])
-            == (row["series"], row["frequency"], row["date"], row["vintage"] - 1)
-        ]  # fmt: skip
-        assert [r["superseded_at"] for r in earlier] == [row["available_at"]]
-
-
 @pytest.mark.rule("EXP-4")
 def test_awards_are_in_bulk(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str) -> None:
     awards = table(server, one(manifest, "af-tender-awards"), paid_key).to_pylist()

@@ -98,15 +98,6 @@ def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(desk: Desk, ho
     assert publish(home) == made[3], "and forward again"
 
 
-@pytest.mark.deep
-def test_editions_made_in_one_second_are_listed_newest_first(desk: Desk, home: Path) -> None:
-    made = []
-    for n in range(1, 6):
-        add(desk, figure(n, year=2000 + n))
-        made.append(desk.publish().id)
-    assert editions(home)[0] == made[::-1]
-
-
 @pytest.mark.rule("PUB-6")
 @pytest.mark.parametrize("name", ["nosuch", "..", "CURRENT"])
 def test_a_rollback_to_an_edition_that_is_not_kept_is_refused(desk: Desk, home: Path, name: str) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -99,28 +98,6 @@ def test_every_rate_of_the_history_is_known_from_its_day(
                 day: rate for day, rate in quoted.items() if day <= as_of
             }
             assert all(row["available_at"] == row["date"] for row in found)
-
-
-@pytest.mark.deep
-@pytest.mark.rule("VINT-9")
-def test_of_eight_captures_of_one_table_the_last_is_served(shared_data: Path, tmp_path: Path) -> None:
-    home, path = tmp_path / "home", tmp_path / "ny.gdp.mktp.cd.csv"
-    captures = sorted((shared_data / "macro" / "gdp-git-vintages").iterdir())
-    for capture in captures:
-        shutil.copy(capture, path)
-        ingest(home, "worldbank", path)
-    assert run(home, "publish").returncode == 0
-    tables = [table(capture) for capture in captures]
-    with LiveServer(home) as server:
-        key = create_key(home, "starter")
-        for code in ("ZAF", "AFG", "NGA"):
-            mine = [{year: v for (c, year), v in one.items() if c == code} for one in tables]
-            found = {row["year"]: row for row in rows(server, key, f"country={code}")}
-            assert {year: row["value"] for year, row in found.items()} == mine[-1]
-            for year, row in found.items():
-                story = [one.get(year) for one in mine]
-                changes = [v for n, v in enumerate(story) if v != (story[n - 1] if n else None)]
-                assert row["vintage"] == len(changes)
 
 
 def test_a_databank_download_in_utf_16_is_read_with_its_names_and_units(

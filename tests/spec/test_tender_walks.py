@@ -57,56 +57,6 @@ def test_a_limit_above_the_paid_ceiling_gives_the_ceiling(plain_desk: Desk) -> N
 
 
 @pytest.mark.deep
-@pytest.mark.rule("PAR-6")
-@pytest.mark.both_engines
-def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> None:
-    desk.ingest("portal-za", "a.json", package(*SPREAD[:30]))
-    first = desk.publish()
-    with desk.serve() as asked:
-        whole = asked.tenders()
-        pages = asked.walk(limit=4)
-        walked = [next(pages), next(pages)]
-        corrected = {**SPREAD[3], "tender": {"title": "Corrected"}}
-        newer = [release(f"newer-{n}", f"2025-01-{n:02}") for n in range(1, 6)]
-        desk.ingest("portal-za", "b.json", package(corrected, *newer))
-        second = desk.publish()
-        assert second != first
-        wait_for_edition(asked, second)
-        walked += pages
-        assert {page["edition"] for page in walked} == {first}
-        assert [row for page in walked for row in page["data"]] == whole
-        fresh = [row for page in asked.walk(limit=4) for row in page["data"]]
-        assert keys(fresh) == expected([*SPREAD[:30], *newer])
-        assert "Corrected" in {row["title"] for row in fresh}
-
-
-@pytest.mark.deep
-@pytest.mark.rule("PAR-5")
-@pytest.mark.both_engines
-def test_pages_go_on_in_the_current_edition_once_their_own_is_no_longer_kept(desk: Desk) -> None:
-    desk.settings["editions_kept"] = "1"
-    desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
-    first = desk.publish()
-    with desk.serve() as asked:
-        page = asked.get("/v1/tenders", limit=4)
-        last = first
-        for name in "bcd":
-            newer = release(name, "2026-01-01T00:00:00Z")
-            desk.ingest("portal-za", f"{name}.json", package(newer))
-            last = desk.publish()
-            wait_for_edition(asked, last)
-        assert asked.refused("/v1/tenders", edition=first)["status"] == 410
-        rest = asked.get("/v1/tenders", limit=100, cursor=page["next_cursor"])
-        assert (page["edition"], rest["edition"], rest["next_cursor"]) == (first, last, None)
-        assert keys(page["data"] + rest["data"]) == expected(SPREAD[:9])
-        failed, told = asked.tool("search_tenders", country="ZA", limit=4, cursor=page["next_cursor"])
-        assert (failed, keys(told["data"])) == (False, keys(rest["data"][:4]))
-        altered = ("A" if page["next_cursor"][0] != "A" else "B") + page["next_cursor"][1:]
-        problem = asked.refused("/v1/tenders", limit=4, cursor=altered)
-        assert (problem["status"], problem["parameter"]) == (400, "cursor")
-
-
-@pytest.mark.deep
 @pytest.mark.rule("PAR-5")
 def test_a_cursor_of_a_withdrawn_edition_leads_to_no_withdrawn_row(plain_desk: Desk) -> None:
     desk = plain_desk

@@ -2,166 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sankofa.replication.stores import open_store
-from sankofa.settings import Settings
 from tests.depth import deep_after
-from tests.spec.market import Desk, package, party, release
+from tests.spec.market import Desk, package, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
-from tests.spec.register import COLUMNS, lei, record, sid
 from tests.spec.tender_market import wait_for_edition
-
-ISSUER, OTHER, TRADER = lei("ISSUER"), lei("OTHER"), lei("TRADER")
-SHARED = release("shared", "2025-05-01T10:00:00Z", buyer={"name": "Department of Shared Figures"})
-PERSONAL = release(
-    "personal", "2025-05-02T10:00:00Z", parties=[party("p", "Zebulon Quentin Marchbanks", "supplier")]
-)
-REGISTRY = "".join(
-    f"""
-[sources.{name}]
-adapter = "{adapter}"
-{f'sku = "{sku}"' if sku else ""}
-{'country = "ZA"' if adapter == "ocds" else ""}
-license_class = "cc-by"
-commercial_redistribution = true
-"""
-    for name, adapter, sku in (
-        ("names", "gleif-lei", None),
-        ("filed", "filings-csv", "AF-FUND"),
-        ("portal", "ocds", "AF-TENDER"),
-        ("bank", "worldbank", "AF-MACRO"),
-        ("other-bank", "worldbank", "AF-MACRO"),
-        ("rates", "series-csv", "AF-MACRO"),
-    )
-)
-FILINGS = (
-    "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,"
-    "confidence\n"
-)
-SERIES = "series,series_type,frequency,country,date,value,unit,release_date\n"
-TABLE = "Country Name,Country Code,Year,Value\n"
-PATHS = (
-    f"/v1/fundamentals/{sid(f'lei:{ISSUER}')}?vintages=all",
-    f"/v1/entities/{sid(f'lei:{ISSUER}')}",
-    f"/v1/entities/{sid(f'lei:{OTHER}')}",
-    f"/v1/metrics/{sid(f'lei:{ISSUER}')}",
-    "/v1/tenders?country=ZA",
-    "/v1/tender-parties",
-    "/v1/macro?country=ZA&indicator=NY.GDP.MKTP.CD",
-    "/v1/macro?country=KE&indicator=NY.GDP.MKTP.CD",
-    "/v1/macro?series=CPI.ZA",
-    "/v1/quality-metrics/AF-MACRO",
-    "/v1/quality-metrics/AF-TENDER",
-    "/v1/changes",
-)
-
-
-def filing(value: int, year: int, document: str) -> str:
-    days = f"{year}-01-01,{year}-12-31,FY,{year + 1}-03-01"
-    return f"lei:{ISSUER},revenue,{value},ZAR,{days},{document},p. 4,0.99\n"
-
-
-def rate(month: int, value: str, release: str) -> str:
-    return f"CPI.ZA,cpi,monthly,ZA,2025-0{month}-01,{value},index,{release}\n"
-
-
-def ingest_all(desk: Desk, *, bad: bool) -> None:
-    """Three files of each source; the second is bad, and the third repeats some of what only it had."""
-    (desk.home / "sources.toml").write_text(REGISTRY)
-    desk.ingest("names", "names.csv", names(ISSUER))
-    desk.ingest("filed", "first.csv", FILINGS + filing(10, 2021, "a"))
-    desk.ingest("bank", "NY.GDP.MKTP.CD.csv", TABLE + "S,ZAF,2019,1\nS,ZAF,2020,2\n")
-    desk.ingest("rates", "first.csv", SERIES + rate(1, "1.5", "2025-02-01"))
-    desk.ingest("portal", "first.json", package(release("one")))
-    if bad:
-        desk.ingest("names", "bad.csv", names(OTHER, TRADER))
-        desk.ingest("filed", "bad.csv", FILINGS + filing(99, 2021, "b") + filing(20, 2022, "c"))
-        wrong = TABLE + "S,ZAF,2019,7\nS,ZAF,2020,8\nS,ZAF,2021,4\nK,KEN,2020,5\n"
-        desk.ingest("bank", "NY.GDP.MKTP.CD.csv", wrong)
-        desk.ingest("rates", "bad.csv", SERIES + rate(1, "9.5", "2025-03-01") + rate(2, "2.5", "2025-03-01"))
-        wrong_buyer = release("bad", buyer={"name": "Department of Wrong Figures"})
-        desk.ingest("portal", "bad.json", package(wrong_buyer, SHARED, PERSONAL))
-    desk.ingest("other-bank", "NY.GDP.MKTP.CD.csv", TABLE + "K,KEN,2020,6\n")
-    desk.ingest("names", "third.csv", names(OTHER))
-    desk.ingest("filed", "third.csv", FILINGS + filing(20, 2022, "c") + filing(30, 2023, "d"))
-    desk.ingest("bank", "NY.GDP.MKTP.CD.csv", TABLE + "S,ZAF,2019,1\nS,ZAF,2020,8\nS,ZAF,2021,4\n")
-    desk.ingest("rates", "third.csv", SERIES + rate(2, "2.5", "2025-03-01"))
-    desk.ingest("portal", "third.json", package(SHARED, PERSONAL))
-    desk.ingest("portal", "fourth.json", package(SHARED, release("four", "2025-07-01T10:00:00Z")))
-
-
-def names(*leis: str) -> str:
-    return "\n".join([COLUMNS, *(record(one, f"{one} Holdings Ltd", "ZA") for one in leis)]) + "\n"
-
-
-def served(desk: Desk) -> dict[str, Any]:
-    with desk.serve() as asked:
-        answers = {path: asked.server.get(path, asked.key).json() for path in PATHS}
-    return {path: [_timeless(row) for row in _rows(body)] for path, body in answers.items()}
-
-
-def _rows(body: dict[str, Any]) -> list[dict[str, Any]]:
-    assert "data" in body, body
-    return list(body["data"])
-
-
-def _timeless(row: Any) -> Any:
-    """Without what depends on the second in which a test ran."""
-    if isinstance(row, dict):
-        names = ("observed_at", "measured_at")
-        return {name: _timeless(value) for name, value in row.items() if name not in names}
-    return [_timeless(value) for value in row] if isinstance(row, list) else row
-
-
-@pytest.mark.deep
-@pytest.mark.both_engines
-@pytest.mark.rule("ING-9")
-def test_an_edition_without_withdrawn_files_is_that_of_a_ledger_that_never_had_them(
-    desk: Desk, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    ingest_all(desk, bad=True)
-    before = desk.publish()
-    captures = json.loads(desk.command("ledger", "captures", "bank", "--json").stdout)
-    withdraw = ("--reason", "wrong figures")
-    for source in ("filed", "rates", "names"):
-        assert desk.command("withdraw", source, "--file", "bad.csv", *withdraw).returncode == 0
-    assert desk.command("withdraw", "portal", "--file", "bad.json", *withdraw).returncode == 0
-    done = desk.command("withdraw", "bank", "--capture", str(captures[1]["capture"]), *withdraw)
-    assert done.returncode == 0, done.stderr
-    assert "withdrawn 1, still valid 2" in done.stdout
-    said = desk.command("publish")
-    assert said.returncode == 0, said.stderr
-    assert "without 1 withdrawn files of bank: wrong figures" in said.stdout
-    after = said.stdout.splitlines()[-1].split()[2].rstrip(":")
-    assert after > before
-    never = Desk(tmp_path_factory.mktemp("never"))
-    ingest_all(never, bad=False)
-    never.publish()
-    expected, found = served(never), served(desk)
-    for path in PATHS:
-        assert found[path] == expected[path], path
-    assert len(json.loads(desk.command("ledger", "captures", "bank", "--json").stdout)) == 2
-    assert desk.command("ledger", "verify").returncode == 0
-    manifest = (
-        open_store(Settings(home=desk.home, datastore=desk.settings.get("datastore", "sqlite:")))
-        .open(after)
-        .manifest
-    )
-    sources = [one["source"] for one in manifest["withdrawals"]]
-    assert sources == ["filed", "rates", "names", "portal", "bank"]
-    assert "wrong figures" not in json.dumps(manifest), "everybody can read the manifest"
-    assert "wrong figures" in desk.command("publish").stdout
-    replayed = desk.command("vault", "replay")
-    assert replayed.returncode == 0, replayed.stderr + replayed.stdout
-    assert "not rebuilt: portal: 4 files" in replayed.stdout
-    with desk.serve() as asked:
-        changes = asked.get("/v1/changes", since=before, limit=10000)["data"]
-    removed = {row["dataset"] for row in changes if row["change"] == "removed"}
-    assert {"fundamentals", "tenders"} <= removed
 
 
 @pytest.mark.rule("ING-9", "ING-10")
@@ -277,22 +125,6 @@ def test_a_restored_home_knows_what_was_withdrawn(plain_desk: Desk, tmp_path: Pa
     other.publish()
     with other.serve() as asked:
         assert [len(asked.tenders(country=code)) for code in ("ZA", "KE")] == [0, 1]
-
-
-@pytest.mark.deep
-def test_a_whole_source_is_withdrawn_and_comes_again(plain_desk: Desk) -> None:
-    desk = plain_desk
-    desk.ingest("portal-za", "a.json", package(release("a")))
-    desk.ingest("portal-ke", "b.json", package(release("b")))
-    assert desk.command("withdraw", "portal-za", "--reason", "no longer ours").returncode == 0
-    desk.publish()
-    refused = desk.command("withdraw", "portal-za", "--reason", "no longer ours")
-    assert (refused.returncode, "nothing of source 'portal-za'" in refused.stderr) == (1, True)
-    with desk.serve() as asked:
-        assert [len(asked.tenders(country=place)) for place in ("ZA", "KE")] == [0, 1]
-        assert desk.ingest("portal-za", "a2.json", package(release("a"), release("c")))["appended"] == 2
-        wait_for_edition(asked, desk.publish())
-        assert [len(asked.tenders(country=place)) for place in ("ZA", "KE")] == [2, 1]
 
 
 @pytest.mark.parametrize(
