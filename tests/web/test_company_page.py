@@ -97,3 +97,17 @@ def test_what_an_edition_changed_of_a_company_is_listed_for_a_paid_key(tmp_path:
             f"{path}?since=20200101T000000Z-00001-0000000000", headers={"X-API-Key": key}
         ).status_code in (404, 410)
         assert live.http.get(f"/at/2026-01-01{path}").status_code == 404
+
+
+def test_a_record_without_figures_says_what_is_missing_and_where_to_look(
+    server: LiveServer, paid_key: str
+) -> None:
+    issuers = {row["service_id"] for row in server.get("/v1/issuers?limit=1000", paid_key).json()["data"]}
+    parties = server.get("/v1/tender-parties?limit=1000", paid_key).json()["data"]
+    bare = next(
+        row["service_id"] for row in parties if row["service_id"] and row["service_id"] not in issuers
+    )
+    page = server.get(f"/company/{bare}", paid_key).text
+    assert "identifiers and no figures" in page
+    assert 'id="st-h"' not in page
+    assert "identifiers and no figures" not in server.get(COMPANY, paid_key).text

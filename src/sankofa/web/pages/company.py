@@ -53,7 +53,7 @@ async def company(visit: Visit) -> View:
     entity, successor = asked.first, asked.members["successor"]
     context["facts"], facts = await _facts(visit, service_id, as_of)
     context["ranks"] = await _ranks(visit, entity, context["metrics"], as_of)
-    context["country"] = entity["country"]
+    context["country"], context["is_bare"] = entity["country"], False
     context["restatements"] = await _restatements(visit, service_id, as_of)
     facts.append(_statement_table(visit, context["table"]))
     if visit.given("part") == "statements":
@@ -77,6 +77,7 @@ async def company(visit: Visit) -> View:
         first=stops[0] if stops else as_of,
         stops=stops[-_MOST_STOPS:],
         known_truncated=known_truncated,
+        is_bare=not known and not await data.has_figures(visit, service_id),
     )
     described = visit.language.text("Every figure as it was published, when it was published, and by whom.")
     dates = [end for end, _ in context["table"].periods]
