@@ -28,6 +28,7 @@ _MOST_CLOSING: Final = 8
 _MOST_LISTED: Final = 50
 _SORTS: Final = ("published", "closing", "value")
 _SORTED_AT_ONCE: Final = 500
+_WALKS_SORTED: Final = 2
 _SORTED_ON_A_PAGE: Final = 25
 _COMPARED: Final = (
     "title",
@@ -93,7 +94,7 @@ async def tenders(visit: Visit) -> View:
 def _page_number(visit: Visit) -> int:
     """The page of a sorted list that the address names, from 0 on. Raises InvalidParameter."""
     text = visit.given("page", "1")
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:4]) <= _PAGES_WALKED * _SORTED_AT_ONCE):
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:4]) <= _WALKS_SORTED * _SORTED_AT_ONCE):
         raise InvalidParameter("page", "expected the number of a page, from 1 on")
     return int(text[:4]) - 1
 
@@ -126,10 +127,10 @@ async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[li
 
 
 async def _walk(visit: Visit, asked: Mapping[str, Any], *, shown: bool) -> tuple[list[Row], bool]:
-    """The newest releases that match, as many as a page reads; and whether there are more."""
+    """The newest releases that match, as many as a page sorts; and whether there are more."""
     rows: list[Row] = []
     cursor: str | None = None
-    for number in range(_PAGES_WALKED):
+    for number in range(_WALKS_SORTED):
         result = await visit.ask(
             "search_tenders",
             shown=shown and number == 0,
@@ -220,7 +221,7 @@ def process_state(status: str | None, closing: str | None, awarded: bool, day: d
     return ProcessState("closed", closing) if left < 0 else ProcessState("open", closing, left)
 
 
-@page("/tender/{country}/{ocid*}", "as_of")
+@page("/tender/{country}/{ocid*}", "as_of", "indicators")
 async def tender(visit: Visit) -> View:
     """One process as it stood on a day: what its releases add up to, and what each changed."""
     ocid, country = visit.parameters["ocid"], visit.parameters["country"]
