@@ -98,7 +98,9 @@ def refuse_file(lock: date | None) -> None:
 async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -> Answer:
     """The answer of an operation. Every surface asks by this function. Raises Problem."""
     if call.lock is None:
-        return await _explained(operation, call, arguments, await operation.perform(call, **arguments))
+        answer = await operation.perform(call, **arguments)
+        has_rows = answer.selection.count
+        return answer if has_rows else await _explained(operation, call, arguments, answer)
     if not operation.by_day:
         members: dict[str, object] = {"next_cursor": None} if "cursor" in operation.parameters else {}
         absent = Absence("nothing_known", f"It is {NOT_BY_DAY}.")

@@ -194,10 +194,6 @@ class RestApp:
             return await self._problem(unexpected, scope, request_id, usage, route, host)
 
     def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute | OpenPage:
-        if is_of_log(path):
-            return OpenPage(partial(answer_log, self._service, path))
-        if path.startswith(FOLDER):
-            return feed_route(path)
         prefix, _, identifier = path.rpartition("/")
         if b"%2" in raw:  # an encoded slash belongs to the identifier
             before, _, last = raw.rpartition(b"/")
@@ -208,6 +204,10 @@ class RestApp:
             prefix, _, identifier = prefix.rpartition("/")
             under = self._under.get((prefix + "/", behind))
         if under is None or not identifier:
+            if is_of_log(path):
+                return OpenPage(partial(answer_log, self._service, path))
+            if path.startswith(FOLDER):
+                return feed_route(path)
             if (file := file_route(path)) is None:
                 raise NotFound("No such path; see /openapi.json.")
             return file

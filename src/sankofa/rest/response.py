@@ -188,7 +188,7 @@ async def write_answer(
             _write, fmt, operation, answer, call.edition, columns, key.accept_encoding
         )
         headers += content_headers
-    tag = key.tag if call.lock is None else hashlib.sha256(body).hexdigest()[:24]
+    tag = key.tag if key.lock is None else hashlib.sha256(body).hexdigest()[:24]
     if encoding is not None:
         tag = f"{tag}.{encoding}"
         headers.append((b"content-encoding", encoding.encode()))

@@ -345,6 +345,12 @@ def last_row(row_slice: RowSlice) -> bytes:
     return whole[whole.rfind(mark) + 1 :]
 
 
+def without_last(slices: Sequence[RowSlice]) -> list[RowSlice]:
+    """Slices of rows without the last row."""
+    rest = slices[-1][: max(len(slices[-1]) - len(last_row(slices[-1])) - 1, 0)]
+    return [*slices[:-1], rest] if len(rest) else list(slices[:-1])
+
+
 CROSSWALK_ORDER: Final = RowOrder("id_type", "scheme", "id_value", ranks={"id_type": ID_TYPES.index})
 FUNDAMENTALS_ORDER: Final = RowOrder(
     "-period_end", "period_type", "line_item", "vintage", "concept|line_item", "unit", "period_start"

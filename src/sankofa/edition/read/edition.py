@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ from sankofa.edition.format.row_blocks import (
     select_where,
     shows_any,
     without_first,
+    without_last,
 )
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
@@ -217,11 +219,9 @@ class Edition:
         if limit is None and where is None and not skip and not passed:
             return await self._every(kind, key, day, modes, tag)
 
-        def take(block: Block, room: int) -> tuple[list[RowSlice], int]:
-            if where is None:
-                return select(block, day, modes, tag, room)
-            return select_where(block, day, modes, tag, room, where)
-
+        take = partial(select, day=day, modes=modes, tag=tag)
+        if where is not None:
+            take = partial(select_where, day=day, modes=modes, tag=tag, where=where)
         most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
         slices: list[RowSlice] = []
@@ -234,14 +234,14 @@ class Edition:
             for number, block in enumerate(blocks, skip):
                 await yield_points.step()
                 if room == count:  # full: find out whether more matched
-                    if take(block, 1)[1]:
+                    if take(block, room=1)[1]:
                         return Selection(slices, count, truncated=True, following=(number, 0))
                     continue
                 end = passed + room - count
-                taken_slices, taken = take(block, end + 1)
+                taken_slices, taken = take(block, room=end + 1)
                 more = taken > end
                 if more:
-                    taken_slices, taken = take(block, end)
+                    taken_slices, taken = without_last(taken_slices), end
                 slices += without_first(taken_slices, passed) if passed else taken_slices
                 count += taken - passed
                 if more:
