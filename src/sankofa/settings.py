@@ -62,6 +62,11 @@ class Settings:
         "Comma-separated C2SP verifier keys, as `sankofa editions key` prints them: a node refuses editions "
         "that none of them signed. Empty: a publisher trusts its own key, a follower the first it saw.",
     )
+    log_witnesses: str = _setting(
+        "",
+        "Comma-separated witnesses that cosign the log of editions (C2SP tlog-witness): the address and the "
+        "verifier key of each, with a space between.",
+    )
     editions_poll_seconds: int = _setting(1, "Seconds between two looks at what is followed.")
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
     mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; BASE_URL where empty.")
@@ -103,9 +108,7 @@ class Settings:
     per_day_visitor: int = _setting(2_000, "New pages per UTC day for one address without a key.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
     publish_processes: str = _setting(
-        "auto",
-        "Processes that derive issuers while an edition is built; 1 for none but the command's own, auto for "
-        "one a core, four at most.",
+        "auto", "Processes that derive issuers during `publish`; auto for one a core, four at most."
     )
     match_threshold: int = _setting(95, "Hundredths: least score of a similar name that resolves a party.")
     block_cache_bytes: int = _setting(
@@ -131,11 +134,7 @@ class Settings:
         "",
         "Comma-separated Origins whose pages may call REST and MCP in a browser; * for any, empty for none.",
     )
-    vault: str = _setting(
-        "on",
-        "Whether files that are fetched or ingested are kept as they came, in HOME/vault.",
-        choices=("on", "off"),
-    )
+    vault: str = _setting("on", "Keep ingested files as they came, in HOME/vault.", choices=("on", "off"))
     vault_key: str = _setting(
         "",
         "32 bytes in base64url that encrypt kept files that may name people; of those only the hash is kept "

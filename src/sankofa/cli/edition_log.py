@@ -7,6 +7,7 @@ next one appends what is missing.
 import asyncio
 import hashlib
 from base64 import b64encode
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from sankofa.edition.write.issuer_parts import code_digest
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import LoggedEdition, LoggedErasure, row_trees_path
 from sankofa.engines.private_files import make_private_folder, operator_errors, replace_file
+from sankofa.engines.witnesses import cosigned, parse_witnesses
 from sankofa.model.days import instant
 from sankofa.model.errors import EditionError
 from sankofa.settings import Settings
@@ -63,6 +65,11 @@ class EditionLogWriter:
         if publication is None:
             return
         logged = store.log.tree().decoded()
+        witnesses = parse_witnesses(self._settings.log_witnesses)
+
+        def cosign(note: bytes, leaves: Sequence[bytes]) -> bytes:
+            return cosigned(note, leaves, witnesses)
+
         entries: list[LoggedEdition | LoggedErasure] = []
         current = publication.current
         if current not in {entry.edition for entry in logged if isinstance(entry, LoggedEdition)}:
@@ -81,9 +88,9 @@ class EditionLogWriter:
             if store.publication() != publication or store.log.tree().decoded() != logged:
                 return  # another command changed them, and it tells the log
             signers = store.signers()
-            store.log.append(entries, signers)
+            store.log.append(entries, signers, cosign)
             store.log.list_row_trees(store.list_editions().editions, signers)
-        if entries:
+        if entries or witnesses:
             store.share_log()
 
 

@@ -10,7 +10,7 @@ their Merkle tree (RFC 9162). Tiles and bundles are cut from the entries when so
 import os
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from hashlib import file_digest
 from pathlib import Path
@@ -46,6 +46,9 @@ _TILE_WIDTH: Final = 256
 _LARGEST_LEVEL: Final = 63
 _TILE: Final = re.compile(r"tile/(entries|[0-9]{1,2})/((?:x[0-9]{3}/){0,5}[0-9]{3})(?:\.p/([0-9]{1,3}))?")
 """Such as `tile/0/000`, `tile/1/x001/234.p/17` and `tile/entries/000.p/3`."""
+
+
+Cosign = Callable[[bytes, Sequence[bytes]], bytes]
 
 
 class LoggedEdition(msgspec.Struct, frozen=True, tag="edition"):
@@ -236,8 +239,15 @@ class EditionLog:
             if path.name not in kept:
                 path.unlink(missing_ok=True)
 
-    def append(self, entries: Sequence[LoggedEdition | LoggedErasure], signers: Sequence[Signer]) -> None:
+    def append(
+        self,
+        entries: Sequence[LoggedEdition | LoggedErasure],
+        signers: Sequence[Signer],
+        cosign: Cosign = lambda note, leaves: note,
+    ) -> None:
         """Append entries, then sign the log. Without entries a missing or older checkpoint is signed.
+
+        `cosign` is given the checkpoint and the hashes of the entries, and adds signatures of others.
 
         Raises OperatorError where the entries are not those that were signed before.
         """
@@ -261,6 +271,9 @@ class EditionLog:
                 self._read = None
                 tree = self.tree()
             note = sign_note(tree.text(signers[0].verifier.name), signers)
+            if before is not None and before.startswith(note):
+                note = before  # with its cosignatures
+            note = cosign(note, tree.leaves) if tree.entries else note
             if tree.entries and note != before:
                 replace_file(self._checkpoint, note)
 

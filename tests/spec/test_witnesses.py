@@ -1,0 +1,175 @@
+"""Witnesses cosign the checkpoint of the log. The witness here is written from the C2SP texts (tlog-witness,
+tlog-cosignature) and keeps its own state."""
+
+import base64
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from sankofa.client import verify
+from tests.live import run
+from tests.spec import market
+from tests.spec.market import Desk, package, release
+from tests.spec.test_edition_log import opened_checkpoint
+
+plain_desk = market.plain_desk
+
+
+class Witness:
+    """Cosigns checkpoints of one log that only grows."""
+
+    def __init__(self, log_key: str = "", says: str = "") -> None:
+        self.log_key, self.size, self.root = log_key, 0, hashlib.sha256().digest()
+        self.answers: list[int] = []
+        self._says = says
+        self._key = Ed25519PrivateKey.generate()
+        self.public = self._key.public_key().public_bytes_raw()
+        self.hash = hashlib.sha256(b"witness.example\n\x04" + self.public).digest()[:4]
+        key = base64.b64encode(b"\x04" + self.public).decode()
+        self.vkey = f"witness.example+{self.hash.hex()}+{key}"
+
+    def add_checkpoint(self, body: str) -> tuple[int, str]:
+        if self._says == "silent":
+            time.sleep(20)
+        if self._says:
+            return 200, self._says
+        head, _, note = body.partition("\n\n")
+        old, *proof = head.split("\n")
+        _, size, root = opened_checkpoint(note.encode(), self.log_key)
+        if int(old.removeprefix("old ")) != self.size:
+            return 409, f"{self.size}\n"
+        if not is_consistent(self.size, size, self.root, root, [base64.b64decode(one) for one in proof]):
+            return 422, ""
+        self.size, self.root = size, root
+        now = int(time.time())
+        text = note.partition("\n\n")[0] + "\n"
+        signature = self._key.sign(f"cosignature/v1\ntime {now}\n{text}".encode())
+        payload = base64.b64encode(self.hash + now.to_bytes(8) + signature).decode()
+        return 200, f"— witness.example {payload}\n"
+
+    def check(self, note: bytes) -> None:
+        """The note has its cosignature. Raises InvalidSignature or ValueError."""
+        text, _, lines = note.decode().partition("\n\n")
+        (line,) = [one for one in lines.splitlines() if one.startswith("— witness.example ")]
+        payload = base64.b64decode(line.rpartition(" ")[2])
+        assert payload[:4] == self.hash
+        signed = f"cosignature/v1\ntime {int.from_bytes(payload[4:12])}\n{text}\n"
+        Ed25519PublicKey.from_public_bytes(self.public).verify(payload[12:], signed.encode())
+
+    @contextmanager
+    def serve(self) -> Iterator[str]:
+        witness = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"])).decode()
+                assert self.path == "/one/add-checkpoint"
+                status, answer = witness.add_checkpoint(body)
+                witness.answers.append(status)
+                self.send_response(status)
+                self.send_header("content-length", str(len(answer.encode())))
+                self.end_headers()
+                self.wfile.write(answer.encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def handle(self) -> None:
+                with suppress(OSError):  # the publisher did not wait
+                    super().handle()
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/one {self.vkey}"
+        server.shutdown()
+        server.server_close()
+
+
+def is_consistent(old: int, new: int, old_root: bytes, new_root: bytes, proof: list[bytes]) -> bool:
+    """RFC 9162, 2.1.4.2."""
+    if old == new:
+        return old_root == new_root and not proof
+    if old == 0:
+        return not proof
+    if old & (old - 1) == 0:
+        proof = [old_root, *proof]
+    fn, sn = old - 1, new - 1
+    while fn % 2:
+        fn, sn = fn // 2, sn // 2
+    fr = sr = proof[0]
+    for c in proof[1:]:
+        if sn == 0:
+            return False
+        if fn % 2 or fn == sn:
+            fr, sr = hashlib.sha256(b"\x01" + c + fr).digest(), hashlib.sha256(b"\x01" + c + sr).digest()
+            while fn % 2 == 0 and fn:
+                fn, sn = fn // 2, sn // 2
+        else:
+            sr = hashlib.sha256(b"\x01" + sr + c).digest()
+        fn, sn = fn // 2, sn // 2
+    return sn == 0 and (fr, sr) == (old_root, new_root)
+
+
+@pytest.mark.rule("LOG-11")
+def test_a_witness_cosigns_the_log_as_it_grows(plain_desk: Desk, tmp_path: Path) -> None:
+    desk = plain_desk
+    desk.ingest("portal-za", "first.json", package(release("first")))
+    desk.publish()
+    vkey = desk.command("editions", "key").stdout.strip()
+    checkpoint = desk.home / "editions" / "log" / "checkpoint"
+    witness = Witness(vkey)
+    with witness.serve() as address:
+        desk.settings["log_witnesses"] = address
+        for name in ("b", "c"):
+            desk.ingest("portal-za", f"{name}.json", package(release(name)))
+            desk.publish()
+            witness.check(checkpoint.read_bytes())
+        assert (witness.size, witness.answers) == (3, [200, 409, 200, 409, 200])
+        cosigned = checkpoint.read_bytes()
+        desk.publish()
+        assert (checkpoint.read_bytes(), len(witness.answers)) == (cosigned, 5), "it is not asked again"
+        assert desk.command("editions", "verify").returncode == 0
+        with desk.serve() as asked:
+            assert asked.server.http.get("/log/checkpoint").content == cosigned
+            answer = asked.server.get("/v1/tenders?country=ZA&proof=true", asked.key).text
+        assert verify(answer, vkey) == json.loads(answer)["edition"]
+        # Another log of the same name and key, which forgot its first entry.
+        shorter = Witness(vkey)
+        shorter.size, shorter.root = 1, b"another past".ljust(32)
+        with shorter.serve() as other:
+            desk.settings["log_witnesses"] = other
+            said = desk.command("publish")
+    assert (said.returncode, shorter.answers) == (0, [409, 422])
+    assert checkpoint.read_bytes() == cosigned
+
+
+@pytest.mark.rule("LOG-11")
+@pytest.mark.limit("answer of a witness", "time for an answer of a witness")
+def test_a_witness_that_is_down_or_wrong_stops_nothing(plain_desk: Desk) -> None:
+    desk = plain_desk
+    wrong = [
+        Witness(says="silent"),
+        Witness(says="— x " + "A" * 20_000),
+        Witness(says="— witness.example AA==\n"),
+    ]
+    with wrong[0].serve() as one, wrong[1].serve() as two, wrong[2].serve() as three:
+        down = f"http://127.0.0.1:9 {wrong[0].vkey}"
+        desk.settings["log_witnesses"] = ", ".join((one, two, three, down))
+        desk.ingest("portal-za", "a.json", package(release("a")))
+        said = desk.command("publish")
+    assert said.returncode == 0, said.stderr
+    assert said.stderr.count("without the cosignature of witness.example") == 4, said.stderr
+    assert "more than 16384 bytes" in said.stderr
+    checkpoint = (desk.home / "editions" / "log" / "checkpoint").read_bytes()
+    assert opened_checkpoint(checkpoint, desk.command("editions", "key").stdout.strip())[1] == 1
+    refused = run(desk.home, "publish", log_witnesses="https://witness.example x+1+y")
+    assert (refused.returncode, "is no witness" in refused.stderr) == (1, True), refused.stderr
