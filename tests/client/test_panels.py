@@ -1,6 +1,5 @@
 """Open panels are scanned lazily by their URL; files are fetched whole and verified."""
 
-import asyncio
 import hashlib
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pyarrow.parquet
 import pytest
 
 from sankofa.client import (
-    AsyncClient,
     Client,
     ConnectionFailed,
     InvalidAnswer,
@@ -36,15 +34,6 @@ def test_a_panel_is_a_relation_of_duckdb(client: Client) -> None:
     relation = client.scan_panel("procurement-demand", engine="duckdb")
     (counted,) = relation.filter("country = 'ZA'").aggregate("count(*)").fetchone() or (0,)
     assert counted == client.get_procurement_demand(country="ZA", limit=10_000).count
-
-
-def test_the_awaited_client_scans_too(server: LiveServer, paid_key: str) -> None:
-    async def scanned() -> polars.LazyFrame:
-        async with AsyncClient(paid_key, server.url) as client:
-            frame: polars.LazyFrame = await client.scan_panel("macro-momentum")
-            return frame
-
-    assert asyncio.run(scanned()).collect().height > 0
 
 
 def test_a_licensed_or_unknown_panel_is_not_open(client: Client) -> None:
@@ -90,14 +79,6 @@ def test_an_open_file_needs_no_key(server: LiveServer, tmp_path: Path) -> None:
     with Client(base_url=server.url) as client:
         place = client.get_open_file("macro-momentum.parquet", tmp_path / "mine.parquet")
     assert pyarrow.parquet.read_table(place).num_rows > 0
-
-
-def test_the_awaited_client_fetches_files_too(server: LiveServer, tmp_path: Path) -> None:
-    async def fetched() -> Path:
-        async with AsyncClient(base_url=server.url) as client:
-            return await client.get_open_file("macro-momentum.parquet", tmp_path)
-
-    assert pyarrow.parquet.read_table(asyncio.run(fetched())).num_rows > 0
 
 
 def test_a_licensed_file_needs_its_tier(server: LiveServer, sample_key: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sankofa.operations.contract import Operation, endpoints
 from tests.live import LiveServer
 from tests.patience import PATIENCE
 from tests.spec import market
-from tests.spec.market import BREWER, ENTITIES, Desk, release
+from tests.spec.market import ENTITIES, Desk, release
 from tests.spec.test_formats import questions
 
 desk = market.desk
@@ -72,13 +72,6 @@ def test_the_same_request_gives_the_same_bytes(kept: Kept) -> None:
     assert kept.get(path, if_none_match=answers[0].headers["ETag"]).status_code == 304
 
 
-def test_a_tag_of_one_edition_is_none_of_another(kept: Kept) -> None:
-    tag = kept.get("/v1/tenders").headers["ETag"]
-    answer = kept.get("/v1/tenders", x_edition=kept.first, if_none_match=tag)
-    assert answer.status_code == 200
-    assert "X-Edition" in answer.headers["Vary"]
-
-
 @pytest.mark.parametrize("operation", SERVED, ids=[o.name for o in SERVED])
 def test_every_endpoint_takes_it(kept: Kept, operation: Operation) -> None:
     path = f"{questions(operation)[0]}&edition="
@@ -100,12 +93,6 @@ def test_an_edition_that_never_was_is_a_404(kept: Kept, path: str) -> None:
         assert UNKNOWN in problem["detail"]
         assert ("RateLimit" in answer.headers) is not path.startswith("/open/")
         assert kept.server.get(httpx.URL(problem["docs"]).path).status_code == 200
-
-
-@pytest.mark.parametrize("text", ["", "a b", "../../etc", "x" * 54, "é"])
-def test_a_malformed_id_is_a_400(kept: Kept, text: str) -> None:
-    answer = kept.server.http.get("/v1/tenders", params={"edition": text}, headers={"x-api-key": kept.key})
-    assert (answer.status_code, answer.json()["parameter"]) == (400, "edition")
 
 
 def test_a_malformed_header_field_is_a_400(kept: Kept) -> None:
@@ -130,12 +117,6 @@ def test_a_cursor_that_is_none_is_told_before_a_missing_edition(kept: Kept) -> N
         assert (answer.status_code, answer.json().get("parameter")) == (400, "cursor")
     assert kept.get(f"/v1/tenders?cursor={cursor}&edition={UNKNOWN}").status_code == 404
     assert kept.get("/v1/changes?cursor=x", x_edition=UNKNOWN).json()["parameter"] == "cursor"
-
-
-def test_an_invalid_parameter_is_told_before_a_missing_edition(kept: Kept) -> None:
-    assert kept.get(f"/v1/tenders?limit=x&edition={UNKNOWN}").status_code == 400
-    assert kept.server.get(f"/v1/tenders?edition={UNKNOWN}").status_code == 401
-    assert "edition" in kept.get("/v1/tenders?editoin=x").json()["detail"]
 
 
 def test_the_manifest_of_a_named_edition_leads_to_its_files(kept: Kept) -> None:
@@ -167,11 +148,6 @@ def test_a_cursor_of_another_edition_is_a_400(kept: Kept) -> None:
     assert count(kept.get(f"/v1/tenders?limit=2&cursor={cursor}")) == (kept.first, 2)
     answer = kept.get(f"/v1/tenders?limit=2&cursor={cursor}&edition={kept.second}")
     assert (answer.status_code, answer.json()["parameter"]) == (400, "cursor")
-
-
-def test_an_older_edition_has_its_own_records(kept: Kept) -> None:
-    asked = f"/v1/crosswalk?id_type=lei&id_value={BREWER}&edition={kept.first}"
-    assert count(kept.get(asked)) == (kept.first, 1)
 
 
 def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, date, datetime
@@ -26,7 +25,6 @@ from sankofa.derive.signals import contract as signals_contract
 from sankofa.derive.signals.contract import methodology
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write.context import BuildContext
-from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import Ledger
 from sankofa.mcp.tools import Tool, tools
 from sankofa.operations import contract
@@ -35,9 +33,6 @@ from sankofa.operations.service import Service
 from sankofa.replication.stores import open_store
 from sankofa.rest.openapi import describe
 from sankofa.settings import OF_THE_CLIENT, PREFIX, Settings
-from sankofa.sources import base
-from sankofa.sources.base import adapters
-from sankofa.sources.registry import find_source
 from tests.depth import deep_after
 from tests.every import every
 from tests.live import LiveServer
@@ -221,40 +216,6 @@ def load(name: str, text: str, folder: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.fixture
-def example_adapter(tmp_path: Path) -> Iterator[None]:
-    adapters()
-    load("example_notices", block("adding-a-source.md", "adapter"), tmp_path)
-    adapters.cache_clear()
-    yield
-    del base._ADAPTERS["example-notices"], sys.modules["example_notices"]
-    adapters.cache_clear()
-
-
-@pytest.mark.usefixtures("example_adapter")
-def test_the_adapter_of_the_guide_reads_what_the_guide_says(tmp_path: Path):
-
-    def written(name: str, content: str) -> Path:
-        (tmp_path / name).write_text(content, encoding="utf-8")
-        return tmp_path / name
-
-    written("notices.jsonl", block("adding-a-source.md", "notices.jsonl"))
-    entry = block("adding-a-source.md", "entry")
-    assert list(tomllib.loads(entry)["sources"]) == ["example-exchange"]
-    written("sources.toml", entry)
-    ledger = Ledger(open_store(Settings(home=tmp_path)), b"gate", lambda: datetime.now(UTC))
-    summary = ingest(
-        ledger,
-        find_source(tmp_path, "example-exchange"),
-        [tmp_path / "notices.jsonl"],
-        rejects_folder=tmp_path / "rejects",
-        clock=lambda: datetime.now(UTC),
-    )
-    ledger.close()
-    assert summary.failures == []
-    assert summary.line().partition(" (")[0] in (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
 
 
 @every("adapter", ["filings_csv", "series_csv"])

@@ -33,7 +33,7 @@ STOCKS = sorted(
 )
 TOLD = ITEMS | {"short_term_debt", "long_term_debt"}
 FLOWS = sorted(TOLD - set(STOCKS))
-ISSUERS = 24
+ISSUERS = rounds(10, 24)
 
 
 def full_years(chance: random.Random) -> list[tuple[date, date]]:
