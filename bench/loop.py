@@ -264,7 +264,7 @@ async def _measure(home: Path, issuer: str, key: str, rounds: int) -> float:
             for _ in range(rounds):
                 holds.cpu = holds.beat = 0.0
                 web._cache = PageCache()  # each round writes the page
-                status, size = await _ask(app, question, key)
+                status, size = await ask(app, question, key)
                 await asyncio.sleep(2 * _BEAT)
                 cpu.append(holds.cpu * 1000)
                 beats.append(holds.beat * 1000)
@@ -278,7 +278,7 @@ async def _measure(home: Path, issuer: str, key: str, rounds: int) -> float:
     return worst
 
 
-async def _ask(app: Application, question: Question, key: str) -> tuple[int, int]:
+async def ask(app: Application, question: Question, key: str) -> tuple[int, int]:
     """One request as the server would hand it over: its status, and the bytes of its body."""
     path, _, query = question.path.partition("?")
     headers = {"host": "localhost", "x-api-key": key, **question.headers}

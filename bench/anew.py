@@ -1,0 +1,161 @@
+"""Answers that nobody asked for before: the processor time of each kind, in this process and without HTTP.
+
+    python -m bench.anew [--rounds 5] [--repeat] [--only NAME...] [--fresh]
+
+The sample world and 420 issuers of 50 and of 1,000 facts. Every question of every round is about another
+issuer or another day, and no answer is cached. `--repeat` asks the same questions again with the cache of
+answers on, and reports them apart. The figure of a kind is that of its quickest round, so that other work
+on the machine hardly counts.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from bench.fundamentals import issue_key
+from bench.history import report
+from bench.loop import Question, ask
+from bench.world import CACHE, SANKOFA, SMALL, SOURCE, environment_of, files
+from sankofa.rest.formats import ARROW, CSV
+
+_FIRST_DAY = date(2021, 1, 1)
+_DAYS = 1_700
+_ASKED = 150
+_FEW, _MANY = (shape.service_ids() for shape in SMALL.shapes)
+Kind = Callable[[int], Question]
+"""The question of a number."""
+
+
+def day(number: int) -> date:
+    return _FIRST_DAY + timedelta(days=number * 7919 % _DAYS)
+
+
+def _rest(template: str, headers: dict[str, str] | None = None) -> Kind:
+    def question(n: int) -> Question:
+        about = {"day": day(n), "few": _FEW[n % len(_FEW)], "many": _MANY[n % len(_MANY)]}
+        return Question(
+            "", template.format(**about, n=n, cik=f"{100_000 + n % len(_FEW):010d}"), headers or {}
+        )
+
+    return question
+
+
+def _tool(n: int) -> Question:
+    arguments = {"service_id": _FEW[n % len(_FEW)], "as_of": str(day(n))}
+    call = {"name": "get_fundamentals", "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    return Question("", "/mcp", body=json.dumps(body).encode())
+
+
+_FUNDAMENTALS = "/v1/fundamentals/{few}?as_of={day}"
+_SCREEN = "/v1/screen?metric=net_margin&basis=as_known&limit=50"
+KINDS: dict[str, Kind] = {
+    "50 rows": _rest(_FUNDAMENTALS),
+    "50 rows, locked": _rest("/at/{day}/v1/fundamentals/{few}"),
+    "50 rows, zstd": _rest(_FUNDAMENTALS, {"accept-encoding": "zstd"}),
+    "50 rows, gzip": _rest(_FUNDAMENTALS, {"accept-encoding": "gzip"}),
+    "50 rows, MCP": _tool,
+    "1,000 rows": _rest("/v1/fundamentals/{many}?as_of={day}"),
+    "1,000 rows, CSV": _rest("/v1/fundamentals/{many}?as_of={day}", {"accept": CSV}),
+    "1,000 rows, Arrow": _rest("/v1/fundamentals/{many}?as_of={day}", {"accept": ARROW}),
+    "macro series": _rest("/v1/macro?series=CPI.ZA&limit=50&as_of={day}"),
+    "macro series, locked": _rest("/at/{day}/v1/macro?series=CPI.ZA&limit=50"),
+    "statement": _rest("/v1/statements/{few}?limit=50&as_of={day}"),
+    "statement, locked": _rest("/at/{day}/v1/statements/{few}?limit=50"),
+    "screen": _rest(_SCREEN + "&as_of={day}"),
+    "screen, locked": _rest("/at/{day}" + _SCREEN),
+    "metrics of an issuer": _rest("/v1/metrics/{few}?as_of={day}"),
+    "shared facts": _rest("/v1/shared/facts?entity_id={few}&limit=50&as_of={day}"),
+    "shared facts, locked": _rest("/at/{day}/v1/shared/facts?entity_id={few}&limit=50"),
+    "crosswalk": _rest("/v1/crosswalk/{few}"),
+    "search": _rest("/v1/search?q=benchmark%20{n}"),
+    "FRED observations": _rest("/fred/series/observations?series_id=CPI.ZA&limit=1{n:04d}"),
+    "companyfacts": _rest("/at/{day}/sec/api/xbrl/companyfacts/CIK{cik}.json"),
+}
+_MOST = {"50 rows, MCP": 1.54}
+_TWINS = {"50 rows, MCP": "50 rows"}
+"""Kinds that ask the same as another one, besides the locked ones."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.anew")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repeat", action="store_true", help="ask the same questions in every round")
+    parser.add_argument("--only", nargs="*", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--fresh", action="store_true", help="ingest and publish the world again")
+    given = parser.parse_args()
+    home = _home(fresh=given.fresh)
+    os.environ["SANKOFA_HOME"] = str(home)
+    if not given.repeat:
+        os.environ["SANKOFA_ANSWER_CACHE_BYTES"] = "1"
+    costs = asyncio.run(
+        _measure(given.only, issue_key(home, "professional"), given.rounds, repeat=given.repeat)
+    )
+    how = "asked again" if given.repeat else "made anew"
+    for name, cost in costs.items():
+        report(f"{name}, {how}, processor time", cost * 1e6, unit="us")
+    for name, cost in costs.items():
+        twin = costs.get(_TWINS.get(name) or name.removesuffix(", locked"), cost)
+        if twin is not cost:
+            most = _MOST.get(name, 1.1)
+            report(f"{name}, {how}, to the same by REST with as_of", cost / twin, unit="times", most=most)
+
+
+def _home(*, fresh: bool) -> Path:
+    home = CACHE / "home-anew"
+    if fresh or not (home / "made").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        for command in (["sample"], ["ingest", SOURCE, *map(str, files(SMALL))], ["publish"]):
+            subprocess.run(
+                [SANKOFA, *command], env=environment_of(home), check=True, stdout=subprocess.DEVNULL
+            )
+        (home / "made").touch()
+    return home
+
+
+async def _measure(names: list[str], key: str, rounds: int, *, repeat: bool) -> dict[str, float]:
+    """The least processor time of a question of each kind."""
+    from sankofa.cli.application import application  # which reads the environment
+
+    app = application()
+    started, over = asyncio.Event(), asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        if started.is_set():
+            await over.wait()
+        return {}
+
+    async def send(_: object) -> None:
+        started.set()
+
+    serving = asyncio.ensure_future(app({"type": "lifespan"}, receive, send))
+    await started.wait()
+    for name in names:  # what is loaded when it is first needed
+        await ask(app, KINDS[name](_DAYS), key)
+    costs = dict.fromkeys(names, float("inf"))
+    for turn in range(rounds):
+        for name in names:
+            first = 0 if repeat else turn * _ASKED
+            questions = [KINDS[name](n) for n in range(first, first + _ASKED)]
+            began = time.process_time()
+            for question in questions:
+                status, _ = await ask(app, question, key)
+                if status != 200:
+                    raise SystemExit(f"{question.path}: status {status}")
+            costs[name] = min(costs[name], (time.process_time() - began) / _ASKED)
+    over.set()
+    await serving
+    return costs
+
+
+if __name__ == "__main__":
+    main()
