@@ -156,3 +156,29 @@ def test_the_first_page_counts_what_the_list_of_editions_counts(site: LiveServer
     assert len(numbers) == 4
     editions = site.http.get("/editions").text
     assert [number for number in numbers if f">{number}<" not in editions] == []
+
+
+@pytest.mark.rule("WEB-1")
+def test_pages_of_real_data_stay_small_for_a_paid_key_in_every_script(site: LiveServer) -> None:
+    key = site.key("professional", "--per-minute", "100000")
+    issuers = [row["service_id"] for row in site.get("/v1/issuers?limit=20", key).json()["data"]]
+    assert issuers
+    pages = [
+        *(f"/company/{issuer}" for issuer in issuers),
+        *(f"/company/{issuer}?beside=2018-06-30&period=quarter&kind=balance" for issuer in issuers),
+        *("/country/NG", "/macro/series/FX.USD.NGN", "/tenders?sort=closing", "/parties?country=NG"),
+        *("/search?q=Nigeria+GDP", "/signals/fundamentals-revisions", "/restatements"),
+    ]
+    sizes = {}
+    for page in pages:
+        for language in ("en", "ar"):
+            answer = site.http.get(page, headers={"X-API-Key": key, "accept-language": language})
+            assert answer.status_code == 200, page
+            sizes[page, language] = len(answer.content)
+    assert {page: size for page, size in sizes.items() if size >= 100_000} == {}
+
+
+def test_a_search_names_a_series_by_what_it_measures(site: LiveServer) -> None:
+    links = Html.of(site.http.get("/search?q=Nigeria+inflation").text).all("a")
+    shown = {link.attributes["href"]: link.text for link in links}
+    assert shown["/macro/series/WEO.PCPIPCH.NG"].startswith("Inflation of consumer prices")

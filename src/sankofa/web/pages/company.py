@@ -31,6 +31,7 @@ _PERIOD_TYPES: Final = {
     ("cash", "quarter"): ("Q1", "H1", "9M", "FY"),
 }
 _MOST_STOPS: Final = 12
+_MOST_PERIODS: Final = 20
 _TELLING: Final = ("revenue", "profit", "assets", "equity")
 
 
@@ -226,7 +227,7 @@ def _figure_address(visit: Visit, row: Row, as_of: date) -> str:
         period_start=row["period_start"],
         concept=row["concept"],
         unit=row["unit"],
-        as_of=as_of.isoformat(),
+        as_of=as_of.isoformat() if as_of < visit.today else "",
     )
 
 
@@ -246,7 +247,7 @@ def _heat(visit: Visit, rows: list[_Known], as_of: date) -> Chart:
         cell[0] += 1
         cell[1] += row.vintage > 1
     cells = {key: (count, restated) for key, (count, restated) in counts.items()}
-    latest = sorted({period for period, _ in cells}, reverse=True)[:60]
+    latest = sorted({period for period, _ in cells}, reverse=True)[:_MOST_PERIODS]
     cells = {key: value for key, value in cells.items() if key[0] >= latest[-1]}
     text = visit.language.text
 

@@ -35,6 +35,7 @@ _FIRST_CHOSEN: Final = ("revision_size", "momentum_3p", "momentum_1p", "value", 
 _BY_COUNTRY: Final = "procurement-demand"
 """The panel that has an operation of its own, with a country."""
 _MOST_BARS: Final = 25
+_MOST_LISTED: Final = 75
 _LONGEST: Final = 18
 """Most characters of a name or label beside a bar: two of them and a year fit there."""
 
@@ -74,7 +75,8 @@ async def signal(visit: Visit) -> View:
         "columns": names,
         "measured": measured,
         "column": column,
-        "rows": result.rows,
+        "rows": result.rows[: len(result.rows) if visit.given("limit") else _MOST_LISTED],
+        "count": len(result.rows),
         "truncated": result.truncated,
         "by_country": key == _BY_COUNTRY,
         "days": _DAYS,
