@@ -11,6 +11,7 @@ from tests.spec.market import CITY, Desk, release
 OTHER = {"id": "board", "name": "Karoo Water Board"}
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("httpfs")
 def test_pages_go_on_once_their_edition_is_gone_and_scans_and_changes_fail(tmp_path: Path) -> None:
     desk = Desk(tmp_path, editions_kept="1")

@@ -104,6 +104,7 @@ def test_counts_are_read_without_counting(url: str) -> None:
     run(url, steps)
 
 
+@pytest.mark.deep
 def test_a_window_is_forgotten_after_its_seconds(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         windows = (Window("short", 2), Window("long", 600))

@@ -72,6 +72,7 @@ def test_a_document_that_comes_by_the_byte_fails_at_its_deadline(home: Home, fau
     assert [capture["source"] for capture in home.captures()] == ["slow"]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("COL-4")
 def test_a_large_document_goes_on_after_its_deadline_where_it_stopped(home: Home) -> None:
     content = table(*range(100), filler=60_000)

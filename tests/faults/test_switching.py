@@ -40,6 +40,7 @@ def test_the_entity_tag_changes_with_the_edition(
     assert answer.json()["edition"] == editions[0]
 
 
+@pytest.mark.deep
 def test_an_edition_that_is_removed_while_served_goes_on_answering(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:

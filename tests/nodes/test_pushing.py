@@ -68,6 +68,7 @@ def test_what_is_damaged_here_is_not_sent_and_nothing_leads_to_it(
     assert current(tmp_path / "node") == editions[1]
 
 
+@pytest.mark.deep
 def test_open_parquet_files_are_read_from_the_destination_by_name(destination: Path, tmp_path: Path) -> None:
     import pyarrow.parquet
 

@@ -364,6 +364,7 @@ def test_a_key_that_is_needed_and_not_set_is_named(home: Home) -> None:
     assert "SANKOFA_FRED_KEY is not set" in home.collect().stderr
 
 
+@pytest.mark.deep
 def test_watching_nothing_says_so(home: Home) -> None:
     environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
     with subprocess.Popen(

@@ -98,6 +98,7 @@ def wait_for(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
             return
 
 
+@pytest.mark.deep
 def test_the_domain_answers_its_owner_through_the_proxy(proxied: tuple[LiveServer, httpx.Client]) -> None:
     server, client = proxied
     key = server.key("professional")

@@ -296,6 +296,7 @@ told["rows"] = [
 """
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.rule("PAN-2")
 def test_feast_retrieves_the_same_figures_from_the_files(world: World, tmp_path: Path) -> None:

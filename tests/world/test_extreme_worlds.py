@@ -60,6 +60,7 @@ _IN_PATH = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PUB-9")
 @settings(
     max_examples=rounds(1, 4, 20), deadline=None, phases=_PHASES, suppress_health_check=list(HealthCheck)

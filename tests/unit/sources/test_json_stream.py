@@ -109,12 +109,14 @@ def test_documents_one_after_the_other_are_read_one_after_the_other(documents: l
     assert values(read(content, chunk)) == [piece for document in documents for piece in told(document)]
 
 
+@pytest.mark.deep
 @given(DOCUMENTS, CHUNKS, st.integers(1, 3))
 def test_a_stream_that_trickles_gives_the_same(document: Any, chunk: int, most: int) -> None:
     content = json.dumps(document).encode()
     assert list(pieces(Trickle(content, most), LISTS, chunk)) == read(content)
 
 
+@pytest.mark.deep
 @given(st.dictionaries(KEYS, st.lists(VALUES, max_size=4), max_size=4), CHUNKS, st.data())
 def test_a_document_cut_anywhere_is_truncated(document: Any, chunk: int, data: st.DataObject) -> None:
     content = json.dumps(document).encode()
