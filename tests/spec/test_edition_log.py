@@ -23,6 +23,7 @@ from tests.spec import market
 from tests.spec.market import ENTITIES, Desk, release
 
 desk = market.desk
+plain_desk = market.plain_desk
 ATOM = "{http://www.w3.org/2005/Atom}"
 
 
@@ -339,6 +340,35 @@ def test_an_answer_that_was_changed_is_not_verified(
     refused = run(sample_home, "verify", file, "--key", vkey)
     assert refused.returncode == 1
     assert "Row 0 is not one" in refused.stderr
+
+
+@pytest.mark.rule("LOG-5")
+def test_no_byte_of_rows_and_proof_can_be_flipped(
+    server: LiveServer, sample_home: Path, paid_key: str
+) -> None:
+    vkey = run(sample_home, "editions", "key").stdout.strip()
+    text = server.get("/v1/tenders?country=KE&limit=1&proof=true", paid_key).content
+    assert verify(text, vkey)
+    for first, last in ((b'"data":', b',"count"'), (b'"proof":', b"}")):
+        for at in range(text.index(first), text.rindex(last) + 1):
+            flipped = text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :]
+            with pytest.raises(ValueError, match=r"."):
+                verify(flipped, vkey)
+
+
+@pytest.mark.deep
+@pytest.mark.rule("LOG-5")
+def test_ten_thousand_rows_are_proven_to_the_other_verifier(plain_desk: Desk) -> None:
+    """`check_proof` is written from the RFC and the C2SP texts. No implementation of tlog-tiles is on the
+    registry of Python packages; those for Go and Rust need compilers that the tests do not have."""
+    releases = [release(f"R{n}", f"2025-06-{n % 28 + 1:02}T10:00:00Z") for n in range(10_000)]
+    plain_desk.ingest("portal-za", "a.json", releases)
+    plain_desk.publish()
+    vkey = plain_desk.command("editions", "key").stdout.strip()
+    with plain_desk.serve() as asked:
+        answer = asked.server.get("/v1/tenders?country=ZA&limit=10000&proof=true", asked.key)
+    assert check_proof(answer.text, vkey) == 10_000
+    assert verify(answer.text, vkey)
 
 
 @pytest.mark.rule("LOG-5")

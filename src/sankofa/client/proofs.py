@@ -5,7 +5,7 @@ the key signed.
 """
 
 import json
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +35,7 @@ def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | by
     try:
         if str(path_or_text)[-8:] == ".parquet":
             return _verified_file(Path(str(path_or_text)), key)
-        answer = json.loads(_text(path_or_text), parse_float=_Number, parse_int=_Number)
+        answer = _json(_text(path_or_text))
         if since is not None:
             _check_growth(answer["proof"], _text(since), keys)
         return _verified(answer, keys)
@@ -49,7 +49,7 @@ def verify_digest(digest: str, proof: str | bytes, key: str) -> str:
     Raises ValueError with a sentence that says what is wrong.
     """
     try:
-        proven = json.loads(proof)
+        proven = _json(proof)
         logged = _logged(proven, [one.strip() for one in key.split(",") if one.strip()])
         if sha256(proven["manifest"].encode()).hexdigest() != logged["manifest_sha256"]:
             raise ValueError(f"The manifest is not that of edition {logged['edition']}.")
@@ -67,6 +67,24 @@ def _verified_file(path: Path, key: str) -> str:
         raise ValueError(f"{beside.name} is missing: download it from the address of the file + {PROOF}.")
     with path.open("rb") as stream:
         return verify_digest(file_digest(stream, "sha256").hexdigest(), beside.read_bytes(), key)
+
+
+def _json(content: str | bytes) -> Any:
+    try:
+        return json.loads(content, parse_float=_Number, parse_int=_Number)
+    except ValueError as failure:
+        raise ValueError(f"It is no JSON: {failure}. Ask with proof=true, or name a Parquet file.") from None
+
+
+def _bytes(text: str) -> bytes:
+    """Base64 as it must be written: no other text stands for the same bytes."""
+    try:
+        content = b64decode(text, validate=True)
+    except ValueError as failure:
+        raise ValueError(f"The proof has base64 that is none: {failure}.") from None
+    if b64encode(content).decode() != text:
+        raise ValueError("The proof has base64 that is not canonical.")
+    return content
 
 
 def _text(path_or_text: Path | str | bytes) -> str | bytes:
@@ -87,9 +105,9 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
         raise ValueError("The proof is not about as many rows as the answer has.")
     for number, (row, place) in enumerate(zip(rows, proof["rows"], strict=True)):
         fields = {name: value for name, value in row.items() if name not in _LATER}
-        salt = b64decode(place["salt"], validate=True)
+        salt = _bytes(place["salt"])
         leaf = sha256(b"\x00" + salt + _canonical(fields).encode()).digest()
-        if _root(leaf, int(place["index"]), own["count"], place["path"]) != b64decode(own["root"]):
+        if _root(leaf, int(place["index"]), own["count"], place["path"]) != _bytes(own["root"]):
             raise ValueError(f"Row {number} is not one that edition {logged['edition']} had.")
     return str(logged["edition"])
 
@@ -97,7 +115,7 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
 def _logged(proof: dict[str, Any], keys: list[str]) -> dict[str, Any]:
     """The entry of an edition, which is in the log that one of the keys signed."""
     size, root = _checkpoint(proof["checkpoint"], keys)
-    entry = b64decode(proof["entry"], validate=True)
+    entry = _bytes(proof["entry"])
     leaf = sha256(b"\x00" + entry).digest()
     if _root(leaf, int(proof["entry_index"]), size, proof["entry_path"]) != root:
         raise ValueError("The entry of the edition is not in the log that was signed.")
@@ -110,7 +128,7 @@ def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) ->
     note = older if isinstance(older, str) else older.decode()
     first, old_root = _checkpoint(json.loads(note)["proof"]["checkpoint"] if note[:1] == "{" else note, keys)
     second, new_root = _checkpoint(proof["checkpoint"], keys)
-    hashes = [b64decode(text, validate=True) for text in proof.get("consistency_path", ())]
+    hashes = [_bytes(text) for text in proof.get("consistency_path", ())]
     if first > second:
         raise ValueError(f"The log had {first} entries before, and has {second} now.")
     if first == second or first == 0:
@@ -155,7 +173,7 @@ def _root(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:
         raise ValueError("The proof names a place that its tree does not have.")
     last, above = size - 1, leaf
     for text in path:
-        beside = b64decode(text, validate=True)
+        beside = _bytes(text)
         if last == 0:
             raise ValueError("The proof has more hashes than its tree has levels.")
         if index & 1 or index == last:
@@ -179,16 +197,16 @@ def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
     origin, size, root, *_ = text.split("\n")
     for key in keys:
         name, own_hash, encoded = (*key.split("+", 2), "", "")[:3]
-        public = b64decode(encoded) if encoded else b""
+        public = _bytes(encoded) if encoded else b""
         if public[:1] != _ED25519 or sha256(f"{name}\n".encode() + public).digest()[:4].hex() != own_hash:
             raise ValueError("The key is no verifier key: expected NAME+HASH+BASE64.")
         for line in signatures.splitlines():
-            signature = b64decode(line.rpartition(" ")[2], validate=True)
+            signature = _bytes(line.rpartition(" ")[2])
             if line.startswith(f"{_DASH}{name} ") and signature[:4].hex() == own_hash and origin == name:
                 try:
                     signed = Ed25519PublicKey.from_public_bytes(public[1:])
                     signed.verify(signature[4:], f"{text}\n".encode())
                 except InvalidSignature:
                     raise ValueError(f"The signature of {name} is not of this checkpoint.") from None
-                return int(size), b64decode(root, validate=True)
+                return int(size), _bytes(root)
     raise ValueError("No trusted key signed the checkpoint.")
