@@ -108,7 +108,7 @@ class Settings:
     per_day_visitor: int = _setting(2_000, "New pages per UTC day for one address without a key.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
     publish_processes: str = _setting(
-        "auto", "Processes that derive issuers during `publish`; auto for one a core, four at most."
+        "auto", "Processes that derive rows during `publish`; auto for one a core, four at most."
     )
     match_threshold: int = _setting(95, "Hundredths: least score of a similar name that resolves a party.")
     block_cache_bytes: int = _setting(

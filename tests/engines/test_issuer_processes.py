@@ -1,15 +1,16 @@
 """Editions of which the issuers are derived by several processes: the same, whatever happens meanwhile."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pytest
 
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
-from sankofa.edition.write.issuer_parts import IssuerProcesses, Issuers, declared_parts
+from sankofa.edition.write.issuer_parts import Issuers, declared_parts
 from sankofa.edition.write.publish import publish
+from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.withdrawing import withdraw
 from tests.engines.datastores import Engine
@@ -26,8 +27,10 @@ def book(engine: Engine) -> Book:
     return book
 
 
-def two(book: Book) -> IssuerProcesses:
-    return IssuerProcesses(2, 2, book.engine.store.ledgers.opener())
+@pytest.fixture
+def two(book: Book) -> Iterator[WorkerProcesses]:
+    with closing(WorkerProcesses(2, 1, book.engine.store.ledgers.opener())) as processes:
+        yield processes
 
 
 def parts(issuers: Issuers, entities: Sequence[Entity]) -> list[bytes]:
@@ -36,7 +39,9 @@ def parts(issuers: Issuers, entities: Sequence[Entity]) -> list[bytes]:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("withdrawn", [False, True])
-def test_two_processes_read_what_the_build_reads_though_more_is_ingested(book: Book, withdrawn: bool) -> None:
+def test_two_processes_read_what_the_build_reads_though_more_is_ingested(
+    book: Book, two: WorkerProcesses, withdrawn: bool
+) -> None:
     if withdrawn:  # its rows are passed over, those that came again have another number
         with closing(book.open()) as ledger:
             withdraw(
@@ -47,15 +52,15 @@ def test_two_processes_read_what_the_build_reads_though_more_is_ingested(book: B
         reader, captures, entities = context.ledger, context.captures, context.entities
         alone = Issuers(reader, captures, entities)
         book.take(FIRST._replace(document="later", value="70"))
-        together = Issuers(reader, captures, entities, processes=two(book))
+        together = Issuers(reader, captures, entities, processes=two)
         assert together.count == alone.count == len(SUBJECTS)
         assert parts(together, entities) == parts(alone, entities)
     assert any(parts(alone, entities))
 
 
 @pytest.mark.deep
-def test_the_edition_is_the_one_that_a_single_process_gives(book: Book) -> None:
+def test_the_edition_is_the_one_that_a_single_process_gives(book: Book, two: WorkerProcesses) -> None:
     with closing(book.open()) as ledger:
-        manifests = [publish(book.engine.store, ledger, keep=2, processes=how) for how in (None, two(book))]
+        manifests = [publish(book.engine.store, ledger, keep=2, processes=how) for how in (None, two)]
     assert manifests[0] == manifests[1]
     assert book.engine.leftovers() == []

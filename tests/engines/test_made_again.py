@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.derive.issuers import Issuer
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write import parts
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
-from sankofa.edition.write.issuer_cache import IssuerCache
+from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord
 from sankofa.edition.write.issuer_parts import Issuers
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.store import Ledger
@@ -179,17 +178,17 @@ def test_a_build_that_was_killed_is_gone_on_with_from_where_it_was(
     book.take(*[a_fact(chance, subject) for subject in SUBJECTS for _ in range(12)])
     fresh = rows(book, None)
     path = book.folder / "issuers"
-    taken = Issuers._take
+    put = IssuerCache.put
     seen: list[str] = []
 
-    def killed(self: Issuers, issuer: Issuer, key: bytes) -> None:
+    def killed(self: IssuerCache, name: str, key: bytes, record: PackedRecord) -> None:
         if len(seen) == 5:
             raise KeyboardInterrupt
-        seen.append(issuer.entity.service_id)
-        taken(self, issuer, key)
+        seen.append(name)
+        put(self, name, key, record)
 
     with monkeypatch.context() as patch, closing(book.open()) as ledger:
-        patch.setattr(Issuers, "_take", killed)
+        patch.setattr(IssuerCache, "put", killed)
         patch.setattr(IssuerCache, "close", lambda self: self._file.close())  # nothing is removed
         with pytest.raises(KeyboardInterrupt):
             issuers_of(ledger, path)

@@ -69,7 +69,7 @@ def test_a_process_that_is_killed_ends_the_publication_with_one_line(home: Path)
         assert running.wait(PATIENCE) == 1
         out.seek(0)
         (line,) = out.read().decode().splitlines()
-    assert line.startswith("Error: a process that derives issuers was ended by SIGKILL")
+    assert line.startswith("Error: a process that derives rows was ended by SIGKILL")
     assert "nothing is published" in line
     assert_nothing_was_published_and_the_next_succeeds(home, workers)
 

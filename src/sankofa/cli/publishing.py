@@ -20,8 +20,8 @@ from sankofa.cli.output import progress_bar
 from sankofa.cli.process import leave_cycles_to_the_end
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.write.context import with_reasons
-from sankofa.edition.write.issuer_parts import IssuerProcesses, keep_pandas_out
 from sankofa.edition.write.publish import count_parts, publish
+from sankofa.edition.write.worker_processes import WorkerProcesses, keep_pandas_out
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import replace_file
 from sankofa.ledger.store import Ledger
@@ -115,8 +115,8 @@ def _write(settings: Settings, last: _Publication) -> None:
 
 
 _PROCESSES_AT_MOST: Final = 4
-_WORTH_PROCESSES: Final = 256
-"""Issuers: deriving as many small ones takes as long as starting a process."""
+_WORTH_PROCESSES: Final = 30_000
+"""Figures: deriving as many takes as long as starting two processes."""
 
 
 def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
                 sources=sources,
                 despite_floors=despite_floors,
                 issuer_cache=settings.home / "derived",
-                processes=_issuer_processes(settings, store),
+                processes=_worker_processes(settings, store),
                 match_threshold=settings.match_threshold / 100,
                 waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
                 log=log,
@@ -153,12 +153,12 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
     return manifest
 
 
-def _issuer_processes(settings: Settings, store: Datastore) -> IssuerProcesses:
-    """Where the operator names a number they are started for any two issuers, else for as many as take longer
-    than starting them does."""
+def _worker_processes(settings: Settings, store: Datastore) -> WorkerProcesses:
+    """Where the operator names a number they are started for any work, else for work that takes longer than
+    starting them does."""
     named = settings.processes_to_publish()
     number = named or min(_cores(), _PROCESSES_AT_MOST)
-    return IssuerProcesses(number, 2 if named else _WORTH_PROCESSES, store.ledgers.opener())
+    return WorkerProcesses(number, 1 if named else _WORTH_PROCESSES, store.ledgers.opener())
 
 
 def _cores() -> int:

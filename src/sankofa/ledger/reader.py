@@ -139,6 +139,7 @@ class FactReader:
         return _last_instants(self._captures.passed(_ACCEPTANCE, columns))
 
 
+_COUNT_FACTS: Final = "SELECT count(*) FROM fact WHERE subject = ?"
 _ACCEPTANCE: Final = ("document", "instant", "capture_id")
 
 
@@ -286,6 +287,10 @@ class LedgerReader:
     def facts(self, subject: str) -> FactColumns:
         """The facts of one subject by column, in the order of `schema.sql`."""
         return FactColumns(*self._rows.columns("fact", FactColumns._fields, subject))
+
+    def count_facts(self, subject: str) -> int:
+        """Number of facts of a subject."""
+        return sum(count for (count,) in self._rows.query(_COUNT_FACTS, (subject,)))
 
     def acceptances(self, subject: str) -> dict[str, str]:
         """As `Facts.acceptances`."""

@@ -20,12 +20,13 @@ from sankofa.derive.quality import (
 from sankofa.derive.tenders import Evidence, EvidencedParties, RecordedTenders, Tenders
 from sankofa.edition.write.checks import WithdrawnRows
 from sankofa.edition.write.dataset import Input
-from sankofa.edition.write.issuer_parts import IssuerProcesses, Issuers
+from sankofa.edition.write.issuer_parts import Issuers
 from sankofa.edition.write.macro_parts import MacroParts
 from sankofa.edition.write.metric_rows import coverage
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
 from sankofa.edition.write.parts import Partition, part_scale, partitions
 from sankofa.edition.write.reuse import BuildInputs, Memo, load_memo, save_memo
+from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.parties import THRESHOLD, Reviews, with_parties
@@ -50,7 +51,7 @@ from sankofa.sources.registry import Source
 class BuildContext:
     """Everything known at build time, read once.
 
-    `issuer_cache` is the folder of cached results; None for none. `processes` derive issuers in parallel.
+    `issuer_cache` is the folder of cached results; None for none. `processes` derive in parallel.
     Only registered sources that may be redistributed today are read; without a registry, all.
     """
 
@@ -61,7 +62,7 @@ class BuildContext:
         *,
         despite_floors: bool = False,
         issuer_cache: Path | None = None,
-        processes: IssuerProcesses | None = None,
+        processes: WorkerProcesses | None = None,
         match_threshold: float = THRESHOLD,
     ) -> None:
         self._sources = sources or {}
@@ -319,7 +320,8 @@ class BuildContext:
     @cached_property
     def macro(self) -> MacroParts:
         """The derived parts of each macro column."""
-        return MacroParts(self.ledger, self.captures, self._issuer_cache and self._issuer_cache / "macro")
+        path = self._issuer_cache and self._issuer_cache / "macro"
+        return MacroParts(self.ledger, self.captures, path, self._processes)
 
     @cached_property
     def entities(self) -> list[Entity]:

@@ -107,13 +107,6 @@ class IssuerCache:
                     return True
         return False
 
-    def has(self, name: str, key: bytes) -> bool:
-        """Whether there is a record of this name with this key; it is not read."""
-        return any(
-            (record := index.get(name)) is not None and record.key == key
-            for index in (self._index, self._begun)
-        )
-
     def put(self, name: str, key: bytes, record: PackedRecord) -> None:
         """Add a new record."""
         self._write(name, key, record.parts, record.content)

@@ -11,65 +11,29 @@ Each process reads the facts of its issuers through its own connection and sends
 reads what the build reads, even if something is ingested meanwhile (`ledger.generations.CaptureFilter`).
 """
 
-import gc
-import multiprocessing
-import pickle  # nosec B403
-import signal
 import sys
-import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from functools import cache
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import cache, partial
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from itertools import islice
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from types import ModuleType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.write.checks import refuse_issuer
-from sankofa.edition.write.dataset import load_declarations
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
+from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.engines.datastore import LedgerRows
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.generations import CaptureFilter
-from sankofa.ledger.reader import CaptureInfo, FactReader, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, FactReader, Facts, LedgerReader
 from sankofa.ledger.spells import places
-from sankofa.model.errors import OperatorError, SankofaError
-
-
-class _NoPandas:
-    """An import hook that hides pandas, which pyarrow loads to look for pandas values in every list."""
-
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is not needed to build an edition", name=name)
-
-
-def keep_pandas_out() -> None:
-    """Keep pyarrow from loading pandas in this process: saves 0.4 s of processor time and 57 MB."""
-    import pyarrow
-
-    if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, _NoPandas)
-        try:
-            pyarrow.array([0])
-        finally:
-            sys.meta_path.remove(_NoPandas)
-
-
-_AT_ONCE: Final = 16
-"""Issuers given to a process at a time."""
-_SECONDS_TO_END: Final = 10
+from sankofa.model.errors import SankofaError
 
 Make = Callable[[Issuer], bytes]
 Makes = Mapping[str, Make]
@@ -91,15 +55,6 @@ class DerivedIssuer(NamedTuple):
     record: PackedRecord
 
 
-class IssuerProcesses(NamedTuple):
-    """Number of processes, used from `least_issuers` on."""
-
-    number: int
-    least_issuers: int
-    open_ledger: Callable[[], LedgerRows]
-    """`LedgerStore.opener`."""
-
-
 class WorkerSetup(NamedTuple):
     """The setup of a process."""
 
@@ -107,17 +62,6 @@ class WorkerSetup(NamedTuple):
     capture_filter: CaptureFilter
     captures: Mapping[int, CaptureInfo]
     kinds: list[str]
-
-
-class _Failure(NamedTuple):
-    error: BaseException | None
-    """None if it cannot be pickled."""
-    trace: str
-
-
-class _Worker(NamedTuple):
-    process: SpawnProcess
-    connection: Connection
 
 
 def make_record(makes: Makes, issuer: Issuer) -> PackedRecord:
@@ -135,136 +79,20 @@ def make_record(makes: Makes, issuer: Issuer) -> PackedRecord:
         raise refuse_issuer(failure, issuer, derived) from failure
 
 
-def derived_by_processes(
-    number: int, setup: WorkerSetup, tasks: Iterable[IssuerTask]
-) -> Generator[DerivedIssuer, None, None]:
-    """Derived issuers as they are done. Raises the error of a process; OperatorError if one died.
-
-    No process is left when the generator ends. Close it to end it early.
-    """
-    tasks = iter(tasks)
-    with _started(number, setup) as workers:
-        left = {worker.connection: _give(worker, tasks) for worker in workers}
-        while busy := [connection for connection, issuers in left.items() if issuers]:
-            ready = wait(busy)
-            for worker in workers:
-                if worker.connection not in ready:
-                    continue
-                yield _received(worker)
-                left[worker.connection] -= 1
-                if not left[worker.connection]:
-                    left[worker.connection] = _give(worker, tasks)
-
-
 @contextmanager
-def _started(number: int, setup: WorkerSetup) -> Iterator[list[_Worker]]:
-    """Spawns processes instead of forking: this one has threads and connections."""
-    context = multiprocessing.get_context("spawn")
-    workers: list[_Worker] = []
-    try:
-        resource_tracker.ensure_running()  # started later, it would unblock the signal
-        with _interrupts_held_back():
-            for _ in range(number):
-                own, other = context.Pipe()
-                process = context.Process(target=_work, args=(other, setup), daemon=True)
-                process.start()
-                other.close()
-                workers.append(_Worker(process, own))
-        yield workers
-    except BaseException:
-        for worker in workers:
-            worker.process.terminate()
-        raise
-    finally:
-        for worker in workers:
-            worker.connection.close()  # it reads the end of it, and ends
-        for worker in workers:
-            worker.process.join(_SECONDS_TO_END)
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
-
-
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Processes started inside ignore an interrupt of the terminal; this process ends them itself."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _give(worker: _Worker, tasks: Iterator[IssuerTask]) -> int:
-    """Send the next issuers; returns their number. A process gets more only after it sent all results, so
-    neither side waits for the other to read."""
-    some = list(islice(tasks, _AT_ONCE))
-    if some:
-        try:
-            worker.connection.send(some)
-        except OSError:
-            raise _died(worker) from None
-    return len(some)
-
-
-def _received(worker: _Worker) -> DerivedIssuer:
-    try:
-        message: DerivedIssuer | _Failure = worker.connection.recv()
-    except (EOFError, OSError):
-        raise _died(worker) from None
-    if isinstance(message, _Failure):
-        if message.error is None:
-            raise OperatorError(f"a process that derives issuers failed: {message.trace}")
-        if not isinstance(message.error, SankofaError):
-            message.error.add_note(message.trace)
-        raise message.error
-    return message
-
-
-def _died(worker: _Worker) -> OperatorError:
-    worker.process.join(_SECONDS_TO_END)
-    code = worker.process.exitcode
-    how = f"with exit code {code}"
-    if code is not None and code < 0:
-        how = f"by {signal.Signals(-code).name}"
-        if -code == signal.SIGKILL:
-            how += ", for want of memory perhaps"
-    return OperatorError(
-        f"a process that derives issuers was ended {how}: nothing is published. `sankofa publish` goes on "
-        "where this ended; SANKOFA_PUBLISH_PROCESSES=1 takes the least memory"
-    )
-
-
-def _work(connection: Connection, setup: WorkerSetup) -> None:
-    """RowSlices in the process. It ends with the connection, so it does not outlive the build."""
-    gc.disable()  # as the build does
-    keep_pandas_out()
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError), connection:
-        try:
-            _derive(connection, setup)
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            raise
-        except BaseException as failure:
-            connection.send(_Failure(_sendable(failure), traceback.format_exc()))
-
-
-def _derive(connection: Connection, setup: WorkerSetup) -> None:
-    load_declarations()  # each dataset declares the parts that it has in an issuer
+def _reading(setup: WorkerSetup) -> Iterator[Callable[[IssuerTask], DerivedIssuer]]:
+    """Derives issuers in a process of its own."""
     makes = declared_parts(setup.kinds)
     with closing(setup.open_ledger()) as rows, rows.snapshot():
         facts = FactReader(rows, setup.capture_filter)
-        while True:
-            for entity, key in connection.recv():
-                record = make_record(makes, Issuer(entity, facts, setup.captures))
-                connection.send(DerivedIssuer(entity.service_id, key, record))
+        yield partial(_derived, makes, facts, setup.captures)
 
 
-def _sendable(failure: BaseException) -> BaseException | None:
-    try:
-        pickle.loads(pickle.dumps(failure))  # nosec B301  # noqa: S301 - ours
-    except Exception:
-        return None
-    return failure
+def _derived(
+    makes: Makes, facts: Facts, captures: Mapping[int, CaptureInfo], task: IssuerTask
+) -> DerivedIssuer:
+    record = make_record(makes, Issuer(task.entity, facts, captures))
+    return DerivedIssuer(task.entity.service_id, task.key, record)
 
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
@@ -298,21 +126,17 @@ class Issuers:
         entities: Iterable[Entity],
         path: Path | None = None,
         parts: Iterable[str] | None = None,
-        processes: IssuerProcesses | None = None,
+        processes: WorkerProcesses | None = None,
     ) -> None:
         self._makes = declared_parts(parts)
         self._ledger = ledger
         self._captures = captures
         self._cache = IssuerCache(path)
+        self.count = 0
         try:
-            tasks = list(self._tasks(entities))
-            self.count = len(tasks)
-            anew = sum(not self._cache.has(task.entity.service_id, task.key) for task in tasks)
-            if processes is not None and processes.number > 1 and anew >= processes.least_issuers:
-                self._derive_in(processes, tasks)
-            else:
-                for entity, key in tasks:
-                    self._take(Issuer(entity, ledger, captures), key)
+            with closing(self._derived(processes, self._anew(entities))) as derived:
+                for done in derived:
+                    self._cache.put(done.service_id, done.key, done.record)
             self._cache.finish()
         except OSError:  # disk full: leave no unfinished file
             self._cache.close()
@@ -320,6 +144,13 @@ class Issuers:
         except BaseException:
             self._cache.interrupt()
             raise
+
+    def _anew(self, entities: Iterable[Entity]) -> Iterator[IssuerTask]:
+        """The issuers that are not reused."""
+        for task in self._tasks(entities):
+            self.count += 1
+            if not self._cache.carry(task.entity.service_id, task.key):
+                yield task
 
     def _tasks(self, entities: Iterable[Entity]) -> Iterator[IssuerTask]:
         numbers_of, accepted = self._ledger.fact_captures(), self._ledger.acceptance_captures()
@@ -330,14 +161,20 @@ class Issuers:
                 known += [(subject, accepted[subject]) for subject in entity.subjects if subject in accepted]
                 yield IssuerTask(entity, self._key(entity, known, written))
 
-    def _derive_in(self, processes: IssuerProcesses, tasks: Iterable[IssuerTask]) -> None:
+    def _derived(
+        self, processes: WorkerProcesses | None, tasks: Iterator[IssuerTask]
+    ) -> Generator[DerivedIssuer, None, None]:
+        alone = partial(_derived, self._makes, self._ledger, self._captures)
+        if processes is None:
+            yield from map(alone, tasks)
+            return
         setup = WorkerSetup(
             processes.open_ledger, self._ledger.capture_filter(), self._captures, list(self._makes)
         )
-        anew = (one for one in tasks if not self._cache.carry(one.entity.service_id, one.key))
-        with closing(derived_by_processes(processes.number, setup, anew)) as derived:
-            for done in derived:
-                self._cache.put(done.service_id, done.key, done.record)
+        yield from processes.derive(partial(_reading, setup), alone, tasks, self._facts)
+
+    def _facts(self, task: IssuerTask) -> int:
+        return sum(map(self._ledger.count_facts, task.entity.subjects))
 
     @property
     def carried(self) -> int:
@@ -355,11 +192,6 @@ class Issuers:
     def size(self, service_id: str) -> int:
         """Size of all its parts."""
         return self._cache.size(service_id)
-
-    def _take(self, issuer: Issuer, key: bytes) -> None:
-        name = issuer.entity.service_id
-        if not self._cache.carry(name, key):
-            self._cache.put(name, key, make_record(self._makes, issuer))
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
         key = blake2b(code_digest(), digest_size=16)

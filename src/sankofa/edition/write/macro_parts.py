@@ -6,22 +6,28 @@ its parts are kept, as those of an issuer are (`write.issuer_parts`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.derive.series import MacroColumn, MacroMetadata
-from sankofa.edition.write.issuer_cache import IssuerCache, pack_record
+from sankofa.edition.write.checks import captures_at, refuse_rows_of
+from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.issuer_parts import code_digest
+from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.engines.datastore import Row
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.model.errors import SankofaError
 from sankofa.model.observations import tabled_series
 
 Make = Callable[[MacroColumn], Iterable[tuple[str, bytes]]]
 """Makes parts of a column, each with its kind."""
 _PARTS: Final[list[Make]] = []
+_BYTES_OF_A_VALUE: Final = 24
 _write = msgspec.msgpack.Encoder().encode
 
 
@@ -31,11 +37,57 @@ def macro_part(make: Make) -> Make:
     return make
 
 
+class _ColumnTask(NamedTuple):
+    """A column to derive."""
+
+    code: str
+    country: str
+    rows: list[Row]
+    key: bytes = b""
+
+    @property
+    def name(self) -> str:
+        return f"{self.country}|{self.code}"
+
+
+@contextmanager
+def _deriving(
+    metadata: MacroMetadata, captures: Mapping[int, CaptureInfo]
+) -> Iterator[Callable[[_ColumnTask], tuple[str, bytes, PackedRecord]]]:
+    """Derives columns in a process of its own."""
+    yield partial(_record, metadata, captures)
+
+
+def _record(
+    metadata: MacroMetadata, captures: Mapping[int, CaptureInfo], task: _ColumnTask
+) -> tuple[str, bytes, PackedRecord]:
+    """Raises BuildFailed, which names the captures, if a column cannot be derived."""
+    try:
+        column = MacroColumn(task.code, task.country, task.rows, metadata, captures)
+        parts = [part for make in _PARTS for part in make(column)]
+    except (SankofaError, OSError, MemoryError):
+        raise
+    except Exception as failure:
+        if numbers := captures_at(failure) & captures.keys():
+            raise refuse_rows_of(failure, captures, numbers) from failure
+        raise
+    return task.name, task.key, pack_record({kind: part for kind, part in parts if part})
+
+
+def _values(task: _ColumnTask) -> int:
+    """About how many values a column has, by the length of its text."""
+    return sum(len(values) for *_, values in task.rows) // _BYTES_OF_A_VALUE
+
+
 class MacroParts:
     """The parts of every macro column by its name."""
 
     def __init__(
-        self, ledger: LedgerReader, captures: Mapping[int, CaptureInfo], path: Path | None = None
+        self,
+        ledger: LedgerReader,
+        captures: Mapping[int, CaptureInfo],
+        path: Path | None = None,
+        processes: WorkerProcesses | None = None,
     ) -> None:
         self._captures = captures
         self._metadata = MacroMetadata(ledger)
@@ -46,13 +98,15 @@ class MacroParts:
         """The names of all keys of published series, in order."""
         self.by_series: list[str] = []
         """All names in the order of their series."""
+        self._by_series: list[tuple[str, str]] = []
         try:
-            named = [(code, self._take(self.series, code, "", rows)) for code, rows in ledger.stored_series()]
-            named += [
-                (tabled_series(code, country), self._take(self.indicators, code, country, rows))
-                for (country, code), rows in ledger.stored_annual()
-            ]
-            self.by_series = [name for _, name in sorted(named)]
+            anew = self._anew(ledger)
+            alone = partial(_record, self._metadata, captures)
+            job = partial(_deriving, self._metadata, captures)
+            made = processes.derive(job, alone, anew, _values) if processes else map(alone, anew)
+            for name, key, record in made:
+                self._cache.put(name, key, record)
+            self.by_series = [name for _, name in sorted(self._by_series)]
             self._cache.finish()
         except OSError:  # disk full: leave no unfinished file
             self._cache.close()
@@ -65,15 +119,20 @@ class MacroParts:
         """The parts of these columns for a dataset or table, without those that have none."""
         return filter(None, (self._cache.read(name, kind) for name in names))
 
-    def _take(self, names: list[str], code: str, country: str, rows: list[Row]) -> str:
-        name = f"{country}|{code}"
-        names.append(name)
-        key = self._key(name, code, rows)
-        if not self._cache.carry(name, key):
-            column = MacroColumn(code, country, rows, self._metadata, self._captures)
-            parts = (part for make in _PARTS for part in make(column))
-            self._cache.put(name, key, pack_record({kind: part for kind, part in parts if part}))
-        return name
+    def _anew(self, ledger: LedgerReader) -> Iterator[_ColumnTask]:
+        """The columns that are not reused. Each is listed."""
+        for code, rows in ledger.stored_series():
+            yield from self._listed(self.series, code, _ColumnTask(code, "", rows))
+        for (country, code), rows in ledger.stored_annual():
+            series = tabled_series(code, country)
+            yield from self._listed(self.indicators, series, _ColumnTask(code, country, rows))
+
+    def _listed(self, names: list[str], series: str, task: _ColumnTask) -> Iterator[_ColumnTask]:
+        names.append(task.name)
+        self._by_series.append((series, task.name))
+        key = self._key(task.name, task.code, task.rows)
+        if not self._cache.carry(task.name, key):
+            yield task._replace(key=key)
 
     def _key(self, name: str, code: str, rows: list[Row]) -> bytes:
         captures = {capture_id: self._captures[capture_id] for *_, capture_id, _, _ in rows}

@@ -21,9 +21,9 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.write.checks import captures_at, refuse_rows_of
 from sankofa.edition.write.context import BuildContext, with_reasons
 from sankofa.edition.write.dataset import datasets
-from sankofa.edition.write.issuer_parts import IssuerProcesses
 from sankofa.edition.write.reuse import BuildRecord
 from sankofa.edition.write.tables import tables
+from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.edition.write.writer import DatasetWriter, Reuse
 from sankofa.engines.datastore import Datastore
 from sankofa.ledger.parties import THRESHOLD
@@ -51,14 +51,15 @@ def publish(
     sources: Mapping[str, Source] | None = None,
     despite_floors: bool = False,
     issuer_cache: Path | None = None,
-    processes: IssuerProcesses | None = None,
+    processes: WorkerProcesses | None = None,
     match_threshold: float = THRESHOLD,
     waiting: Callable[[], None] = lambda: None,
     log: LogWriter | None = None,
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
-    `issuer_cache` is a folder for results that the next build may reuse; `processes` derive issuers.
+    `issuer_cache` is a folder for results that the next build may reuse; `processes` derive issuers and
+    macro columns, and are closed.
     One publication runs at a time: `waiting` is called while another does, and the ledger is read after it.
     `log` is told of the edition. Raises EditionError if the pointer would move back, or a rollback moved it
     meanwhile.
@@ -76,7 +77,11 @@ def publish(
                 processes=processes,
                 match_threshold=match_threshold,
             )
-            manifest = _build(store, context, progress)
+            try:
+                manifest = _build(store, context, progress)
+            finally:
+                if processes is not None:
+                    processes.close()
             del context  # before cycle collection resumes, which would look through all of it
         store.open(
             manifest["edition"], check_all=True
