@@ -155,6 +155,7 @@ class TreeReader:
         self._secret = secret
         self._groups: dict[int, list[Sequence[bytes]]] = {}
         self._places: dict[tuple[str, int], dict[bytes, int]] = {}
+        self._rows: dict[str, list[bytes]] = {}
 
     async def proof(self, row: bytes) -> ProvenRow:
         """Raises RowNotHashed."""
@@ -174,13 +175,21 @@ class TreeReader:
         path = inclusion_path(self._groups[group], index % GROUP) + inclusion_path(self._above, group)
         return ProvenRow(index, salt_of(row, self._secret), path)
 
+    async def _rows_of(self, key: str, first: int = 0, end: int = FOREVER) -> list[bytes]:
+        """The rows [first, end) of a key. Those of a key are read as a whole, and once; not tenders."""
+        if self._feed.kind == "tender":
+            return await rows_of_key(self._feed, self._edition, key, first, end)
+        if key not in self._rows:
+            self._rows[key] = await rows_of_key(self._feed, self._edition, key)
+        return self._rows[key][first:end]
+
     async def _places_of(self, key: str, part: int) -> dict[bytes, int]:
         """The index of each row of a key; of tenders, of those of a day."""
         first, end = 0, FOREVER
         if part:
             days = DayRows(await self._edition.numbers("tender_day", key, keep=True))
             first, end = days.rows_of(part)
-        rows = await rows_of_key(self._feed, self._edition, key, first, end)
+        rows = await self._rows_of(key, first, end)
         before = await self._first_of(key) + first
         return {row: before + number for number, row in enumerate(rows)}
 
@@ -191,21 +200,21 @@ class TreeReader:
         index = group * GROUP - passed
         if name == key:
             return index
-        index += len(await rows_of_key(self._feed, self._edition, name))
+        index += len(await self._rows_of(name))
         async for between, _ in keys_of(self._feed, self._edition, name):
             if between.encode() >= key.encode():
                 break
-            index += len(await rows_of_key(self._feed, self._edition, between))
+            index += len(await self._rows_of(between))
         return index
 
     async def _leaves_of(self, group: int) -> list[bytes]:
         """The leaf hashes of a group."""
         name, passed = self._tree.starts[group]
-        rows = await rows_of_key(self._feed, self._edition, name, passed, passed + GROUP)
+        rows = await self._rows_of(name, passed, passed + GROUP)
         async for key, _ in keys_of(self._feed, self._edition, name):
             if len(rows) >= GROUP:
                 break
-            rows += await rows_of_key(self._feed, self._edition, key, 0, GROUP - len(rows))
+            rows += await self._rows_of(key, 0, GROUP - len(rows))
         return leaves_of(rows, self._secret)
 
 
