@@ -201,15 +201,16 @@ def shared_data() -> Path:
 LONG = [
     f"test_{name}.py"
     for name in (
-        """browser withdrawing routes_on_real_filings real_files guides extreme_worlds universe hostile_s3
-        signals hostile_stores schemathesis starter_world docs read_only_home shared_database
-        failures_under_load bombs slow_publishers signed_editions point_in_time clock_of_one_node
-        real_macro issuer_processes pages_between_editions no_person_leaks status postgres rebinding
-        taken_over hostile_clients private_files limits raw_requests metrics_point_in_time redis_groups
-        following stores processes two_publishers damage_under_service embedded_keyvalue redis_keyvalue
-        under_load tenders hostile_ledger_rows sample_tier collect inline_xbrl backup tender_files
-        objects kills clocks outbound pushing withdraw publish_cli patterns ocds_contacts
-        endpoints accepted_dates domains truth made_again json_stream real_tenders"""
+        """starter_world pages_between_editions locked_views docs guides schemathesis real_tenders
+        browser accepted_dates same_everywhere patterns truth signed_editions as_known sample_tier
+        endpoints metrics_point_in_time mcp_http signals inline_xbrl mcp pages collect following
+        datastore panel pushing macro publish_cli slow_publishers openapi edition_log
+        failures_under_load limits no_person_leaks call_path withdrawing notebook two_publishers
+        sealed_editions licences visitors point_in_time editions hostile_s3 tender_search
+        party_matching kills backup hostile_clients sample_world outbound shared_database domains
+        tender_pages observing shared_facts processes json_stream claims terminal publish_processes
+        damaged_keys switching series_kinds status advice tender_files rebinding quality
+        parameter_keywords access hooks withdraw changes"""
     ).split()
 ]
 """The files that take longest, the longest first, so that no worker is left with one at the end.
