@@ -40,8 +40,9 @@ UNITS: Final = (
     *("births per woman", "current US$", "current international $", "index", "million persons"),
     *("per 100 people", "percent change", "percent of GDP", "percent of labour force", "percent per annum"),
     *("people", "shares", "US dollars per person", "years"),
+    *("constant prices", "end of period", "period average"),
 )
-"""Units of series that have a message."""
+"""Units of series, and notes on them, that have a message."""
 
 
 @cache
