@@ -248,6 +248,8 @@ def test_a_recycled_ticker_leads_to_who_had_it_on_the_day(
         hits = get(world, f"{path}/v1/search?q=JSE:MIL&as_of={day}")["data"]
         identified = [hit["id"] for hit in hits if hit["matched"] == "ticker:JSE:MIL"]
         assert identified == ([holder] if holder else [])
+        bare = get(world, f"{path}/v1/search?q=mil&as_of={day}")["data"]
+        assert [hit["id"] for hit in bare if hit["matched"].startswith("ticker")] == identified
         (row,) = get(world, f"{path}/v1/entities/{MILL_ID}?as_of={day}")["data"]
         assert [f"{one['exchange']}:{one['ticker']}" for one in row["listings"]] == sessions
         held = get(world, f"{path}/v1/crosswalk/{MILL_ID}?as_of={day}")["data"]

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.edition.format.keys import (
+    ENTITIES,
     MACRO_ITEMS,
     MACRO_SPANS,
     ORGANISATIONS,
@@ -21,7 +22,7 @@ from sankofa.edition.format.keys import (
     SearchRecord,
     code_key,
 )
-from sankofa.edition.read.day_view import DayView
+from sankofa.edition.read.day_view import DayView, organisation
 from sankofa.edition.read.edition import BoundedCache, Edition
 from sankofa.edition.read.search_words import (
     ClosestMeaning,
@@ -351,13 +352,14 @@ async def codes_sharing_words(edition: Edition, query_words: Iterable[str]) -> l
 
 
 async def search_symbol(edition: Edition, symbol: str) -> list[Hit]:
-    """Every listing of a bare ticker symbol, on any exchange."""
-    symbol = symbol.strip().upper()
-    hits = []
+    """Every listing of a bare ticker symbol, on any exchange, that its organisation had on the day."""
+    symbol, hits = symbol.strip().upper(), []
     for number in (await postings_of(edition, ORGANISATIONS, code_key(symbol))).numbers[:_WEIGHED]:
         named = await _record(edition, ORGANISATIONS, number)
-        ticker = next(t for t in named.tickers if t.partition(":")[2] == symbol)
-        hits.append(Hit(0.99, named.id, "ticker", ticker))
+        if blocks := await edition.blocks(ENTITIES, named.id, 0, 1):
+            held = [t for t in named.tickers if t.partition(":")[2] == symbol]
+            own = organisation(blocks[0][1])
+            hits += [Hit(0.99, named.id, "ticker", t) for t in held if own.holds("ticker", t)][:1]
     return hits
 
 

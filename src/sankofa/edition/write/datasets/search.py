@@ -62,8 +62,8 @@ def _declare(
             for key in chain(own, [f"{record.country}|{word}" for word in own] if record.country else ()):
                 postings[key].append(number)
                 word_counts[key].append(count)
-            for ticker in record.tickers:
-                postings[code_key(ticker.partition(":")[2])].append(number)
+            for symbol in {ticker.partition(":")[2] for ticker in record.tickers}:
+                postings[code_key(symbol)].append(number)
         for word in sorted(postings):
             counts = word_counts[word] if any(word_counts[word]) else b""
             padded = bytes(counts) + bytes(-len(counts) % 4)
@@ -112,13 +112,14 @@ def _organisation(entity: Entity) -> SearchRecord:
     profiles = [statement.profile for statement in (*entity.statements, *entity.earlier)]
     others = {n for p in profiles for n in (p.legal_name, *p.other_names) if n} - {entity.legal_name}
     names = [name for name in (entity.legal_name, *sorted(others)) if name]
-    tickers = (stored_identifier(c.identifier) for c in entity.claims if c.identifier.startswith("ticker:"))
+    held = (claim.identifier for claim in (*entity.claims, *entity.past))
+    tickers = (stored_identifier(one) for one in held if one.startswith("ticker:"))
     return SearchRecord(
         entity.service_id,
         entity.country,
         tuple(names),
         tuple(tuple(words(name)) for name in names),
-        tuple(f"{t.scheme}:{t.value}" for t in tickers),
+        tuple(dict.fromkeys(f"{t.scheme}:{t.value}" for t in tickers)),
     )
 
 
