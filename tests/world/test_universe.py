@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sankofa.edition.format.keys import STATEMENTS
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.issuers import issuers_on
+from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.model.identifiers import service_id
 from tests.loop import wait
 from tests.world.desk import around, as_row, ask
@@ -29,7 +29,8 @@ Row = dict[str, Any]
 
 
 def universe(edition: Edition, day: date) -> dict[str, Row]:
-    page = wait(issuers_on(edition, day.toordinal(), None, None, 0, 100))
+    order = wait(issuers_in_order(edition, day.toordinal()))
+    page = wait(issuers_on(order, day.toordinal(), None, None, 0, 100))
     assert page.following is None
     rows = json.loads(b"[%b]" % page.rows)
     return {row["service_id"]: row for row in rows}

@@ -582,8 +582,8 @@ class Methods(Session):
         An issuer is in from the day its first figure was public and never leaves, whether it was delisted
         or stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates
         and `fact_count` are those of that day, and so are names, LEI and listings. `country` and `exchange`
-        select by the country and the listings of that day. Ordered by today's country, those of none last,
-        then service_id.
+        select by the country and the listings of that day. Ordered by country, those of none last, then
+        service_id.
 
         `all` fetches every page and returns them as one answer.
         """

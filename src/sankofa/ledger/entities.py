@@ -217,7 +217,7 @@ def resolve(
 def _histories(
     ledger: LedgerReader, relationships: defaultdict[str, list[Statement]]
 ) -> Iterator[tuple[list[Statement], Statement]]:
-    """For each subject in each source, the profiles that were replaced, and the newest.
+    """For each subject in each source, the profiles that were replaced, and the newest, each as first said.
 
     Records of relationships are no profiles: they are put into `relationships`.
     """
@@ -231,7 +231,9 @@ def _histories(
             if (newest.subject, newest.source_id) != (subject, source_id):
                 yield replaced, newest
                 replaced = []
-            elif newest.profile != profile:
+            elif newest.profile == profile:
+                continue  # renewed, and known since before
+            else:
                 replaced.append(newest)
         newest = Statement(subject, source_id, profile, capture_id, effective)
     if newest is not None:

@@ -9,7 +9,7 @@ from sankofa.edition.format.keys import ENTITIES, PAID, RELATIONS
 from sankofa.edition.format.row_blocks import Entry, SortKey, entries_of
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.issuers import issuer_behind, issuer_key, issuers_on
+from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.days import FOREVER
 from sankofa.model.facts import FUND
@@ -221,21 +221,21 @@ async def list_issuers(
     An issuer is in from the day its first figure was public and never leaves, whether it was delisted or
     stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates and
     `fact_count` are those of that day, and so are names, LEI and listings. `country` and `exchange` select
-    by the country and the listings of that day. Ordered by today's country, those of none last, then
-    service_id.
+    by the country and the listings of that day. Ordered by country, those of none last, then service_id.
     """
     name = None if exchange is None else exchange_name(exchange)
     page = await first_page(call, "issuers", country, name, as_of=as_of, cursor=cursor)
 
+    day = page.day.toordinal()
+    order = await issuers_in_order(page.edition, day)
+
     async def locate(edition: Edition, key: SortKey) -> Start:
-        return (await issuer_behind(edition, key),)
+        return (await order.behind(key),)
 
     start = await page.start(locate)
     first = int(start[0]) if start else 0
-    selection = await issuers_on(
-        page.edition, page.day.toordinal(), country, name, first, call.grant.rows(limit)
-    )
-    last = () if selection.following is None else issuer_key(selection.last_row)
+    selection = await issuers_on(order, day, country, name, first, call.grant.rows(limit))
+    last = () if selection.following is None else order.key(selection.last_row)
     view = view_on(call, page.edition, page.day)
     if call.lock is None and isinstance(view, DayView) and selection.count:
         rows = await with_names(bytes(selection.rows), view)

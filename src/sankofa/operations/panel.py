@@ -16,7 +16,7 @@ from sankofa.edition.read.histories import (
     rows_on_days,
     series_on,
 )
-from sankofa.edition.read.issuers import issuer_at, issuer_key, issuers_on
+from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import IssuerDayRow
 from sankofa.model.days import iso_day
@@ -192,7 +192,8 @@ async def _universe(
             if service_id >= behind and (admitted is None or service_id in admitted):
                 yield "", service_id
         return
-    first = await issuer_at(page.edition, page.key[:2]) if page.key else 0
+    order = await issuers_in_order(page.edition, known_by)
+    first = await order.behind(page.key[:2], or_at=True) if page.key else 0
     async for listed_issuer in _listed(page.edition, known_by, country, exchange, first):
         yield listed_issuer
 
@@ -200,10 +201,11 @@ async def _universe(
 async def _listed(
     edition: Edition, known_by: int, country: str | None, exchange: str | None, first: int
 ) -> AsyncIterator[tuple[str, str]]:
+    order = await issuers_in_order(edition, known_by)
     while True:
-        some = await issuers_on(edition, known_by, country, exchange, first, _ISSUERS_AT_ONCE)
+        some = await issuers_on(order, known_by, country, exchange, first, _ISSUERS_AT_ONCE)
         for row_slice in islice(some.slices, 0, None, some.slices_per_row):
-            place, service_id = issuer_key(bytes(row_slice))
+            place, service_id = order.key(bytes(row_slice))
             yield str(place), str(service_id)
         if some.following is None:
             return

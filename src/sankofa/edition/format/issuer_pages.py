@@ -209,6 +209,24 @@ def rows_on(
     return IssuersKnown(slices, known[room] if len(known) > room else None)
 
 
+MOVED_ISSUERS: Final = "issuer-moved"
+
+
+class MovedIssuer(msgspec.Struct, frozen=True, array_like=True):
+    """An issuer on days when it was in another country than today."""
+
+    number: int
+    first: int
+    until: int
+    before: int
+    """Number of the issuer that it came before."""
+    key: tuple[str, str]
+    """Its country (none sorts last) and service_id."""
+
+
+read_moved = msgspec.msgpack.Decoder(list[MovedIssuer]).decode
+
+
 HISTORIES: Final = "history"
 """The kind of these records."""
 NOT_KNOWN: Final = "not_known"

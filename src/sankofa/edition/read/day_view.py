@@ -106,11 +106,12 @@ class DayView(Edition):
     def __init__(self, edition: Edition, day: date, *, locked: bool = True) -> None:
         """`locked` is False for a question about a day that its caller may leave."""
         self.__dict__.update(edition.__dict__)
-        self.whole = edition  # which is closed once nothing refers to it
+        # The edition itself, which is closed once nothing refers to it, also where a view is made of a view.
+        self.whole: Edition = edition.whole if isinstance(edition, DayView) else edition
         if locked:
             self.id = f"{edition.id}@{day}"
             self.lock = day
-        by_day = edition.cache("days", _DAYS_KEPT)
+        by_day = self.whole.cache("days", _DAYS_KEPT)
         if (caches := by_day.get(day)) is None:
             caches = {}
             by_day.put(day, caches)

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import chain, compress, islice
+from itertools import chain, compress, groupby, islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -17,14 +17,17 @@ from sankofa.edition.format.issuer_pages import (
     ISSUERS_ON_A_PAGE,
     LAST_DAY,
     MARKS_PER_YEAR,
+    MOVED_ISSUERS,
     PERIOD_END,
     SCREEN,
     SCREEN_RANGES,
     SLICES_PER_ROW,
     STATES,
     VALID_ON,
+    MovedIssuer,
     PageIndex,
     RowParts,
+    read_moved,
     row_parts,
     rows_on,
 )
@@ -41,60 +44,98 @@ _PAGES_AT_ONCE = 16
 _PAGES_CACHED_WHOLE = 8
 """The first pages, read most often: about 400 KB each in memory."""
 _OFTEN = 32
+_ORDERS_KEPT = 4
 _COUNTRY = b'"country":'
 _SERVICE_ID = b'"service_id":"'
 
 
+class IssuerOrder(NamedTuple):
+    """The issuers in the order of a day: by country, those of none last, then service_id."""
+
+    edition: Edition
+    numbers: Sequence[int]
+    moved: Mapping[str, SortKey]
+    """The sort keys of those that were in another country than today, by service_id."""
+
+    def key(self, row: bytes) -> SortKey:
+        """The sort key of the beginning of a row."""
+        key = issuer_key(row)
+        return self.moved.get(str(key[1]), key)
+
+    async def behind(self, key: SortKey, *, or_at: bool = False) -> int:
+        """The position of the first issuer after a sort key, or at it."""
+
+        async def is_past(position: int) -> bool:
+            if position >= len(self.numbers):
+                return True
+            page, own = divmod(self.numbers[position], ISSUERS_ON_A_PAGE)
+            ((_, cached),) = await _read_pages(self.edition, [page], 1)
+            other = self.key(bytes(cached.parts.beginnings[own]))
+            return other > key or (or_at and other == key)
+
+        return 0 if await is_past(0) else 1 + await last_before(is_past)
+
+
+async def issuers_in_order(edition: Edition, day: int) -> IssuerOrder:
+    """The stored order is that of today; whoever was elsewhere on the day is put where it belongs."""
+    counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
+    everybody = range(counted[0] if len(counted) else 0)
+    name = (MOVED_ISSUERS, "", 0)
+    moved: list[MovedIssuer] | None = edition.cached_parts.get(name)
+    if moved is None:
+        moved = read_moved(await edition.raw(MOVED_ISSUERS, "") or b"\x90")
+        edition.cache_part(name, moved)
+    if not moved or day >= moved[0].until:  # nobody moved later
+        return IssuerOrder(edition, everybody, {})
+    spells = [one for one in moved if one.first <= day < one.until]
+    if not spells:
+        return IssuerOrder(edition, everybody, {})
+    orders = edition.cache("issuer orders", _ORDERS_KEPT)
+    numbers: list[int] | None = orders.get(day)
+    if numbers is None:
+        elsewhere = {one.number for one in spells}
+        numbers, start = [], 0
+        for one in sorted(spells, key=lambda one: (one.before, one.key)):
+            numbers += [n for n in range(start, one.before) if n not in elsewhere]
+            numbers.append(one.number)
+            start = one.before
+        numbers += [n for n in range(start, len(everybody)) if n not in elsewhere]
+        orders.put(day, numbers)
+    return IssuerOrder(edition, numbers, {one.key[1]: one.key for one in spells})
+
+
 async def issuers_on(
-    edition: Edition, day: int, country: str | None, exchange: str | None, first: int, most: int
+    order: IssuerOrder, day: int, country: str | None, exchange: str | None, first: int, most: int
 ) -> Selection:
-    """Issuers known on a day, from a number on; `following` is the number of the next."""
+    """Issuers known on a day, from a position on; `following` is the position of the next."""
+    edition = order.edition
     counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
     if not len(counted):
         return Selection((), 0, truncated=False)
-    if country is None and exchange is None:
-        by_page = _every_page(counted[0], first)
-    else:
+    positions: Sequence[int] = range(first, len(order.numbers))
+    if country is not None or exchange is not None:
         spells = await edition.numbers(f"{ISSUERS}-list", listed_under(country, exchange))
         own = [spells[n] for n in range(0, len(spells), 3) if spells[n + 1] <= day < spells[n + 2]]
-        by_page = _by_page(own, first)
+        if order.moved:
+            wanted_numbers = set(own)
+            positions = [at for at in positions if order.numbers[at] in wanted_numbers]
+        else:
+            positions = own[bisect_left(own, first) :]
     slices: list[RowSlice] = []
     yield_points = YieldPoints(_PAGES_PER_YIELD)
-    pages = ((page, wanted) for page, wanted in by_page if counted[1 + page] <= day)
+    pages = (one for one in _by_page(order.numbers, positions) if counted[1 + one[0]] <= day)
     # Enough pages if every issuer is known, and one more.
     at_once = min(1 + (first % ISSUERS_ON_A_PAGE + most) // ISSUERS_ON_A_PAGE, _PAGES_AT_ONCE)
     while together := list(islice(pages, at_once)):
-        read = await _read_pages(edition, [page for page, _ in together], at_once)
-        for (page, wanted), (block, cached) in zip(together, read, strict=True):
+        read = await _read_pages(edition, [page for page, _, _ in together], at_once)
+        for (_, wanted, at), (block, cached) in zip(together, read, strict=True):
             await yield_points.step()
             room = most - len(slices) // SLICES_PER_ROW
             known = rows_on(block, day, wanted, room, cached.parts, cached.index)
             slices += known.slices
             if known.following is not None:
-                return _selection(slices, (page * ISSUERS_ON_A_PAGE + known.following,))
+                return _selection(slices, (at[wanted.index(known.following)],))
     return _selection(slices, None)
-
-
-async def issuer_behind(edition: Edition, key: SortKey) -> int:
-    """The number of the first issuer after a sort key."""
-    counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
-    if not len(counted):
-        return 0
-
-    async def is_past(number: int) -> bool:
-        if number >= counted[0]:
-            return True
-        page, own = divmod(number, ISSUERS_ON_A_PAGE)
-        ((_, cached),) = await _read_pages(edition, [page], 1)
-        return issuer_key(bytes(cached.parts.beginnings[own])) > key
-
-    return 0 if await is_past(0) else 1 + await last_before(is_past)
-
-
-async def issuer_at(edition: Edition, key: SortKey) -> int:
-    """The number of the first issuer that is not before a sort key."""
-    country, service_id = map(str, key)
-    return await issuer_behind(edition, (country, f"{service_id[:-1]}{chr(ord(service_id[-1]) - 1)}~"))
 
 
 def issuer_key(row: bytes) -> SortKey:
@@ -129,7 +170,7 @@ async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[
         cached.append((known.without_text, known))
     if len(cached) == len(pages):
         return cached
-    start, end = pages[0], pages[-1] + 1
+    start, end = min(pages), max(pages) + 1
     if end - start <= 2 * at_once:  # close together: one read
         together = await edition.blocks(ISSUERS, "", start, end - start)
         blocks = [together[page - start] for page in pages]
@@ -162,24 +203,21 @@ def _selection(slices: list[RowSlice], following: tuple[int] | None) -> Selectio
     )
 
 
-def _every_page(issuers: int, first: int) -> Iterator[tuple[int, Sequence[int]]]:
-    """All pages with the numbers of the issuers on them."""
-    while first < issuers:
-        page, number = divmod(first, ISSUERS_ON_A_PAGE)
-        begin = first - number
-        first = min(begin + ISSUERS_ON_A_PAGE, issuers)
-        yield page, range(number, first - begin)
-
-
-def _by_page(own: Sequence[int], first: int) -> Iterator[tuple[int, Sequence[int]]]:
-    """The pages of some issuers with their numbers on them, from a number on."""
-    at = bisect_left(own, first)
-    while at < len(own):
-        page = own[at] // ISSUERS_ON_A_PAGE
-        begin = page * ISSUERS_ON_A_PAGE
-        end = bisect_left(own, begin + ISSUERS_ON_A_PAGE, at)
-        yield page, [issuer - begin for issuer in own[at:end]]
-        at = end
+def _by_page(
+    numbers: Sequence[int], positions: Sequence[int]
+) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
+    """The pages of some issuers with their numbers on them, and their positions."""
+    if isinstance(numbers, range) and isinstance(positions, range):  # all of them, as most lists are read
+        at, end = positions.start, positions.stop
+        while at < end:
+            page, own = divmod(at, ISSUERS_ON_A_PAGE)
+            stop = min(at - own + ISSUERS_ON_A_PAGE, end)
+            yield page, range(own, own + stop - at), range(at, stop)
+            at = stop
+        return
+    for page, some in groupby(positions, key=lambda at: numbers[at] // ISSUERS_ON_A_PAGE):
+        at_page = list(some)
+        yield page, [numbers[at] - page * ISSUERS_ON_A_PAGE for at in at_page], at_page
 
 
 _LISTED = 10_000

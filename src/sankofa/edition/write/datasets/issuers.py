@@ -5,6 +5,7 @@ figure was known.
 """
 
 from array import array
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,8 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.format.issuer_pages import (
     ISSUERS_ON_A_PAGE,
+    MOVED_ISSUERS,
+    MovedIssuer,
     Step,
     encode_page,
     rows_on,
@@ -25,6 +28,7 @@ from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.write.issuer_parts import Issuers, issuer_part
+from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
 from sankofa.ledger.spells import Placed, places
@@ -97,6 +101,7 @@ class _Listed(NamedTuple):
     """An issuer in the order of the list."""
 
     service_id: str
+    country: str | None
     places: list[Placed]
 
 
@@ -125,7 +130,7 @@ def issuers(context: BuildContext) -> Building:
             own = read_issuer_steps(part)
             listings = _listings(entity)
             page.append((_beginning(entity, own, listings), own.steps))
-            listed.append(_Listed(entity.service_id, places(entity, context.captures)))
+            listed.append(_Listed(entity.service_id, entity.country, places(entity, context.captures)))
             if len(page) == ISSUERS_ON_A_PAGE:
                 yield _page(page, first_days)
                 page = []
@@ -161,6 +166,20 @@ def _spells(places: Sequence[Placed]) -> Iterator[tuple[str, int, int]]:
         for key in keys:
             since.setdefault(key, day)
     yield from ((key, first, FOREVER) for key, first in since.items())
+
+
+@dataset(MOVED_ISSUERS, None, needs=(ISSUERS,))
+def moved_issuers(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
+    """Where issuers were in the order of the list while they were in another country."""
+    listed: list[_Listed] = issuers.result[0]
+    today = [(one.country or "~", one.service_id) for one in listed]
+    moved = [
+        MovedIssuer(number, first, until, bisect_right(today, key), key)
+        for number, one in enumerate(listed)
+        for country, first, until in country_spells(one.places)
+        if (key := (country or "~", one.service_id)) != today[number]
+    ]
+    yield KeyRows("", [Entry(_write(sorted(moved, key=lambda one: (-one.until, one.number, one.first))))])
 
 
 @dataset(f"{ISSUERS}-days", None, pack=pack_pages, needs=(ISSUERS,))
