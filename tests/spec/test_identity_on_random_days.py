@@ -165,7 +165,8 @@ def questions() -> list[str]:
 
 def walk(server: LiveServer, key: str, path: str) -> list[str]:
     """The ids and cursors of a list, page by page."""
-    pages, cursor = [], ""
+    pages: list[str] = []
+    cursor: str | None = ""
     while cursor is not None:
         body = server.get(f"{path}?limit=2" + (f"&cursor={cursor}" if cursor else ""), key).json()
         pages += [row["service_id"] for row in body["data"]]
