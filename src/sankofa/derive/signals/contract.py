@@ -14,6 +14,7 @@ from msgspec import Meta
 import sankofa.derive.signals.panels
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.rounding import SIGNIFICANT_DIGITS
+from sankofa.derive.series import SeriesVintages
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
@@ -59,6 +60,8 @@ class Observation(NamedTuple):
 
 Observe = Callable[[Basis], Iterator[Observation]]
 ObserveIssuer = Callable[[Issuer], Iterator[Observation]]
+Captures = Mapping[int, CaptureInfo]
+ObserveSeries = Callable[[SeriesVintages, Captures], Iterator[Observation]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class Panel:
     """The fields that rows are sorted by, each behind `-` where descending."""
     of_issuer: ObserveIssuer | None = None
     """The rows of one issuer, for panels of issuers: a build computes them with the issuer's other rows."""
+    of_series: ObserveSeries | None = None
+    """The rows of one published series, for panels of series: the same."""
 
     @property
     def methodology_ref(self) -> str:
@@ -133,12 +138,16 @@ def panel(
     order: tuple[str, ...],
     filters: tuple[str, ...] = (),
     of_issuer: ObserveIssuer | None = None,
+    of_series: ObserveSeries | None = None,
 ) -> Callable[[Observe], Observe]:
     """Declare the function below as the panel of this key."""
 
     def declare(observe: Observe) -> Observe:
         summary, _, rest = inspect.cleandoc(observe.__doc__ or "").partition("\n")
-        declared = Panel(key, access, sku, row, filters, observe, summary, rest.strip("\n"), order, of_issuer)
+        explanation = rest.strip("\n")
+        declared = Panel(
+            key, access, sku, row, filters, observe, summary, explanation, order, of_issuer, of_series
+        )
         defaults = {field.name: field.default for field in msgspec.structs.fields(row)}
         if defaults.get("methodology_ref") != declared.methodology_ref or sku not in SKUS:
             raise TypeError(f"{key}: expected methodology_ref = {declared.methodology_ref!r} and a dataset")

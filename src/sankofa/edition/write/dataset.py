@@ -179,6 +179,10 @@ class Input(StrEnum):
 
     MACRO = "macro"
     """Annual tables and dated series."""
+    ANNUAL = "annual"
+    """Annual tables alone."""
+    SERIES = "series"
+    """Dated series alone."""
     RATES = "rates"
     """Daily exchange rates."""
     TENDERS = "tenders"

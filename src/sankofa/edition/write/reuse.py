@@ -31,6 +31,8 @@ _DIGEST: Final = 32
 _EVERY_BIT: Final = (1 << 8 * _DIGEST) - 1
 _TABLES: Final = {
     Input.MACRO: ("annual", "indicator", "recapture", "series", "series_info"),
+    Input.ANNUAL: ("annual", "indicator", "recapture", "series_info"),
+    Input.SERIES: ("recapture", "series", "series_info"),
     Input.TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
 _RATES: Final = (

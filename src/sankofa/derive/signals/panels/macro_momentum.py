@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 from sankofa.derive.rounding import quotient
-from sankofa.derive.series import Series, SeriesReport, series_of
-from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.derive.series import Series, SeriesReport, SeriesVintages, series_of
+from sankofa.derive.signals.contract import Basis, Captures, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import month_number, quarter_number
 from sankofa.model.days import ordinal
 from sankofa.model.rows import Figure, doc, one_of
@@ -52,12 +52,25 @@ class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
 _History = list[Vintage[SeriesReport]]
 
 
+def _of_series(one: SeriesVintages, captures: Captures) -> Iterator[Observation]:
+    series, _, days = one
+    number = _PERIODS.get(series.frequency)
+    if number is None:
+        return
+    periods: defaultdict[int, list[_History]] = defaultdict(list)
+    for day, _, history in days:
+        periods[number(day)].append(history)
+    for day, _, history in days:
+        yield from _observed(captures, series, day, history, periods, number(day))
+
+
 @panel(
     "macro-momentum",
     access="open",
     sku="AF-MACRO",
     row=MacroMomentumRow,
     order=("series", "series_type", "frequency", "country", "-date"),
+    of_series=_of_series,
 )
 def macro_momentum(basis: Basis) -> Iterator[Observation]:
     """How a series moved over one and over three periods, as it was known on the day a value was first known.
@@ -75,17 +88,17 @@ def macro_momentum(basis: Basis) -> Iterator[Observation]:
     on the day it became known has no row. Ordered by series, series_type, frequency and country, then date
     descending.
     """
-    for series, _, days in series_of(basis.ledger, basis.captures, _PERIODS):
-        number = _PERIODS[series.frequency]
-        periods: defaultdict[int, list[_History]] = defaultdict(list)
-        for day, _, history in days:
-            periods[number(day)].append(history)
-        for day, _, history in days:
-            yield from _observed(basis, series, day, history, periods, number(day))
+    for one in series_of(basis.ledger, basis.captures, _PERIODS):
+        yield from _of_series(one, basis.captures)
 
 
 def _observed(
-    basis: Basis, series: Series, day: str, history: _History, periods: dict[int, list[_History]], period: int
+    captures: Captures,
+    series: Series,
+    day: str,
+    history: _History,
+    periods: dict[int, list[_History]],
+    period: int,
 ) -> Iterator[Observation]:
     known_at = history[0].known_from
     report = _known(history, known_at)
@@ -102,10 +115,8 @@ def _observed(
             continue
         momentum.append(_growth(value, base))
         inputs.append(earlier)
-    first = basis.captures[report.capture_id].ref(
-        report.location or f"{series.series} {day}", report.document
-    )
-    provenance, sources = origin(first, (basis.captures[r.capture_id] for r in inputs))
+    first = captures[report.capture_id].ref(report.location or f"{series.series} {day}", report.document)
+    provenance, sources = origin(first, (captures[r.capture_id] for r in inputs))
     row = MacroMomentumRow(
         series=series.series,
         series_type=series.series_type,

@@ -94,7 +94,7 @@ _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(_IndicatorPart).decode
 
 
-@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.MACRO,))
+@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.ANNUAL,))
 def annual(context: BuildContext) -> PreparedBuilding:
     index = AnnualIndex([], [], CoverageTally())
     for part in map(_read, context.macro.parts(MACRO_ANNUAL, context.macro.indicators)):
@@ -220,7 +220,7 @@ table(
         MACRO,
         "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the last.",
         rows=_EveryVintage,
-        reads=(Input.MACRO,),
+        reads=(Input.ANNUAL,),
         sorted_by=("country", "indicator", "-year"),
     )
 )

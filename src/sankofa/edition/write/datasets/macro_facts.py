@@ -271,7 +271,7 @@ table(
         MACRO,
         "Annual indicators as facts of their country, every vintage. Bulk only.",
         rows=_FactsOfTables,
-        reads=(Input.MACRO,),
+        reads=(Input.ANNUAL,),
     )
 )
 table(
@@ -281,7 +281,7 @@ table(
         MACRO,
         "Values of series as facts of their country, every vintage. Bulk only.",
         rows=_FactsOfSeries,
-        reads=(Input.MACRO,),
+        reads=(Input.SERIES,),
     )
 )
 provenance_table(_ANNUAL_FACTS, MACRO)

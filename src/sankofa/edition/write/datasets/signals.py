@@ -8,12 +8,21 @@ column (`format.macro`).
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, methodology, panels
+from sankofa.derive.series import MacroColumn
+from sankofa.derive.signals.contract import (
+    Observation,
+    ObserveIssuer,
+    ObserveSeries,
+    Panel,
+    methodology,
+    panels,
+)
 from sankofa.edition.format.keys import TENDERS, panel_kind
 from sankofa.edition.format.macro import pack_series
 from sankofa.edition.format.row_blocks import Entry
@@ -21,6 +30,7 @@ from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
 from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.edition.write.macro_parts import macro_part
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import FOREVER
@@ -28,6 +38,7 @@ from sankofa.model.provenance import KEYED_CLASSES
 from sankofa.model.rows import panel_key, wire
 
 _read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int, int]], list[str]]).decode
+_read_series = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
@@ -37,7 +48,7 @@ _READS: Final = (Input.MACRO, Input.ISSUERS)
 
 def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
     sources: set[str] = set()
-    observed = _observed(panel, context, sources)
+    observed = _observed(panel, panel.observe(context), sources)
     yield KeyRows(panel_key(), (Entry(wire.encode(o.row), o.seen_from) for o in observed))
     return Outcome(sources=sources)
 
@@ -67,9 +78,25 @@ def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
     return _write((rows, sorted(sources))) if rows else b""
 
 
-def _observed(panel: Panel, context: BuildContext, sources: set[str]) -> Iterator[Observation]:
-    """The rows of a panel; adds the sources of the rows in its file."""
-    for observation in panel.observe(context):
+def _series_rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
+    parts = context.macro.parts(panel_kind(panel.key), context.macro.series)
+    derived = [_read_series(part) for part in parts]
+    yield KeyRows(panel_key(), (Entry(row, first) for rows, _ in derived for row, first in rows))
+    return Outcome(sources={source for _, named in derived for source in named})
+
+
+def _series_part(panel: Panel, observe: ObserveSeries, column: MacroColumn) -> Iterator[tuple[str, bytes]]:
+    if column.country:  # of an annual table, which no source published as a series
+        return
+    sources: set[str] = set()
+    observed = chain.from_iterable(observe(one, column.captures) for one in column.series)
+    rows = [(wire.encode(o.row), o.seen_from) for o in _observed(panel, observed, sources)]
+    yield panel_kind(panel.key), _write((rows, sorted(sources))) if rows else b""
+
+
+def _observed(panel: Panel, observed: Iterable[Observation], sources: set[str]) -> Iterator[Observation]:
+    """These rows of a panel; adds the sources of the rows in its file."""
+    for observation in observed:
         if panel.access != "open" or observation.row.license_class not in KEYED_CLASSES:
             sources |= observation.sources
         yield observation
@@ -78,7 +105,7 @@ def _observed(panel: Panel, context: BuildContext, sources: set[str]) -> Iterato
 def _filtered_rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
     by_key: defaultdict[str, list[Entry]] = defaultdict(list)
     sources: set[str] = set()
-    for row, day, seen_from, *_ in _observed(panel, context, sources):
+    for row, day, seen_from, *_ in _observed(panel, panel.observe(context), sources):
         entry = Entry(wire.encode(row), seen_from, tag=day)
         for key in panel.keys_of(row):
             by_key[key].append(entry)
@@ -103,6 +130,9 @@ def _declare(panel: Panel) -> None:
     if panel.of_issuer:
         issuer_part(kind)(partial(_issuer_part, panel.of_issuer))
         dataset(kind, panel.row, by_organisation=True)(partial(_issuer_rows, panel))
+    elif panel.of_series:
+        macro_part(partial(_series_part, panel, panel.of_series))
+        dataset(kind, panel.row, needs=(TENDERS,), reads=_READS)(partial(_series_rows, panel))
     elif panel.filters:
         dataset(kind, panel.row, pack_series, needs=(TENDERS,), reads=_READS)(partial(_filtered_rows, panel))
     else:
