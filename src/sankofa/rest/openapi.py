@@ -41,33 +41,7 @@ _EXTENSION: Final = "x-sankofa-extension"
 _ANY_PATH: Final = ("400", "414", "431")
 """The refusals that a request on any path may get."""
 
-_ABOUT: Final = """\
-Point-in-time data for African and emerging markets, for research and information; not a regulated
-benchmark. Every row names its source and the licence class it is held under; nothing is estimated,
-and null means not known. A restatement adds a vintage and never overwrites one: `as_of` gives what
-was knowable on that day.
-
-Send an API key in `X-API-Key`. Every request with a valid key counts against its limits, whatever
-its outcome. A parameter that an endpoint does not take, or that is given twice, is a 400: a mistyped
-`as_of` must never silently return look-ahead.
-
-HEAD works wherever GET does. Answers come compressed where `Accept-Encoding` asks for it, and an
-answer the client holds already (`If-None-Match`) is a 304.
-
-`Accept` chooses the form: JSON, CSV (`text/csv`), an Arrow IPC stream
-(`application/vnd.apache.arrow.stream`) or a workbook of Excel; so does `format` (`json`, `csv`, `arrow`,
-`xlsx`) in the query, which wins. The rows are the same in each. In the last three the other members of the
-envelope are header fields, `X-` and their name, left out where null; nested values are JSON text, and in
-Arrow so are figures, which keep every digit. CSV has null as an empty field, and no value is altered for
-spreadsheets: import it as text where a cell that begins with `=` would be a formula. Excel holds 15 digits
-and 32,767 characters a cell: longer numbers are text, longer text is cut.
-
-What is marked `x-sankofa-extension` goes beyond the core API. Lists are walked by `limit`
-and `cursor`: pass `next_cursor` back with the same filters.
-
-An edition never changes: `edition` (or the header field `X-Edition`) has any that is kept answer again,
-byte for byte where `as_of` is given too.
-"""
+_ABOUT: Final = files("sankofa.rest").joinpath("about.txt").read_text("utf-8")
 
 
 def describe(settings: Settings, described: Sequence[Operation] | None = None) -> dict[str, Any]:

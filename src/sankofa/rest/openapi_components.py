@@ -56,88 +56,31 @@ class _Refusal(NamedTuple):
 
 def refusals(settings: Settings) -> dict[str, _Refusal]:
     """Every error response by its status (contract: ERR-1)."""
-    issuer = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
+    examples: tuple[Problem, ...] = (
+        InvalidParameter("as_of", "no such day in the calendar"),
+        Unauthorized(),
+        UpgradeRequired("limit: the sample tier serves at most 25 rows.", settings.upgrade_url),
+        NotFound("No organisation with service_id DC000000000000000000000000."),
+        Gone("edition: 20240701T060000Z-00011-5d41402abc is no longer kept."),
+        PreconditionFailed(),
+        UriTooLong(f"A query of at most {LONGEST_QUERY} bytes is accepted."),
+        RangeNotSatisfiable(1024),
+        RateLimited("The limit of 60 requests per minute is reached.", 42),
+        HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted."),
+        StoreUnavailable("key store"),
+    )
+    bounds = {"path": LONGEST_PATH, "query": LONGEST_QUERY, "headers": LARGEST_HEADERS}
     return {
-        "400": _Refusal(
-            "BadRequest",
-            "A parameter is malformed, missing, unknown or given twice: `parameter` names it. A request "
-            "without exactly one Host header gets this too, uncounted and without `parameter`.",
-            InvalidParameter("as_of", "no such day in the calendar"),
-            issuer,
-            sometimes=COUNTED,
-        ),
-        "401": _Refusal(
-            "Unauthorized",
-            "Missing or invalid API key.",
-            Unauthorized(),
-            issuer,
-            always=("WWW-Authenticate",),
-        ),
-        "402": _Refusal(
-            "UpgradeRequired",
-            "A sample-tier key asked for more rows than its cap, or made a lookup in the paid crosswalk. "
-            "Omitting `limit` gives the free preview.",
-            UpgradeRequired("limit: the sample tier serves at most 25 rows.", settings.upgrade_url),
-            "/v1/screen",
-            always=("X-Upgrade-URL", *COUNTED),
-        ),
-        "404": _Refusal(
-            "NotFound",
-            "No record with that identifier; or `edition` names one that was never published.",
-            NotFound("No organisation with service_id DC000000000000000000000000."),
-            "/v1/fundamentals/DC000000000000000000000000",
-            sometimes=COUNTED,
-        ),
-        "410": _Refusal(
-            "Gone",
-            "The edition asked for is no longer kept, or withdrawn.",
-            Gone("edition: 20240701T060000Z-00011-5d41402abc is no longer kept."),
-            "/v1/changes",
-            sometimes=COUNTED,
-        ),
-        "412": _Refusal(
-            "PreconditionFailed",
-            "The file is not the one that `If-Match` names.",
-            PreconditionFailed(),
-            "/open/procurement-demand.parquet",
-            sometimes=COUNTED,
-        ),
-        "414": _Refusal(
-            "UriTooLong",
-            f"The path is longer than {LONGEST_PATH} bytes or the query than {LONGEST_QUERY}. Not counted.",
-            UriTooLong(f"A query of at most {LONGEST_QUERY} bytes is accepted."),
-            issuer,
-        ),
-        "416": _Refusal(
-            "RangeNotSatisfiable",
-            "No byte of the range asked for is in the file.",
-            RangeNotSatisfiable(1024),
-            "/open/procurement-demand.parquet",
-            sometimes=COUNTED,
-        ),
-        "429": _Refusal(
-            "RateLimited",
-            "The per-minute burst limit or the monthly cap was reached. An address that sent too many "
-            "unknown keys gets it for further ones, without `RateLimit`: they have no limits of their own.",
-            RateLimited("The limit of 60 requests per minute is reached.", 42),
-            issuer,
-            always=("Retry-After",),
-            sometimes=COUNTED,
-        ),
-        "431": _Refusal(
-            "HeadersTooLarge",
-            f"The header fields have more than {LARGEST_HEADERS} bytes together. Not counted.",
-            HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted."),
-            issuer,
-        ),
-        "503": _Refusal(
-            "Unavailable",
-            "A store behind the service is temporarily unavailable; retry.",
-            StoreUnavailable("key store"),
-            issuer,
-            always=("Retry-After",),
-            sometimes=COUNTED,
-        ),
+        str(example.status): _Refusal(
+            entry["name"],
+            entry["description"].format(**bounds),
+            example,
+            entry["instance"],
+            tuple(entry.get("always", ())),
+            tuple(entry.get("sometimes", ())),
+        )
+        for example in examples
+        for entry in (_PARTS["refusals"][str(example.status)],)
     }
 
 
