@@ -3,15 +3,11 @@
 import copy
 import inspect
 import json
-import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import date
 from functools import cached_property, wraps
 from html import escape
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import islice
 from types import GenericAlias
 from typing import (
@@ -21,7 +17,6 @@ from typing import (
     Final,
     Generic,
     ParamSpec,
-    Protocol,
     TypeVar,
     cast,
     get_args,
@@ -35,27 +30,6 @@ from sankofa.client.frames import columns_of
 
 PROVENANCE: Final = ("source_ref", "license_class", "observed_at")
 _MOST_ROWS: Final = 20
-
-
-class Progress(Protocol):
-    def update(self, n: int) -> object: ...
-
-
-class _Nothing:
-    def update(self, n: int) -> None: ...
-
-
-@contextmanager
-def progress(title: str) -> Iterator[Progress]:
-    """A bar of tqdm, where it is installed and somebody is looking: on a terminal or in a notebook."""
-    looking = sys.stderr.isatty() or "ipykernel" in sys.modules
-    if not (looking and find_spec("tqdm")):
-        yield _Nothing()
-        return
-    tqdm: Any = import_module("tqdm.auto").tqdm
-
-    with tqdm(desc=title, unit=" rows") as bar:
-        yield bar
 
 
 def html_table(title: str, notice: str, rows: list[dict[str, Any]]) -> str:

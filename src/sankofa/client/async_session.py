@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import httpx
 
-from sankofa.client.answers import Answer, next_page, progress
+from sankofa.client.answers import Answer, next_page
 from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.errors import UpgradeRequired
 from sankofa.client.exchange import (
@@ -122,15 +122,13 @@ class AsyncSession(SessionBase):
 
     async def _ask_all(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
         pages: list[Answer[Any]] = []
-        with progress(name) as bar:
-            try:
-                async for page in self._paged(name, **{"limit": PAGE, **given_only(arguments)}):
-                    bar.update(page.count)
-                    pages.append(page)
-            except UpgradeRequired:
-                if arguments.get("limit") is not None or pages:
-                    raise
-                return (await self._ask(name, **arguments)).cut_by_tier()  # as much as the sample tier serves
+        try:
+            async for page in self._paged(name, **{"limit": PAGE, **given_only(arguments)}):
+                pages.append(page)
+        except UpgradeRequired:
+            if arguments.get("limit") is not None or pages:
+                raise
+            return (await self._ask(name, **arguments)).cut_by_tier()  # as much as the sample tier serves
         return pages[0].with_pages(pages[1:])
 
     async def _identify(self, kind: str, identifier: str) -> str:

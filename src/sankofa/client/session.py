@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import httpx
 
-from sankofa.client.answers import Answer, next_page, progress
+from sankofa.client.answers import Answer, next_page
 from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.errors import UpgradeRequired
 from sankofa.client.exchange import (
@@ -125,15 +125,13 @@ class Session(SessionBase):
 
     def _ask_all(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
         pages: list[Answer[Any]] = []
-        with progress(name) as bar:
-            try:
-                for page in self._paged(name, **{"limit": PAGE, **given_only(arguments)}):
-                    bar.update(page.count)
-                    pages.append(page)
-            except UpgradeRequired:
-                if arguments.get("limit") is not None or pages:
-                    raise
-                return (self._ask(name, **arguments)).cut_by_tier()  # as much as the sample tier serves
+        try:
+            for page in self._paged(name, **{"limit": PAGE, **given_only(arguments)}):
+                pages.append(page)
+        except UpgradeRequired:
+            if arguments.get("limit") is not None or pages:
+                raise
+            return (self._ask(name, **arguments)).cut_by_tier()  # as much as the sample tier serves
         return pages[0].with_pages(pages[1:])
 
     def _identify(self, kind: str, identifier: str) -> str:
