@@ -302,7 +302,7 @@ def _load() -> None:
 def _rehearse(home: Path) -> None:
     """Take in files of every kind and publish them, in the process that every command is a copy of."""
     from sankofa.cli.main import main
-    from sankofa.cli.worlds import SAMPLE
+    from sankofa.cli.publishing import SAMPLE
 
     bundled = Path(sankofa.__file__).parent / "sample"
     os.environ["SANKOFA_HOME"] = str(home)

@@ -3,7 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from sankofa.cli.worlds import SAMPLE
+from sankofa.cli.publishing import SAMPLE
 from tests.live import run
 
 BUNDLED = Path(str(files("sankofa").joinpath("sample")))

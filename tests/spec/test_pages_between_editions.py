@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sankofa.cli.ledger import ingest_files
-from sankofa.cli.publishing import publish_edition
-from sankofa.cli.worlds import SAMPLE
+from sankofa.cli.publishing import SAMPLE, publish_edition
 from sankofa.settings import load
 from tests.depth import deep_after
 from tests.live import LiveServer, create_key
