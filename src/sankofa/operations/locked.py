@@ -121,7 +121,7 @@ async def _explained(operation: Operation, call: Call, arguments: dict[str, Any]
     return replace(answer, absent=await absence_of(call, operation, arguments))
 
 
-class _Told(NamedTuple):
+class _RowContents(NamedTuple):
     """What the rows of an operation may tell of the capture or of later names."""
 
     once: bool
@@ -133,9 +133,9 @@ class _Told(NamedTuple):
 
 
 @cache
-def _told(shapes: tuple[type[Row], ...]) -> _Told:
+def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
     names = {column.name for shape in shapes for column in columns_of(shape)}
-    return _Told(
+    return _RowContents(
         not any(column.type is msgspec.Raw for shape in shapes for column in columns_of(shape)),
         "inputs" in names,
         "provenance_id" in names,
@@ -145,9 +145,9 @@ def _told(shapes: tuple[type[Row], ...]) -> _Told:
 
 async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answer:
     """An answer whose rows tell nothing of the capture, nor of later names."""
-    selection, told = answer.selection, _told(operation.shapes)
-    rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","), selection.count, told)
-    if told.names and isinstance(call.edition, DayView):
+    selection, contents = answer.selection, _row_contents(operation.shapes)
+    rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","), selection.count, contents)
+    if contents.names and isinstance(call.edition, DayView):
         day = answer.as_of if isinstance(answer.as_of, date) else call.today
         view = call.edition if day >= call.today else DayView(call.edition, day)
         rows = await with_names(rows, view)
@@ -160,12 +160,12 @@ async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answe
     return replace(answer, selection=shown, terms=_terms(call.edition, sources))
 
 
-def _without_capture(rows: bytes, row_count: int, told: _Told) -> tuple[bytes, frozenset[bytes]]:
+def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tuple[bytes, frozenset[bytes]]:
     """Rows without the instant and the digest of their files, and their sources.
 
     Many rows share few of each, so all rows are rewritten at once.
     """
-    left = 0 if told.provenance else row_count if told.once else len(rows)
+    left = 0 if contents.provenance else row_count if contents.once else len(rows)
     while left > 0 and (at := rows.find(_OBSERVED)) >= 0:
         end = rows.index(b'"', at + len(_OBSERVED)) + 1
         between = rows.split(rows[at:end])
@@ -173,7 +173,7 @@ def _without_capture(rows: bytes, row_count: int, told: _Told) -> tuple[bytes, f
         left -= len(between) - 1
     while b"@" in rows and (mark := _MARK.search(rows)) is not None:
         rows = rows.replace(mark[1], b"#")
-    if told.provenance:
+    if contents.provenance:
         facts = _facts(b"[%b]" % rows)
         for fact in facts:
             own = provenance_id(source_of(fact)._replace(observed_at=""))
@@ -181,7 +181,7 @@ def _without_capture(rows: bytes, row_count: int, told: _Told) -> tuple[bytes, f
             force_setattr(fact, "observed_at", None)
         rows = wire.encode(facts)[1:-1]
     sources: set[bytes] = set()
-    left, at = rows.count(_REF) if told.inputs else row_count, 0
+    left, at = rows.count(_REF) if contents.inputs else row_count, 0
     while left > 0:
         at = rows.index(_REF, at) + len(_REF)
         source = rows[at : rows.index(b":", at)]

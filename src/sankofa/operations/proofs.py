@@ -25,16 +25,9 @@ from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.facts import FUND, MACRO, TENDER
 from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.provenance import ORGANISATIONS
-from sankofa.model.rows import (
-    CrosswalkRow,
-    EntityRow,
-    FundamentalsRow,
-    MacroAnnualRow,
-    MacroSeriesRow,
-    Row,
-    TenderRow,
-)
+from sankofa.model.rows import CrosswalkRow, EntityRow, FundamentalsRow, MacroAnnualRow, MacroSeriesRow, Row
 from sankofa.model.signed_notes import consistency_path, inclusion_path, levels_above
+from sankofa.model.tender_rows import TenderRow
 from sankofa.operations.contract import MEMBERS, Answer, Call, Operation, Parameter, operation
 from sankofa.operations.parameter_types import Choice, Text, Whole
 from sankofa.operations.service import Service

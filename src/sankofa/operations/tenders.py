@@ -11,7 +11,7 @@ from sankofa.edition.read.tender_filters import TenderFilter, tender_key, withou
 from sankofa.edition.read.tenders import find_of_all, find_of_country, tenders_of_all, tenders_of_country
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
-from sankofa.model.rows import CompactTenderRow, TenderPartyRow, TenderRow
+from sankofa.model.tender_rows import CompactTenderRow, TenderPartyRow, TenderRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import first_page

@@ -1,6 +1,4 @@
-"""Search by name: the rarest words of a query lead to candidates, which are then scored against the whole
-query.
-"""
+"""Search by name: the rarest words of a query find candidates, which are scored against the whole query."""
 
 import asyncio
 import math

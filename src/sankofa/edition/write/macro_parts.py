@@ -103,8 +103,8 @@ class MacroParts:
             anew = self._anew(ledger)
             alone = partial(_record, self._metadata, captures)
             job = partial(_deriving, self._metadata, captures)
-            made = processes.derive(job, alone, anew, _values) if processes else map(alone, anew)
-            for name, key, record in made:
+            derived = processes.derive(job, alone, anew, _values) if processes else map(alone, anew)
+            for name, key, record in derived:
                 self._cache.put(name, key, record)
             self.by_series = [name for _, name in sorted(self._by_series)]
             self._cache.finish()

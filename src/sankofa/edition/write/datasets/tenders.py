@@ -41,16 +41,8 @@ from sankofa.edition.write.dataset import Built, Input, KeyRows, dataset, proven
 from sankofa.edition.write.tables import Table, TableRows, table
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import (
-    Figure,
-    PartyIdentifier,
-    Row,
-    TenderPartyRow,
-    TenderRow,
-    doc,
-    instant,
-    wire,
-)
+from sankofa.model.rows import Figure, Row, doc, instant, wire
+from sankofa.model.tender_rows import PartyIdentifier, TenderPartyRow, TenderRow
 
 _NUMBERS_PER_BLOCK: Final = 16_384
 _DESCRIBED: Final = 300
