@@ -11,6 +11,7 @@ from tests.live import run
 from tests.spec import market
 from tests.spec.market import ENTITIES, TRADER, Desk, package, release
 from tests.spec.register import record
+from tests.spec.tender_market import wait_for_edition
 
 plain_desk = market.plain_desk
 TENDERS = "/v1/tenders?country=ZA&limit=500&proof=true"
@@ -52,6 +53,7 @@ def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tm
         bad = desk.publish()
         desk.command("withdraw", "portal-za", "bad.json", "--everywhere", "--reason", "wrong")
         last = desk.publish()
+        wait_for_edition(asked, last)
         entries = entries_of(desk.home)
         assert [entry["type"] for entry in entries] == ["edition", "edition", "erasure", "edition", "erasure"]
         assert [entries[2]["editions"], entries[4]["editions"]] == [[named], [bad]]

@@ -6,9 +6,8 @@ from sankofa.edition.write.tables import tables
 from sankofa.ledger.seals import TABLES
 
 MADE_EACH_TIME = {
-    "coverage", "entity-state", "issuer", "issuer-days", "issuer-list", "issuer-moved", "known-day", "quality",
-    "restatement-list", "screen",
-    "screen-ranges", "source",
+    "coverage", "entity-state", "issuer", "issuer-days", "issuer-list", "issuer-moved", "known-day",
+    "quality", "restatement-list", "screen", "screen-ranges", "source",
 }  # fmt: skip
 """Datasets of all issuers, or with a clock in them."""
 
