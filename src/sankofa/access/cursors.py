@@ -17,7 +17,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
-    """Where a list goes on: in which edition, under which filters, behind the row of which sort key."""
+    """The next position in a list: the edition, the filters, and the sort key of the last row."""
 
     edition: str
     filters: str
@@ -53,7 +53,7 @@ class Cursors:
         return position
 
     def _is_signed(self, signature: bytes, body: bytes) -> bool:
-        """By the secret that signs now, mostly; by one before it, while secrets are rotated."""
+        """Accepts the current secret, and earlier ones while secrets are rotated."""
         newest, *others = self._secrets
         return hmac.compare_digest(signature, _sign(newest, body)) or any(
             hmac.compare_digest(signature, _sign(secret, body)) for secret in others

@@ -50,9 +50,9 @@ class Site:
     """The service as it presents itself on one host."""
 
     settings: Settings
-    """With the addresses of that host: whatever writes a link writes it from these."""
+    """The settings with the addresses of that host; links are written from these."""
     keys: frozenset[str] | None = None
-    """The ids of the only keys answered there; None where every valid key is."""
+    """The ids of the only keys answered there; None if every valid key is."""
     base_url: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,7 +110,7 @@ class Domains:
             return self.own
         try:
             record = await self._records.get(name)
-        except DamagedRecord:  # whose host it is, is not known any more: nobody's key is answered there
+        except DamagedRecord:  # the record is damaged, so no key is accepted on that host
             return Site(self._settings, frozenset())
         if record is None or record.removed_at is not None:
             return self.own

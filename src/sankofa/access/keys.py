@@ -22,7 +22,7 @@ _BEARER = "bearer "
 def presented_key(api_keys: Sequence[str], authorizations: Sequence[str]) -> str:
     """The key in `X-API-Key` or in `Authorization: Bearer`, given every value of both header fields.
 
-    Raises Unauthorized where there is none, or more than one: which of them counts is not ours to guess.
+    Raises Unauthorized if there is none, or more than one: which of them counts is not ours to guess.
     Another scheme than Bearer is somebody else's, a proxy's for example, and carries no key.
     """
     if len(api_keys) == 1 and not authorizations:  # nearly every request

@@ -49,7 +49,7 @@ class Owner:
         self._clock = clock
 
     async def new_code(self) -> str:
-        """A code for one sign-in. Issues the owner's key where there is none, or it was revoked."""
+        """A code for one sign-in. Issues the owner's key if there is none, or it was revoked."""
         key_id = await self._key_id()
         if key_id is None:
             make_private_folder(self._path.parent)

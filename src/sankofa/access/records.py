@@ -46,7 +46,7 @@ class SealedRecords:
     async def prepare(self, *, create: bool = True) -> None:
         """Compare the secret with the mark in the store; with `create`, mark a store that has none.
 
-        Raises SettingsError where the store has another secret.
+        Raises SettingsError if the store has another secret.
         """
         mark = await self._store.get(_MARK)
         if mark is None:
@@ -195,10 +195,9 @@ class Records(Generic[R]):
         return await self._sealed.put(self._prefix + self._name_of(record), msgspec.json.encode(record))
 
     async def change(self, name: str, changed: Callable[[R], R]) -> R | None:
-        """Store what `changed` makes of a record; that, or None where there is none. Raises DamagedRecord.
-
-        Where another process changes the record meanwhile, `changed` is asked again: neither is lost.
-        """
+        """Replaces a record with the result of `changed` and returns it; None if there is no record.
+        Raises DamagedRecord. If another process changes the record meanwhile, `changed` is called again,
+        so no change is lost."""
         while (stored := await self.stored(name)) is not None:
             record = self.read(name, stored)
             after = changed(record)

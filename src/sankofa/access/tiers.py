@@ -95,7 +95,8 @@ class Grant:
         return self.row_cap
 
     def rows_or_all(self, limit: int | None) -> int | None:
-        """The same where omitting `limit` asks for everything, which None stands for: a paid key gets it."""
+        """Like `rows`, for endpoints where no `limit` means everything: a paid key gets None, which is no
+        limit."""
         if limit is None:
             return self.default_rows if self.sample else None
         return self.rows(limit)
@@ -160,7 +161,7 @@ class LastUsed:
                 await self._store.put(_NAMES + key_id, text)
 
     async def day_of(self, key_id: str) -> date | None:
-        """The day on which a key was last used; None where it never was. Raises StoreUnavailable."""
+        """The day on which a key was last used; None if it never was. Raises StoreUnavailable."""
         stored = await self._store.get(_NAMES + key_id)
         try:
             return None if stored is None else date.fromisoformat(stored.decode())
@@ -180,7 +181,7 @@ class RateState(msgspec.Struct, frozen=True):
 
 
 class Usage(RateState, frozen=True):
-    """Where a key stands after a request was counted."""
+    """The counts of a key after a request."""
 
     grant: Grant
     in_minute: int = 0
@@ -288,7 +289,7 @@ class WrongKeys:
         self._counters = counters
 
     async def answer(self, address: str, problem: Unauthorized) -> Problem:
-        """The 401, or the 429 instead of it. A store that does not answer leaves it at the 401."""
+        """The 401, or the 429 instead of it. If the store does not answer, it stays a 401."""
         now = self._counters.now()
         try:
             (count,) = await self._counters.count("wrong", address, _minute(now))

@@ -35,7 +35,7 @@ Duty = Callable[[KnownClients], Coroutine[Any, Any, None]]
 def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None) -> Application:
     """The application of one worker, from the environment; the duties run beside it.
 
-    `metrics_folder` is where the worker tells what it counts; None where nobody asks.
+    `metrics_folder` is where the worker tells what it counts; None if nobody asks.
     """
     current = settings.load()
     configure(current)

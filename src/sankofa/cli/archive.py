@@ -50,7 +50,7 @@ class BackupListing(msgspec.Struct, frozen=True):
     rows: int
     members: list[Member]
     signature: str = ""
-    """A signed note about the digest of the members; empty where there was no key yet."""
+    """A signed note about the digest of the members; empty if there was no key yet."""
 
     @property
     def signed_text(self) -> str:
@@ -132,13 +132,13 @@ class _Bounded:
 
 
 class ArchiveReader:
-    """A backup on disk. Nothing in it is believed before `verify` has read all of it."""
+    """A backup on disk. Call `verify` first: it reads and checks everything."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def verify(self, trusted: Sequence[Verifier] = ()) -> BackupListing:
-        """Compare every member with its digest, and the signature with these keys, where there are any.
+        """Compare every member with its digest, and the signature with these keys, if there are any.
 
         Raises OperatorError.
         """

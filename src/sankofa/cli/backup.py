@@ -1,7 +1,7 @@
 """`sankofa backup` and `restore`: all that cannot be built again in one file, whatever the engines.
 
-The ledger is read in one snapshot and held against its seals while it is, so a backup is of one moment and of
-a whole ledger, and ingest goes on meanwhile. Editions are not in it: `publish` builds the same again.
+The ledger is read in one snapshot and checked against its seals. Ingest can continue meanwhile. Editions
+are not in it: `publish` builds the same again.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class Restored(NamedTuple):
 
 
 def count_rows(settings: Settings) -> int:
-    """About how many rows the ledger has. Raises OperatorError where there is no ledger."""
+    """About how many rows the ledger has. Raises OperatorError if there is no ledger."""
     with open_ledger(settings, create=False) as ledger:  # one begun by an older version is brought up to date
         return sum(holding.rows for holding in ledger.holdings().values())
 
@@ -100,8 +100,8 @@ def has_vault(settings: Settings) -> bool:
 
 
 def _add_vault(archive: ArchiveWriter, settings: Settings, progress: Advance) -> None:
-    """After the ledger: files that are taken in meanwhile are told of in the journal and not in the ledger,
-    as after a crash, which whoever reads the journal knows."""
+    """Runs after the ledger is saved. Files ingested meanwhile are in the journal and not in the ledger,
+    as after a crash; readers of the journal expect that."""
     vault = Vault.of(settings)
     if vault.is_empty():
         return
@@ -128,7 +128,7 @@ def _without_vault(home: Path, members: Iterator[tuple[str, bytes]]) -> Iterator
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """The path of a member, links on the way resolved. Raises OperatorError where it is not in the folder."""
+    """The path of a member, links on the way resolved. Raises OperatorError if it is not in the folder."""
     path = (folder / name).resolve()
     if not name or path == folder.resolve() or not path.is_relative_to(folder.resolve()):
         raise OperatorError(f"the backup has a member outside HOME ({name!r}); nothing was restored")

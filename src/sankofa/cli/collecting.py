@@ -128,10 +128,8 @@ def _gather(
     publish: bool,
     begin_due: Callable[[], None] = lambda: None,
 ) -> tuple[list[SourceOutcome], dict[str, Any] | None]:
-    """Ingest what comes until nothing is under way, or what ended has waited long enough for the rest.
-
-    Returns what ended, and what was published of it.
-    """
+    """Ingests documents until no transfer is under way, or finished sources have waited long enough.
+    Returns the finished sources and what was published from them."""
     outcomes: list[SourceOutcome] = []
     with (
         open_ledger(settings) as ledger,

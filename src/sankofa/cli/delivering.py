@@ -59,7 +59,7 @@ _DATASETS: Final = {"restatement": "fundamentals", "release": "tenders"}
 
 
 class Message(NamedTuple):
-    """What an address is sent, under an id that is the same in each attempt."""
+    """A message to an address. Its id is the same in each attempt."""
 
     id: str
     payload: bytes
@@ -81,7 +81,7 @@ class _Identity(msgspec.Struct):
 
 
 def deliver(settings: Settings) -> None:
-    """Deliver until there is no hook. Raises OperatorError where another process does."""
+    """Deliver until there is no hook. Raises OperatorError if another process does."""
     folder = hooks_folder(settings)
     make_private_folder(folder)
     with locked(folder / ".lock", refusal="the hooks of this HOME are delivered by another process"):
@@ -125,7 +125,7 @@ class Delivery:
         return (self._folder / f"{self._hook.id}.json").exists()
 
     def _new(self, store: Datastore) -> Iterator[tuple[Message, HookCursor]]:
-        """What the hook was not sent yet, and where its cursor is after each message."""
+        """The messages still to be sent, each with the cursor after it."""
         cursor = read_cursor(self._folder, self._hook.id)
         if self._hook.on == EDITION:
             yield from self._editions(store, cursor)
@@ -153,7 +153,7 @@ class Delivery:
     async def _rows(self, store: Datastore, before: str, target: str, last: str) -> list[Message]:
         """A message for each new row, the oldest first.
 
-        Where the edition that the hook knows is gone, rows that were captured since then are new.
+        If that edition was removed, rows captured since then are new.
         """
         hook, feed = self._hook, feed_of(_DATASETS[self._hook.on])
         rights = replaced(grant(self._settings, "hooks", "professional", None, None), row_cap=_EVERY_ROW)
@@ -205,7 +205,7 @@ class Delivery:
         return Message(f"msg_{name}", b'%b,"data":%b}' % (head[:-1], data))
 
     def _accepted(self, client: httpx.Client, message: Message) -> bool:
-        """Send until the address accepts it. False where the hook is removed meanwhile."""
+        """Send until the address accepts it. False if the hook is removed meanwhile."""
         wait = _FIRST_RETRY
         while self._is_there():
             failure = self._attempt(client, message)
@@ -221,7 +221,7 @@ class Delivery:
         return False
 
     def _attempt(self, client: httpx.Client, message: Message) -> str:
-        """Why it was not accepted; empty where it was."""
+        """Why it was not accepted; empty if it was."""
         stamp = str(int(time.time()))
         headers = {
             "content-type": "application/json",

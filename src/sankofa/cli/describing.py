@@ -100,7 +100,7 @@ async def _audit(rows: list[tuple[int, dict[str, str]]]) -> list[_Audited]:
 
 @contextmanager
 def operator_call() -> Iterator[Call]:
-    """A call to the current edition that may have everything. Raises OperatorError where there is none."""
+    """A call to the current edition that may have everything. Raises OperatorError if there is none."""
     current = settings.load()
     store = open_fresh_store(current)
     edition_id = store.list_editions().current
@@ -174,7 +174,7 @@ def _print_audit(audited: list[_Audited]) -> None:
 @click.command("sources")
 @as_json
 def list_sources(as_json: bool) -> None:
-    """What is registered."""
+    """The registered sources, metrics and panels."""
     sources = load_sources(settings.load().home).values()
     if as_json:
         print_json(list(sources))

@@ -1,7 +1,7 @@
 """Writes the log of editions: one entry for each edition that was current, and one for each erasure.
 
-What an entry says follows from the store, so a command that was killed after the switch loses nothing: the
-next one appends what is missing.
+Entries are computed from the store, so a killed command loses nothing: the next one appends what is
+missing.
 """
 
 import asyncio

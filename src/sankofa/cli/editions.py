@@ -100,7 +100,7 @@ def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | N
 
 
 def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
-    """Each kept edition, and what is wrong with it. Raises OperatorError where nothing is signed."""
+    """Each kept edition, and what is wrong with it. Raises OperatorError if nothing is signed."""
     with closing(open_fresh_store(settings)) as store:
         try:
             if store.publication() is None:

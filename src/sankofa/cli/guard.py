@@ -131,7 +131,7 @@ class _Shedder:
         """By inode: bytes the client took, and when it was seen."""
 
     async def look(self) -> bool:
-        """Close what must be closed; True where that was necessary, and more is likely to be waiting.
+        """Close what must be closed; True if that was necessary, and more is likely to be waiting.
 
         The lowest free descriptor shows cheaply whether many are open; only then they are examined.
         """
@@ -389,7 +389,7 @@ class _Answer:
         await self._send({"type": "http.response.body", "body": body})
 
     async def _body(self, message: Message) -> None:
-        """A large body goes out in parts, each when the client took the one before."""
+        """Sends a large body in parts; each waits until the client has read the previous one."""
         body: bytes = message.get("body", b"")
         if self._counted or len(body) <= LARGE_BYTES:
             await self._send(message)

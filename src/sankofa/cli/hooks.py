@@ -24,14 +24,14 @@ from sankofa.settings import Settings
 
 EDITION: Final = "edition"
 ASKED: Final = {"restatement": "get_restatements", "release": "search_tenders"}
-"""What a hook is told of, besides editions, and the operation whose rows these are."""
+"""The events of hooks other than editions, with the operation that gives the rows."""
 _OWN: Final = frozenset({"from", "to", "since", "until", "limit", "cursor", "detail", "as_of"})
 """Parameters of these operations that are no filters of a hook."""
 _SECRET_BYTES: Final = 32
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """An address, and what it is told of."""
+    """A webhook: its address and the events that it gets."""
 
     id: str
     url: str
@@ -44,15 +44,15 @@ class HookCursor(msgspec.Struct, frozen=True):
     """How far a hook is. It moves once the address has accepted a message."""
 
     logged: int = 0
-    """Entries of the log that it was told of."""
+    """Number of log entries delivered."""
     edition: str = ""
-    """The edition whose rows it was told of."""
+    """The edition whose rows were delivered."""
     target: str = ""
-    """The edition whose rows it is being told of; empty for none."""
+    """The edition whose rows are being delivered; empty if none."""
     sent: int = 0
     """How many of its new rows were accepted."""
     failure: str = ""
-    """Why the last attempt was not accepted; empty where it was."""
+    """Why the last attempt was not accepted; empty if it was."""
 
 
 def hooks_folder(settings: Settings) -> Path:

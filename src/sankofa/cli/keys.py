@@ -94,7 +94,7 @@ async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]
     """Copy every record to another store, sealed with the secret in force there.
 
     How many there are, how many the other store did not have as they are, and the reason for each that is
-    damaged and left out. Raises OperatorError where it is the same store.
+    damaged and left out. Raises OperatorError if it is the same store.
     """
     target = replace(current, keystore=url)
     if target.keystore == current.keystore:

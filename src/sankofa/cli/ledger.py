@@ -38,7 +38,7 @@ def ingest_files(
 ) -> Summary:
     """Read files of a source into the ledger, with a progress bar on a terminal.
 
-    With `dry_run` nothing is written: where there is no ledger yet, one is made in a folder for the moment.
+    With `dry_run` nothing is written: if there is no ledger yet, one is made in a folder for the moment.
     """
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
@@ -82,7 +82,7 @@ def _ledger_to_try(settings: Settings) -> Iterator[Ledger]:
 
 
 def open_vault(settings: Settings) -> Vault | None:
-    """None where the operator wants none. What was kept beyond its time is removed."""
+    """None if the operator wants none. Removes files past their retention."""
     if settings.vault == "off":
         return None
     vault = Vault.of(settings)
@@ -213,7 +213,7 @@ def withdraw_command(
 
 @click.group("ledger")
 def ledger_commands() -> None:
-    """Look after the record of what was ingested."""
+    """Inspect and verify the ledger."""
 
 
 @ledger_commands.command()

@@ -90,7 +90,7 @@ async def link(
 
 
 def _one_dialect(name: str) -> tuple[str, str, str]:
-    """What the link opens, and the address before and behind its token."""
+    """The dialect that the link opens, and the address before and after its token."""
     from sankofa.dialects.contract import dialects
     from sankofa.operations.linked import A_DIALECT, FOLDER
 

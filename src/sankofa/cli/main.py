@@ -46,7 +46,7 @@ _COMMANDS = {
 
 
 _LISTING = (("editions",), ("keys", "list"), ("domains", "list"))
-"""Commands that list what is in HOME: where there is no HOME, nothing."""
+"""Commands that list what is in HOME: if there is no HOME, nothing."""
 _NEED_HOME = (
     *(
         ("status",),
@@ -68,7 +68,7 @@ _NEED_HOME = (
     ),
     *(("keys", name) for name in ("link", "reseal", "copy")),
 )
-"""Commands that have nothing to do where there is no HOME. A mistyped one must not become a new folder."""
+"""Commands that have nothing to do if there is no HOME. A mistyped one must not become a new folder."""
 _SHARED = frozenset({"push"})
 """Commands that write for others to read: with the modes that the operator's umask gives."""
 
@@ -134,7 +134,7 @@ def _read_only(failure: Exception) -> str:
 
 
 def _lists_nothing(words: tuple[str, ...]) -> bool:
-    """Whether the command lists what is in a HOME that does not exist. Raises OperatorError where it would do
+    """Whether the command lists what is in a HOME that does not exist. Raises OperatorError if it would do
     anything else in it."""
     needs_home = any(words[: len(command)] == command for command in _NEED_HOME)
     if not needs_home and words != ("sources",):

@@ -90,7 +90,7 @@ class Finding(NamedTuple):
 
 
 def to_have_an_edition(settings: Settings) -> str:
-    """Advice where no edition is published."""
+    """Advice if no edition is published."""
     if only_follows(settings):
         return "see `following` in `sankofa doctor`"
     if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():

@@ -28,7 +28,7 @@ MOST_DESCRIPTORS: Final = 65_536
 
 
 def raise_descriptor_limit() -> int:
-    """As far as the system lets every process; the limit that holds then."""
+    """Raises the limit as far as the system allows and returns it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -65,8 +65,8 @@ def return_freed_memory() -> None:
 
 
 def leave_cycles_to_the_end() -> None:
-    """For a command that makes millions of records: what is left of them ends with the process. To look for
-    cycles in it, then and at the end, is a thirtieth of what a small publication costs."""
+    """Turns off the cycle collector for commands that create millions of records; the process frees them
+    when it ends. Collecting cost 3% of a small publication."""
     gc.disable()
     atexit.register(gc.freeze)
 
@@ -79,8 +79,8 @@ _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 class SignalSafeEvent(threading.Event):
     """An event that a signal handler may set.
 
-    A handler runs inside whatever the main thread is doing. Where that is entering its wait for an ordinary
-    event, setting it waits for a lock that nobody gives back. This one is a pipe with something in it.
+    A handler interrupts the main thread anywhere. If the main thread is just entering `wait` of an
+    ordinary event, `set` would deadlock. This one is a pipe with something in it.
     """
 
     def __init__(self) -> None:

@@ -47,7 +47,7 @@ class Rebuilt(NamedTuple):
 
 
 def rebuild(settings: Settings, moment: datetime) -> Rebuilt:
-    """Build the edition that was the newest at an instant. Raises OperatorError where there was none."""
+    """Build the edition that was the newest at an instant. Raises OperatorError if there was none."""
     with closing(open_fresh_store(settings)) as store:
         entries = [one for one in store.log.tree().decoded() if isinstance(one, LoggedEdition)]
         then = [one for one in entries if datetime.fromisoformat(one.published_at) <= moment]

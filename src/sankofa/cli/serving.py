@@ -111,7 +111,7 @@ def serve(settings: Settings, host: str, port: int, workers: int, *, sign_in: bo
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_SECONDS,
     )
-    # A worker told to stop while it starts would otherwise run the handler it inherits, and go on for ever.
+    # Otherwise a worker that is stopped while it starts would run the inherited handler and never end.
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
     logging.captureWarnings(True)
     import_module(_APPLICATION.partition(":")[0])  # what is loaded before the fork, the workers share

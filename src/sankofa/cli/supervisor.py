@@ -68,14 +68,14 @@ class Companion:
         needs: Sequence[int] = (),
         wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`needs`: descriptors that it goes on using; `wanted`: whether there is something for it to do."""
+        """`needs`: descriptors that it inherits; `wanted`: whether it has work to do."""
         self._wanted = wanted
         self._target = partial(_run_companion, os.getpid(), run, needs)
         self._process: BaseProcess | None = None
         self._not_before = 0.0
 
     def watch(self, now: float) -> list[int]:
-        """Start it where it does not run; the descriptor that tells of its end."""
+        """Starts it unless it runs; returns a descriptor that becomes readable when it ends."""
         if self._process is not None and not self._process.is_alive():
             self._process = None
             self._not_before = now + _AGAIN_SECONDS
@@ -89,7 +89,7 @@ class Companion:
             self._process.terminate()
 
     def end(self, deadline: float) -> None:
-        """Wait for its end until then; kill it where it goes on."""
+        """Waits for its end until a deadline, then kills it."""
         if self._process is not None:
             self._process.join(max(0.0, deadline - time.monotonic()))
             self._process.kill()
@@ -160,7 +160,7 @@ class Supervisor(MPServer):
         load = partial(_load, os.getpid(), others, (beating, shedding), folder)
         worker = super()._spawn_worker(idx, target, load)
         worker._watch = lambda: None  # type: ignore[method-assign]  # granian's is a thread
-        self._sso: Any = None  # else granian would close it as the one socket of all
+        self._sso: Any = None  # otherwise granian would close the shared socket
         return worker
 
     def _stop_workers(self) -> None:
@@ -212,7 +212,8 @@ async def _beat(beats: MutableSequence[Any], index: int, supervisor: int, _known
 def _load(
     supervisor: int, others: Sequence[int], duties: Sequence[Duty], metrics_folder: Path | None
 ) -> Application:
-    """In the worker: end with the supervisor, let go of the others' sockets, and make the application."""
+    """Runs in the worker: ends with the supervisor, closes the sockets of other workers and creates the
+    application."""
     _end_with(supervisor, signal.SIGKILL)
     if _is_forked():
         for descriptor in others:

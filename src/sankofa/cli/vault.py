@@ -36,7 +36,7 @@ class ReplayOutcome(NamedTuple):
 
     replayed: Replayed
     differences: list[str]
-    """Where HOME has a ledger that is not what the vault gives."""
+    """The differences from the ledger in HOME, if there is one."""
     result: str
 
 
@@ -75,7 +75,7 @@ def replay_vault(settings: Settings, into: Path | None) -> ReplayOutcome:
 
 
 def _missing(vault: Vault, ledger: Ledger, missing: dict[str, int]) -> dict[str, int]:
-    """By source, the files without bytes; those that were ingested while there was no vault among them."""
+    """Files without stored bytes, by source; includes files ingested before there was a vault."""
     journalled = {(e.source, e.sha256) for e in vault.events() if isinstance(e, Received)}
     counted = Counter(missing)
     for capture in ledger.without(()).captures().values():

@@ -116,7 +116,7 @@ class Answer(Generic[Row_co]):
         self.next_cursor: str | None = envelope.get("next_cursor")
         """Leads to the next page; None on the last, and where there are no pages."""
         self.absent: dict[str, Any] | None = envelope.get("absent")
-        """Why there are no rows, and what to ask instead; None where there are rows."""
+        """Why there are no rows, and what to ask instead; None if there are rows."""
         self.members: dict[str, Any] = {k: v for k, v in envelope.items() if k not in _ENVELOPE}
         """The other members of the envelope, e.g. `omitted` or `ambiguous`."""
         self.request_id: str | None = reply.headers.get("x-request-id")
@@ -174,7 +174,7 @@ class Answer(Generic[Row_co]):
     def to_polars(self, *, figures: frames.Figures = "float") -> "polars.DataFrame":
         """As `to_pandas`, with the types of Polars.
 
-        `attrs` is an attribute of this very frame: Polars hands none on to frames made of it.
+        `attrs` is an attribute of this frame only: Polars does not copy it to derived frames.
         """
         self._warn()
         frame: polars.DataFrame = frames.to_polars(self._source, self._shape, self.attrs, figures)
@@ -205,7 +205,7 @@ class Answer(Generic[Row_co]):
         return self
 
     def _warn(self) -> None:
-        """Once: where nobody asked for so few."""
+        """Once: if nobody asked for so few."""
         if self.truncated and not self._silent:
             self._silent = True
             advice = "limit= asks for more, up to what the tier of your key serves"
@@ -287,7 +287,7 @@ def awaited(
 def paged(
     method: Callable[Concatenate[Any, P], Iterator[T]],
 ) -> Callable[Concatenate[Any, P], AsyncIterator[T]]:
-    """The same of a method that gives one after another."""
+    """Like `awaited`, for a method that yields."""
 
     @wraps(method)
     async def walk(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:

@@ -51,7 +51,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A response with its whole body, which is empty where it went into a file."""
+    """A response with its whole body, which is empty if it went into a file."""
 
     status: int
     headers: Mapping[str, str]
@@ -74,7 +74,7 @@ class Retries:
     """Seconds before the second attempt where the service does not say; doubled each time."""
 
     def pause(self, outcome: Outcome, attempt: int, waited: float, now: datetime) -> float | None:
-        """Seconds to wait before the next attempt; None where there is to be none."""
+        """Seconds to wait before the next attempt; None if there is to be none."""
         requested = None
         if isinstance(outcome, Reply):
             if outcome.status not in _TRANSIENT:
@@ -138,7 +138,7 @@ def read_json(reply: Reply) -> Any:
 
 
 def day_of(value: date) -> date:
-    """The day that an argument names: of a `datetime`, its own day. Raises ValueError where that is doubtful.
+    """The day that an argument names: of a `datetime`, its own day. Raises ValueError if that is doubtful.
 
     pandas has days as naive midnights. An instant with a zone names a day only where it is the same day in
     UTC, in which the service counts: else midnight in Lagos would be the day before.
@@ -199,7 +199,7 @@ def remove_part_file(request: Request) -> Iterator[None]:
 
 
 def verified_file(request: Request, reply: Reply) -> Path:
-    """The fetched file under its final name. Raises InvalidAnswer where its digest is not the ETag."""
+    """The fetched file under its final name. Raises InvalidAnswer if its digest is not the ETag."""
     target = request.into or Path()
     part = part_path(target)
     with part.open("rb") as file:
@@ -262,7 +262,7 @@ def given_only(arguments: Mapping[str, object]) -> dict[str, object]:
 
 
 def default_url() -> str:
-    """Where the service is, as the environment says."""
+    """The address of the service from the environment."""
     return os.environ.get("SANKOFA_URL") or "http://127.0.0.1:8000"
 
 

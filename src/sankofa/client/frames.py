@@ -131,7 +131,7 @@ def to_arrow(source: Source, shape: Shape, attrs: Attrs) -> Any:
 
 
 def to_pandas(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> Any:
-    """A frame of pandas; by way of pyarrow where there is a stream."""
+    """A frame of pandas; by way of pyarrow if there is a stream."""
     _check_figures(figures)
     pd = library("pandas")
     if isinstance(source, bytes) and find_spec("pyarrow"):
@@ -246,7 +246,7 @@ def _pandas_figures(column: Any, figures: Figures) -> Any:
 
 
 def _polars_decimals(pl: Any, column: Any) -> Any:
-    """Raises ValueError where a figure does not fit: a null would say that it is not known."""
+    """Raises ValueError if a figure does not fit: a null would say that it is not known."""
     try:
         return column.cast(pl.Decimal(38, _scale(column)))
     except pl.exceptions.InvalidOperationError:

@@ -884,9 +884,9 @@ class Methods(Session):
     ) -> Answer[rows.QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
-        Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
-        is a floor and no measurement, which is never a pass. For age, rejects and restatements the floor is
-        a maximum; for every other measure it is a minimum.
+        Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` if there is
+        a floor and no measurement, which is never a pass. For age, rejects and restatements the floor is a
+        maximum; for every other measure it is a minimum.
 
         `all` fetches every page and returns them as one answer.
         """
@@ -1441,7 +1441,7 @@ class Methods(Session):
 
         Every source that the edition has rows of, ordered by source_id. The first and last date are those
         of the data: period ends, releases, observations. `freshness_days` counts from the newest day of
-        publication that the source evidences to the edition's last capture, and is null where it evidences
+        publication that the source evidences to the edition's last capture, and is null if it evidences
         none.
         """
         return self._ask("get_sources", edition=edition, known_by=known_by)

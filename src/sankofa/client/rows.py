@@ -100,11 +100,11 @@ class ChangeRow(Row):
     key: list[str]
     """Key of the row, unique in its dataset."""
     row: dict[str, Any] | None
-    """Row as its endpoint serves it; null where it was removed."""
+    """Row as its endpoint serves it; null if it was removed."""
 
 
 class CheckRow(Row):
-    """The verdict on a claim, and the figure that it rests on; null fields where there is none."""
+    """The verdict on a claim, and the figure that it rests on; null fields if there is none."""
 
     verdict: Literal["supported", "supported_then", "contradicted", "unknown"]
     """Whether the claim is borne out."""
@@ -137,9 +137,9 @@ class ContractChange(TypedDict):
     path: str
     """JSON pointer into `release`."""
     old: dict[str, Any]
-    """Value before: an amount, a text, or the names of suppliers; null where none."""
+    """Value before: an amount, a text, or the names of suppliers; null if none."""
     new: dict[str, Any]
-    """Value set by the release; null where it removed the value."""
+    """Value set by the release; null if it removed the value."""
     release_id: str
     """Release that changed it."""
     release_date: Instant
@@ -173,7 +173,7 @@ class CoverageRow(Row):
     sku: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
     """The dataset."""
     country: str | None
-    """Country code, ISO 3166-1 alpha-2; null where it has none."""
+    """Country code, ISO 3166-1 alpha-2; null if it has none."""
     source_id: str
     """Source; see `/v1/sources`."""
     count: int
@@ -253,7 +253,7 @@ class CrosswalkMatchRow(CrosswalkRow):
     """An organisation that an outside identifier leads to."""
 
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
 
 
 class Listing(TypedDict):
@@ -269,11 +269,11 @@ class Parent(TypedDict):
     """The organisation whose accounts consolidate another one."""
 
     service_id: str | None
-    """Organisation identifier; null where it is not held."""
+    """Organisation identifier; null if it is not held."""
     lei: str
     """Legal Entity Identifier."""
     legal_name: str | None
-    """Legal name of the day; null where it is not held."""
+    """Legal name of the day; null if it is not held."""
 
 
 class EntityRow(Row):
@@ -282,7 +282,7 @@ class EntityRow(Row):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     other_names: list[str]
     """Former, trading and translated names."""
     jurisdiction: str | None
@@ -357,7 +357,7 @@ class ExportRow(Row):
     columns: list[str]
     """Names of the columns, in order."""
     min_tier: str | None
-    """Lowest tier whose keys may fetch the file; null where none is needed."""
+    """Lowest tier whose keys may fetch the file; null if none is needed."""
     updated_at: Instant
     """The instant of the edition's last capture."""
 
@@ -376,11 +376,11 @@ class FlagRow(Row):
     subject: str
     """The ocid, or the id of the party in its releases."""
     name: str | None
-    """Title of the tender, or name of the party; null where not published."""
+    """Title of the tender, or name of the party; null if not published."""
     service_id: str | None
     """Organisation identifier of the party, where resolved."""
     flagged: bool | None
-    """Null where it cannot be computed: `reason` says why."""
+    """Null if it cannot be computed: `reason` says why."""
     value: Number | None
     """Value of the indicator; 1 and 0 stand for yes and no."""
     threshold: Number | None
@@ -392,7 +392,7 @@ class FlagRow(Row):
     population: int
     """Number of processes in the country's population of the day."""
     reason: str | None
-    """Why it cannot be computed; null where it can."""
+    """Why it cannot be computed; null if it can."""
     methodology_ref: str
     """Name of the method; `/methodology/` explains it."""
 
@@ -409,9 +409,9 @@ class FundamentalsRow(Row):
     concept: str | None
     """The source's own concept, e.g. us-gaap:Revenues."""
     value_reported: Number | None
-    """Figure as reported, with every digit; null where withdrawn."""
+    """Figure as reported, with every digit; null if withdrawn."""
     currency_reported: str | None
-    """Currency code, ISO 4217; null where the unit is not money."""
+    """Currency code, ISO 4217; null if the unit is not money."""
     unit: str | None
     """Unit as the source writes it."""
     period_start: Day | None
@@ -425,7 +425,7 @@ class FundamentalsRow(Row):
     available_at: Day
     """Day on which the figure became public."""
     available_instant: Instant | None
-    """Instant at which its filing was accepted (UTC); null where only the day is known."""
+    """Instant at which its filing was accepted (UTC); null if only the day is known."""
     available_precision: Literal["day", "second"]
     """How exactly it is known when the figure became public."""
     tradable_from: Day | None
@@ -433,13 +433,13 @@ class FundamentalsRow(Row):
     vintage: int
     """Number of this vintage; 1 is the figure as first reported."""
     restated: bool
-    """True where this figure replaced an earlier one."""
+    """True if this figure replaced an earlier one."""
     split_ratio: Number | None
     """New shares for an old one, where the figure was restated for a split; else null."""
     superseded_at: Day | None
-    """Day on which a later figure replaced it; null where none is known by `as_of`."""
+    """Day on which a later figure replaced it; null if none is known by `as_of`."""
     superseding_record_ref: str | None
-    """Vintage that replaced it; null where none is known by `as_of`."""
+    """Vintage that replaced it; null if none is known by `as_of`."""
     extraction_confidence: Float | None
     """Confidence of the extraction, 0 to 1; null for structured data."""
     method: Literal["extracted", "structured", "structured-rounded"]
@@ -476,7 +476,7 @@ class NthReleaseRow(Row):
     available_at: Day
     """Day on which this value became public."""
     value: Number | None
-    """Value with every digit; null where withdrawn."""
+    """Value with every digit; null if withdrawn."""
 
 
 class NthFigureRow(NthReleaseRow):
@@ -523,11 +523,11 @@ class MacroAnnualRow(Row):
     indicator: str
     """Indicator code, e.g. NY.GDP.MKTP.CD."""
     indicator_name: str | None
-    """Name of the indicator; null where unknown."""
+    """Name of the indicator; null if unknown."""
     year: int
     """Year of the value."""
     value: Number | None
-    """Value with every digit; null where withdrawn."""
+    """Value with every digit; null if withdrawn."""
     unit: str | None
     """Unit, from the indicator's metadata, name or code."""
     note: str | None
@@ -552,7 +552,7 @@ class MacroSeriesRow(Row):
     date: Day
     """Day of the value, or the date that the source gives the period."""
     value: Number | None
-    """Value with every digit; null where withdrawn."""
+    """Value with every digit; null if withdrawn."""
     unit: str | None
     """Unit as the source writes it, without its remarks."""
     note: str | None
@@ -569,7 +569,7 @@ class MetricInput(TypedDict):
     line_item: str
     """Line item of the formula."""
     concept: str | None
-    """Concept of the taxonomy; null where the source names none."""
+    """Concept of the taxonomy; null if the source names none."""
     period_end: Day
     """Last day of the full year, or of the year before."""
     value: Number
@@ -586,7 +586,7 @@ class MetricsRow(Row):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     country: str | None
     """Country code, ISO 3166-1 alpha-2."""
     metric: str
@@ -617,7 +617,7 @@ class IssuerDayRow(Row):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     country: str | None
     """Country code, ISO 3166-1 alpha-2."""
     as_of: Day
@@ -656,13 +656,13 @@ class CompactTenderRow(Row):
     status: str | None
     """Status of the tender as published."""
     closing_date: Instant | None
-    """End of the tender period, an instant in UTC; null where not published."""
+    """End of the tender period, an instant in UTC; null if not published."""
     value_amount: Number | None
-    """The tender's own value, with every digit; null where not published."""
+    """The tender's own value, with every digit; null if not published."""
     value_currency: str | None
     """Currency code, ISO 4217."""
     buyer_name: str | None
-    """Name of the buyer; null where it is not known to be an organisation."""
+    """Name of the buyer; null if it is not known to be an organisation."""
     award_count: int
     """Number of awards in this release."""
     withheld_parties: int
@@ -684,11 +684,11 @@ class QualityRow(Row):
     measure: str
     """Name of the measure."""
     value: Number | None
-    """Measured value; null where not measured."""
+    """Measured value; null if not measured."""
     floor: Number | None
     """Minimum, or for age, rejects and restatements the maximum."""
     status: str | None
-    """Null where there is no floor; a floor not measured is never a pass."""
+    """Null if there is no floor; a floor not measured is never a pass."""
     measured_at: Instant
     """The instant of the last capture."""
 
@@ -699,7 +699,7 @@ class RestatementRow(Row):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     line_item: str
     """Financial line item, e.g. revenue."""
     concept: str | None
@@ -711,11 +711,11 @@ class RestatementRow(Row):
     period_end: Day
     """Last day of the period, or the day of an instant."""
     value_before: Number | None
-    """Figure that was replaced, with every digit; null where withdrawn."""
+    """Figure that was replaced, with every digit; null if withdrawn."""
     value_after: Number | None
-    """Figure that replaced it, with every digit; null where withdrawn."""
+    """Figure that replaced it, with every digit; null if withdrawn."""
     change: Number | None
-    """(after - before) / |before|, 10 significant digits; null where either is null or before is 0."""
+    """(after - before) / |before|, 10 significant digits; null if either is null or before is 0."""
     available_before: Day
     """Day on which the replaced figure became public."""
     available_at: Day
@@ -764,7 +764,7 @@ class SeriesCatalogueRow(Row):
     frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None
-    """Country code, ISO 3166-1 alpha-2; null where it has none."""
+    """Country code, ISO 3166-1 alpha-2; null if it has none."""
     first_date: Day
     """Date of the oldest value; the last day of a year for annual series."""
     last_date: Day
@@ -785,7 +785,7 @@ class SeriesRevisionsRow(Row):
     frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None
-    """Country code, ISO 3166-1 alpha-2; null where it has none."""
+    """Country code, ISO 3166-1 alpha-2; null if it has none."""
     first_date: Day
     """Date of the oldest value."""
     last_date: Day
@@ -797,11 +797,11 @@ class SeriesRevisionsRow(Row):
     revisions: int
     """Number of vintages that replaced an earlier one."""
     mean_absolute_revision: Number | None
-    """Size: mean of |relative revision| of the revised values; null where none is."""
+    """Size: mean of |relative revision| of the revised values; null if none is."""
     largest_absolute_revision: Number | None
-    """Largest |relative revision|; null where no value was revised."""
+    """Largest |relative revision|; null if no value was revised."""
     mean_revision: Number | None
-    """Bias: mean relative revision of the revised values; above 0 where values tend to be raised."""
+    """Bias: mean relative revision of the revised values; above 0 if values tend to be raised."""
     median_days_to_final: Number | None
     """Median days from the first release of a revised value to its latest vintage."""
     largest_days_to_final: int | None
@@ -816,7 +816,7 @@ class SeriesReleaseRow(Row):
     frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None
-    """Country code, ISO 3166-1 alpha-2; null where it has none."""
+    """Country code, ISO 3166-1 alpha-2; null if it has none."""
     release_date: Day
     """The `available_at` of the values."""
     added: int
@@ -841,7 +841,7 @@ class FactRow(Row):
     measure: str
     """Measure: a line item, award_value, tender_value, indicator code or series key."""
     value: Number | None
-    """Value with every digit; null where withdrawn."""
+    """Value with every digit; null if withdrawn."""
     unit: str | None
     """Unit or currency as the source writes it."""
     period_end: Day
@@ -849,7 +849,7 @@ class FactRow(Row):
     period_type: str
     """Kind of period, frequency of a series, `annual`, `award` or `tender`."""
     available_at: Day | None
-    """Day on which this value became public; null where none is evidenced (annual macro)."""
+    """Day on which this value became public; null if none is evidenced (annual macro)."""
     vintage: str
     """Number of this vintage; 1 is the value as first published."""
     provenance_id: str
@@ -880,7 +880,7 @@ class ProcurementDemandRow(PanelRow):
     category_share: Number
     """Share of the country's tenders of the month that are of the category, 0 to 1."""
     buyer_hhi: Number | None
-    """Concentration of buyers, 0 to 1; null where a buyer is withheld or not named."""
+    """Concentration of buyers, 0 to 1; null if a buyer is withheld or not named."""
     momentum_3m: Number | None
     """Tenders of three months divided by those of the three before, minus 1; null without them."""
     value_coverage: Number
@@ -895,7 +895,7 @@ class FundamentalsFactorsRow(PanelRow):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     country: str | None
     """Country code, ISO 3166-1 alpha-2."""
     period_end: Day
@@ -928,7 +928,7 @@ class FundamentalsQualityRow(PanelRow):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     country: str | None
     """Country code, ISO 3166-1 alpha-2."""
     period_end: Day
@@ -953,7 +953,7 @@ class FundamentalsRevisionsRow(PanelRow):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     country: str | None
     """Country code, ISO 3166-1 alpha-2."""
     period_start: Day | None
@@ -971,11 +971,11 @@ class FundamentalsRevisionsRow(PanelRow):
     first_value: Number
     """Figure as first reported, with every digit."""
     latest_value: Number | None
-    """Figure as reported last, with every digit; null where withdrawn."""
+    """Figure as reported last, with every digit; null if withdrawn."""
     revision_size: Number | None
-    """(latest - first) / |first|; null where first is 0 or latest withdrawn."""
+    """(latest - first) / |first|; null if first is 0 or latest withdrawn."""
     direction: str | None
-    """Direction from the first figure to the latest; null where withdrawn."""
+    """Direction from the first figure to the latest; null if withdrawn."""
     first_available_at: Day
     """Day on which the first figure became public."""
     available_at: Day
@@ -990,7 +990,7 @@ class IssuerPersistenceRow(PanelRow):
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     country: str | None
     """Country code, ISO 3166-1 alpha-2."""
     period_end: Day
@@ -998,9 +998,9 @@ class IssuerPersistenceRow(PanelRow):
     years_held: int
     """Full years held without a gap up to this one."""
     profit_years: int | None
-    """Consecutive years with a profit, including this one; 0 after a loss, null where unknown."""
+    """Consecutive years with a profit, including this one; 0 after a loss, null if unknown."""
     revenue_growth_years: int | None
-    """Consecutive years of revenue growth, including this one; null where unknown."""
+    """Consecutive years of revenue growth, including this one; null if unknown."""
     available_at: Day
     """Day on which the last input became public."""
     methodology_ref: Literal["signals-v1/issuer-persistence"]
@@ -1027,9 +1027,9 @@ class MacroMomentumRow(PanelRow):
     unit: str | None
     """Unit as the source writes it."""
     momentum_1p: Number | None
-    """Value divided by that of one period earlier, minus 1; null where unknown."""
+    """Value divided by that of one period earlier, minus 1; null if unknown."""
     momentum_3p: Number | None
-    """Value divided by that of three periods earlier, minus 1; null where unknown."""
+    """Value divided by that of three periods earlier, minus 1; null if unknown."""
     methodology_ref: Literal["signals-v1/macro-momentum"]
     """Name of the method; /methodology/ explains it."""
 
@@ -1092,7 +1092,7 @@ class SupplierIssuerDemandRow(PanelRow):
     service_id: str
     """Organisation identifier of the issuer."""
     legal_name: str | None
-    """Legal name as registered; null where unknown."""
+    """Legal name as registered; null if unknown."""
     country: str | None
     """Country of the issuer, ISO 3166-1 alpha-2."""
     tender_country: str
@@ -1104,11 +1104,11 @@ class SupplierIssuerDemandRow(PanelRow):
     award_count: int
     """Number of awards won in the quarter, in any currency."""
     buyer_count: int | None
-    """Number of buyers of these awards; null where one is withheld or not named."""
+    """Number of buyers of these awards; null if one is withheld or not named."""
     value_coverage: Number
     """Share of these awards with a published amount that is the issuer's alone, 0 to 1."""
     currency: str | None
-    """Currency code, ISO 4217; null where no amount is published."""
+    """Currency code, ISO 4217; null if no amount is published."""
     award_value: Number | None
     """Sum of the amounts in this currency, with every digit."""
     methodology_ref: Literal["signals-v1/supplier-issuer-demand"]
@@ -1236,7 +1236,7 @@ class TenderPartyRow(Row):
 
 
 class UsageRow(Row):
-    """Where a key stands."""
+    """The usage of a key and its limits."""
 
     tier: str
     """Tier of the key: sample, starter or professional."""
@@ -1253,7 +1253,7 @@ class UsageRow(Row):
     month_reset_at: Instant
     """When the next month begins."""
     expires_at: str | None
-    """Last second in which the key is valid; null where it does not expire."""
+    """Last second in which the key is valid; null if it does not expire."""
 
 
 FundamentalsMatrixRow = FigureMatrixRow | NthFigureRow

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Session(SessionBase):
-    """Sends with httpx. Without a key, SANKOFA_API_KEY is it; without a base_url, SANKOFA_URL."""
+    """Sends with httpx. The key defaults to SANKOFA_API_KEY, the base_url to SANKOFA_URL."""
 
     def __init__(
         self,

@@ -120,7 +120,7 @@ def by_date(series: str, answer: Answer[Any], figures: Figures) -> "pandas.DataF
 def by_period(answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
     """A wide statement: a row for each line item, a column for each period, newest first.
 
-    `attrs["cells"]` has of each figure, by line item and period, its concept, vintage and source.
+    `attrs["cells"]` has the concept, vintage and source of each figure, by line item and period.
     """
     frame = answer.to_pandas(figures=figures).set_index("line_item")
     periods = list(frame.columns)[_BESIDE_PERIODS - 1 :]
@@ -231,21 +231,21 @@ class FeatureJoin:
 KNOWN_SINCE: Final = ("available_at", "closed_at", "known_at", "release_date")
 """The column that says since when a row is known: the first of these that a frame has."""
 _ALSO_DATED: Final = ("superseded_at",)
-"""Columns whose day, where there is one, became known on that day."""
+"""Columns whose day, if there is one, became known on that day."""
 
 
 def look_ahead_check(
     frame: Any, as_of: date | str, *, allow_unknown: bool = False, client: "Client | None" = None
 ) -> None:
-    """Raises LookAhead where a row was not known on the day, with the rows in `late` and `unknown`.
+    """Raises LookAhead if a row was not known on the day, with the rows in `late` and `unknown`.
 
-    Takes a frame of pandas or Polars, an Answer, or a list of rows. A row that does not say since when it is
-    known is no pass: it is in `unknown`, and refused unless `allow_unknown`. When a row was captured
-    (`observed_at`) says nothing of when it was public, and is not looked at.
+    Takes a frame of pandas or Polars, an Answer, or a list of rows. A row without a known day is in
+    `unknown` and is refused unless `allow_unknown`. When a row was captured (`observed_at`) says nothing
+    of when it was public, and is not looked at.
 
     With a `client` a frame of metrics is refused too where it leaves out issuers because of later events:
-    they had a value on the day, and were restated or completed since. They are in `missing`. A frame of one
-    country is compared with that country.
+    they had a value on the day, and were restated or completed since. They are in `missing`. A frame of
+    one country is compared with that country.
     """
     day = day_of(as_of) if isinstance(as_of, date) else date.fromisoformat(as_of)
     rows = _rows(frame)
@@ -309,7 +309,7 @@ def _left_out(rows: Any, day: date, client: "Client") -> list[Any]:
 
 
 def _rows(frame: Any) -> Any:
-    """The rows to look at. A wide statement says of each of its cells since when it is known."""
+    """The rows to look at. A wide statement has the known day of each cell."""
     rows = frame.rows if isinstance(frame, Answer) else frame
     if hasattr(frame, "columns"):
         by_item = getattr(frame, "attrs", {}).get("cells")

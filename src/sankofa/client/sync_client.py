@@ -39,7 +39,7 @@ class Client(Methods):
     ) -> "pandas.DataFrame":
         """A series as it was known on a day: every observation, by date, the oldest first.
 
-        Raises UnknownSeries, with the nearest keys, where there is no such series.
+        Raises UnknownSeries, with the nearest keys, if there is no such series.
         """
         key = series_key(series)
         answer = self.columns.get_macro(series=key, as_of=as_of, from_=from_, to=to, all=True)
@@ -105,7 +105,7 @@ class Client(Methods):
 
         `on` names the identifier column (service_ids, tickers, LEIs or exact names) and the date column.
         `features` are metrics, line items of the latest full year, and series (`CPI.ZA`). The rows stay
-        as they are and in their order; a cell is empty where nothing was known. A series takes a request
+        as they are and in their order; a cell is empty if nothing was known. A series takes a request
         for each day. Needs the starter tier or above.
         """
         join = FeatureJoin(frame, on, features)

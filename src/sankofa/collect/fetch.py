@@ -1,8 +1,6 @@
-"""One request until its reply is whole: redirects, retries, resuming, and the replies.
-
-A transfer that was cut goes on where it stopped, if the server can do that and has the same thing still. What
-has come so far is in a file of its own until it is whole.
-"""
+"""Fetches one request completely: redirects, retries and resuming. An interrupted transfer resumes where
+it stopped if the server supports that and the document is unchanged. Partial content is in a separate file
+until it is complete."""
 
 import hashlib
 import os
@@ -34,7 +32,7 @@ from sankofa.sources.registry import Collect
 from sankofa.vault.journal import HttpExchange
 
 _SMALL: Final = 1 << 20
-"""Up to so many bytes, a transfer that is killed begins anew."""
+"""Transfers up to this size start again after a kill."""
 _MOST_REDIRECTS: Final = limit("redirects of a publisher", 8, "redirects", "the reply is refused")
 _AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -46,11 +44,11 @@ _REMEMBERED_HEADERS: Final = (
 
 
 WHOLE: Final = "whole-"
-"""How the folders begin in which whole files wait to be ingested."""
+"""Prefix of the folders in which complete files wait to be ingested."""
 
 
 class Fetched(NamedTuple):
-    """A reply that is whole."""
+    """A complete reply."""
 
     call: PlannedRequest
     path: Path
@@ -65,7 +63,7 @@ class Fetched(NamedTuple):
 
 
 class _Cut(Exception):
-    """The transfer ended before its end, or the server asks to come again."""
+    """The transfer ended early, or the server asks to retry."""
 
     def __init__(self, why: str, wait: float = 0.0) -> None:
         super().__init__(why)
@@ -106,7 +104,7 @@ class Fetcher:
     def fetch(
         self, call: PlannedRequest, before: LastReply | None, *, conditional: bool = True
     ) -> Fetched | None:
-        """The reply; None where it is as it was, or missing where it may be. Raises CollectFailed."""
+        """The reply; None if it is as it was, or missing where it may be. Raises CollectFailed."""
         partial = self._folder / hashlib.sha256(call.key.encode()).hexdigest()[:24]
         why = ""
         self._patience.begin_document()
@@ -127,7 +125,7 @@ class Fetcher:
         raise CollectFailed(f"{call.public_url}: {hide(why, call.hidden)} ({self._attempts} attempts)")
 
     def _pause(self, call: PlannedRequest, attempt: int, asked: float) -> None:
-        """As long as the server asked for, else longer each time and never quite the same."""
+        """The pause that the server asked for; otherwise exponential with jitter."""
         seconds = asked or min(60.0, 0.25 * 2**attempt) * (0.5 + random.random())  # noqa: S311 - no secret
         if asked:
             self._rates.hold(httpx.URL(call.url).host, asked)
@@ -207,7 +205,7 @@ class Fetcher:
             return None
         if status in (404, 410) and self._collect.may_be_missing:
             return None
-        if status == 416:  # the rest of something that is no more
+        if status == 416:  # the rest of a document that has changed
             state.remove(partial)
             raise _Cut("what was begun has changed")
         if status in _AGAIN:
@@ -242,7 +240,8 @@ class Fetcher:
     def _store_small(
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, path: Path, name: str
     ) -> tuple[int, str]:
-        """Take a small reply in one go; its size and SHA-256. What came of one that is cut is put aside."""
+        """Reads a small reply in memory; returns its size and SHA-256. If it is cut, stores the partial
+        content."""
         chunks: list[bytes] = []
         expected = int(headers["content-length"])
         try:
@@ -265,7 +264,7 @@ class Fetcher:
     def _store(
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
     ) -> None:
-        """Write the bytes as they come. Raises _Cut where they end too soon."""
+        """Write the bytes as they come. Raises _Cut if they end too soon."""
         size, known = state.progress(partial)
         if resumed and (known is None or not state.continues(headers, size)):
             state.remove(partial)
@@ -308,7 +307,7 @@ class Fetcher:
         raise AssertionError
 
     def _unpacked(self, path: Path, partial: Path, name: str, headers: Mapping[str, str]) -> tuple[int, str]:
-        """Put the content to its place, unpacked and checked; its size and SHA-256. Raises ReplyRefused."""
+        """Stores the content, unpacked and checked; returns its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):
             state.decompress(partial, path, self._collect.max_bytes)

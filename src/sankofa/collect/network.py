@@ -46,7 +46,7 @@ class ReplyRefused(CollectFailed):
 
 
 class DeadlinePassed(CollectFailed):
-    """A document took longer than its source allows; what came of it stays, to go on with."""
+    """A document took longer than its source allows; the next run resumes it."""
 
 
 class Stopped(CollectFailed):
@@ -68,7 +68,7 @@ def refuse_login(url: httpx.URL, asked: httpx.URL) -> None:
 
 
 def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: bytes, most: int) -> None:
-    """Raises ReplyRefused where the content, which begins so, is not of the kind that its name says, or
+    """Raises ReplyRefused if the content, which begins so, is not of the kind that its name says, or
     unpacks to more than `most` bytes."""
     if not start.strip():
         raise ReplyRefused("the reply is empty")
@@ -86,7 +86,7 @@ def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: byte
 
 
 def refuse_other_digest(path: Path, headers: Mapping[str, str], *, is_part: bool = False) -> None:
-    """Hold the bytes as they were sent against the digests that came with them.
+    """Compare the bytes as sent with the digests in the headers.
 
     `is_part`: the headers are those of the last part alone.
     """
@@ -141,15 +141,15 @@ _METADATA: Final = frozenset(
     ipaddress.ip_address(text)
     for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 )
-"""Where clouds tell their machines credentials, besides link-local addresses."""
+"""Addresses of cloud metadata services that are not link-local."""
 _NAT64: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def refuse_unsafe(host: str, address: str, *, allow_private: bool) -> None:
-    """Raises ReplyRefused where an address is not one to fetch from.
+    """Raises ReplyRefused if an address is not one to fetch from.
 
-    Those of the machine's own link and of its cloud are never, those of a private network where they may be.
+    Link-local and cloud metadata addresses are always refused, private networks unless allowed.
     """
     for one in _meant_by(ipaddress.ip_address(address.partition("%")[0])):
         if not allow_private and (not one.is_global or one.is_reserved):
@@ -264,7 +264,8 @@ class _NoCookies(httpx.Cookies):
 def guarded_transport(
     look: Callable[[int], None] = lambda _: None, *, allow_private: bool, proxy: str | None = None
 ) -> httpx.HTTPTransport:
-    """Connects only to addresses that `refuse_unsafe` lets through; `look` is told of bytes that came."""
+    """Connects only to addresses that `refuse_unsafe` lets through; `look` is called with the number of
+    bytes received."""
     opened = httpx.HTTPTransport(proxy=proxy)
     backend = _Backend(look, allow_private=allow_private, to_proxy=proxy is not None)
     opened._pool._network_backend = backend  # httpx has no parameter for this
@@ -272,7 +273,7 @@ def guarded_transport(
 
 
 def open_client(collect: Collect, patience: Patience) -> httpx.Client:
-    """A client that follows no redirect by itself, takes no cookie and asks through the usual proxies."""
+    """An HTTP client that follows no redirects, stores no cookies and uses the environment's proxies."""
 
     def transport(proxy: str | None = None) -> httpx.HTTPTransport:
         return guarded_transport(patience.look, allow_private=collect.allow_private, proxy=proxy)

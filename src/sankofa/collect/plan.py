@@ -89,7 +89,7 @@ def _names_credential(name: str) -> bool:
 def request_lists(
     settings: Settings, collect: Collect, now: datetime, last_success: datetime | None
 ) -> Iterator[RequestList]:
-    """Every request list of a table. Raises CollectFailed where a needed value is missing."""
+    """Every request list of a table. Raises CollectFailed if a needed value is missing."""
     if fault := collect.address_fault():
         raise CollectFailed(fault)
     secrets = {name: getattr(settings, name) for name in SECRETS}

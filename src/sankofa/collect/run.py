@@ -103,7 +103,7 @@ def _pages(fetcher: Fetcher, collect: Collect, requests: RequestList, state: Sta
 
 
 def pointed(content: Any, pointer: str) -> Any:
-    """The value at a JSON pointer (RFC 6901); None where there is none."""
+    """The value at a JSON pointer (RFC 6901); None if there is none."""
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(content, dict):
@@ -164,7 +164,7 @@ class SourceOutcome:
 
 
 class _End:
-    """The end of what a source has."""
+    """Marks the end of a source."""
 
 
 _Item = Fetched | CollectFailed | _End | None
@@ -172,7 +172,7 @@ _Item = Fetched | CollectFailed | _End | None
 
 
 class _SourceUnderWay:
-    """A source that is being fetched, and what came of it so far."""
+    """A source that is being fetched, and its results so far."""
 
     def __init__(self, source: Source, state: StateFile, stop: threading.Event, locks: ExitStack) -> None:
         self.source = source
@@ -185,7 +185,7 @@ class _SourceUnderWay:
         self._free = threading.Semaphore(_AHEAD)
 
     def await_room(self) -> None:
-        """In its thread: until there is room for one more document. Raises Stopped."""
+        """Called in the source's thread. Waits until there is room for one more document. Raises Stopped."""
         while not self._free.acquire(timeout=_LOOK_SECONDS) and not self.is_stopped():
             pass
         if self.is_stopped():
@@ -217,12 +217,12 @@ class Collector:
         return StateFile(self._folder / "state", source.id)
 
     def due_at(self, source: Source) -> datetime | None:
-        """When it is to be fetched again; None where it never was."""
+        """When it is to be fetched again; None if it never was."""
         last = self.state(source).succeeded_at
         return None if last is None or source.collect is None else last + source.collect.interval
 
     def begin(self, source: Source, *, accept_shrunk: bool = False) -> SourceOutcome | None:
-        """Begin to fetch a source; its outcome where that fails at once."""
+        """Starts to fetch a source; returns its outcome if that fails at once."""
         folder = self._folder / "locks"
         make_private_folder(folder)
         locks = ExitStack()
@@ -241,10 +241,8 @@ class Collector:
     def take(
         self, ingest: Ingest, started: Callable[[str], None] = lambda name: None
     ) -> SourceOutcome | None:
-        """Ingest one document, of whichever source has one ready; the outcome of a source that ends with it.
-
-        Waits for a moment where none has.
-        """
+        """Ingests one document from any source that has one ready. Returns the outcome of a source that
+        ends with it. Waits briefly if none is ready."""
         try:
             one, item = self._ready.get(timeout=_LOOK_SECONDS)
         except queue.Empty:
@@ -291,7 +289,7 @@ class Collector:
                 discard([item])
 
     def _fetch(self, one: _SourceUnderWay, accept_shrunk: bool) -> None:
-        """In a thread of its own."""
+        """Runs in its own thread."""
         last: _Item = _End()
         try:
             self._fetch_all(one, accept_shrunk)

@@ -80,7 +80,7 @@ class Partial(msgspec.Struct, frozen=True):
 
 
 def progress(partial: Path) -> tuple[int, Partial | None]:
-    """How much of a transfer is there, and what it is of."""
+    """The bytes received so far, and the validator they belong to."""
     if not os.path.exists(f"{partial}.json"):  # noqa: PTH110 - most often; to catch an exception costs more
         return 0, None
     try:
@@ -91,7 +91,7 @@ def progress(partial: Path) -> tuple[int, Partial | None]:
 
 
 def note(partial: Path, headers: Mapping[str, str]) -> None:
-    """A weak ETag says nothing of bytes: such a transfer begins anew."""
+    """A transfer with a weak ETag starts again: weak tags do not identify bytes."""
     etag = headers.get("etag", "")
     validator = etag if etag and not etag.startswith("W/") else headers.get("last-modified", "")
     ranges = headers.get("accept-ranges", "").lower() != "none"
@@ -116,7 +116,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def remove(partial: Path) -> None:
-    """Forget a transfer: the next one begins anew."""
+    """Forgets a transfer: the next one starts from the beginning."""
     partial.unlink(missing_ok=True)
     partial.with_suffix(".json").unlink(missing_ok=True)
 
@@ -127,7 +127,7 @@ def continues(headers: Mapping[str, str], size: int) -> bool:
 
 
 def decompress(source: Path, target: Path, most: int) -> None:
-    """Unpack gzip, at most so many bytes. Raises ReplyRefused."""
+    """Unpacks gzip, up to a number of bytes. Raises ReplyRefused."""
     unzip = zlib.decompressobj(wbits=31)
     written = 0
     try:

@@ -110,7 +110,7 @@ class SeriesVintage(NamedTuple):
 
 
 class RevisionSummary(NamedTuple):
-    """The summary of the vintages of a series; the means are None where no value was revised."""
+    """The summary of the vintages of a series; the means are None if no value was revised."""
 
     values: int
     revised: int

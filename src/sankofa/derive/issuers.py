@@ -134,7 +134,7 @@ def _rounded(value: Decimal, counts_shares: bool) -> tuple[float, float]:
 
 
 def _common_ratio(changed: Sequence[_Restated], stated: Mapping[float, Decimal]) -> float | None:
-    """The one ratio of all that a filing changed; None where there is none."""
+    """The one ratio of all that a filing changed; None if there is none."""
     if len(changed) < 2 and not stated:
         return None
     candidates = [*sorted(stated), *_SIMPLE]
@@ -178,8 +178,8 @@ class Issuer:
         return [facts for _, facts in self._published.held]
 
     def instant(self, report: Report) -> str | None:
-        """When a register accepted its document. Null where only the day is known, and where the instant is
-        after that day: the register contradicts itself."""
+        """When a register accepted its document. None if only the day is known, or if the instant is after
+        that day."""
         instant = self._accepted.get(report.document)
         return instant if instant and report.evidenced and instant[:10] <= report.evidenced else None
 

@@ -76,7 +76,7 @@ class SourceHoldings(msgspec.Struct, array_like=True):
     facts: int = 0
     subjects: int = 0
     newest: str = ""
-    """The latest available_at; empty where there is none."""
+    """The latest available_at; empty if there is none."""
 
 
 class HeldFacts(msgspec.Struct, array_like=True):
@@ -339,7 +339,7 @@ def _add(figures: Figures, name: str, count: int) -> None:
 
 
 def _share(name: str, part: int, whole: int) -> Figures:
-    """The share under its name; empty where the whole is zero."""
+    """The share under its name; empty if the whole is zero."""
     return {name: (Decimal(part) / whole).quantize(_FOUR_DECIMALS)} if whole else {}
 
 

@@ -35,7 +35,7 @@ class Series(NamedTuple):
     series_type: str
     frequency: str
     country: str
-    """Alpha-2; empty where the series is of no one country."""
+    """Alpha-2; empty if the series is of no one country."""
 
 
 class SeriesReport(NamedTuple):
@@ -48,12 +48,12 @@ class SeriesReport(NamedTuple):
     figure: str
     unit: str
     note: str
-    """Remarks of its publisher; empty where there are none."""
+    """Remarks of its publisher; empty if there are none."""
     location: str
     document: str
     capture_id: int
     evidenced: bool = True
-    """False where the day of capture replaces an unknown day of publication."""
+    """False if the day of capture replaces an unknown day of publication."""
 
 
 class SeriesVintages(NamedTuple):
@@ -71,18 +71,18 @@ class Indicator(NamedTuple):
     country: str
     indicator: str
     name: str
-    """Empty where neither metadata nor a table names it."""
+    """Empty if neither metadata nor a table names it."""
     unit: str
-    """As metadata have it, else by the name, else by the code; empty where none says."""
+    """From the metadata, else from the name, else from the code; empty if none of them has it."""
     note: str
-    """Remarks about the figures, such as `modeled ILO estimate`; empty where there are none."""
+    """Remarks about the figures, such as `modeled ILO estimate`; empty if there are none."""
 
 
 class AnnualVintage(NamedTuple):
     """One value of one year, as the first capture had it that did."""
 
     value: str
-    """Its digits; empty where the cell is."""
+    """Its digits; empty if the cell is."""
     capture_id: int
     document: str
 
@@ -240,7 +240,7 @@ def series_of(
 
 @lru_cache(maxsize=65536)
 def captured_on(capture: CaptureInfo, document: str) -> int | None:
-    """The day that the name of a table begins with (`2018-08-01-wdi.csv`); None where it tells none.
+    """The day that the name of a table begins with (`2018-08-01-wdi.csv`); None if it tells none.
 
     A day after that of the ingestion is no evidence.
     """

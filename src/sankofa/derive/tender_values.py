@@ -37,7 +37,7 @@ class TenderValues:
 
     def __init__(self, tenders: Iterable[Tender]) -> None:
         self.numbers = array("i")
-        """The vintage that the release began; 0 where its value was not new."""
+        """The vintage that the release began; 0 if its value was not new."""
         self.untils = array("i")
         """The day that vintage was replaced."""
         days, moments = array("i"), array("i")
@@ -78,7 +78,7 @@ class ReportedAward(NamedTuple):
     """An award to one organisation in one release; see `model.vintages.Reported`."""
 
     value: str | None
-    """None where the release says that it is no award (any more)."""
+    """None if the release says that it is no award (any more)."""
     available: int
     order: tuple[object, ...]
     award_id: str
@@ -133,12 +133,12 @@ def _newest_first(reports: dict[tuple[str, ...], list[ReportedAward]]) -> list[V
 
 
 def _instant(row: ReleaseRow) -> str:
-    """As text that sorts by time: without the Z, a second comes before its fractions."""
+    """An instant as text that sorts by time. Without the Z, a whole second sorts before its fractions."""
     return row.release_date.rstrip("Z")
 
 
 def amount_of(amount: Decimal | None) -> str | None:
-    """An amount in canonical form, so that equal amounts are equal text; None where there is none."""
+    """An amount in canonical form, so that equal amounts are equal text; None if there is none."""
     return None if not amount else exact(format(amount, "f"))
 
 

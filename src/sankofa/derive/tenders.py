@@ -97,7 +97,7 @@ class Tenders:
 
     @cached_property
     def _parties(self) -> dict[str, Resolved | None]:
-        """By party_id; None where the evidence is gone: a record was withdrawn or a table corrected."""
+        """By party_id; None if the evidence is gone: a record was withdrawn or a table corrected."""
         by_id: dict[str, Resolved | None] = {}
         for party_id, name, country, identifiers, evidence, _ in self._evidenced:
             by_id[party_id] = None
@@ -189,7 +189,7 @@ class Award(NamedTuple):
 
     @property
     def is_valid(self) -> bool:
-        """False where its status (OCDS awardStatus) says that nothing was awarded."""
+        """False if its status (OCDS awardStatus) says that nothing was awarded."""
         return (self.status or "").lower() not in _NOT_AWARDED
 
 
@@ -325,7 +325,7 @@ class RecordedTenders(Tenders):
         self._numbers: dict[int, int] = {}
 
     def of(self, country: str, *, bodies: bool = False) -> Iterator[Tender]:
-        """Newest first; then by ocid and release id. With its body, or with its awards."""
+        """The releases of a country, newest first, then by ocid and release id, with body or with awards."""
         if bodies:
             yield from self._recording(country)
             return

@@ -1,7 +1,5 @@
-"""What there is, for machines that look for data: DCAT-AP 3, Croissant 1.1, Frictionless, MCP's server.json.
-
-They need no key, and name by address only what needs none: the open files. See contract: DIA-6.
-"""
+"""Catalogues for machines: DCAT-AP 3, Croissant 1.1, Frictionless and MCP's server.json. They need no key
+and link only to open files. See contract: DIA-6."""
 
 import json
 from collections.abc import Iterable, Mapping

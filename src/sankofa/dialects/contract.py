@@ -1,8 +1,6 @@
-"""What a dialect is, what it is asked, and how it replies.
-
-A module of this package that has a `DIALECT` is one. `app.py` has authenticated and counted the request, and
-chosen the edition, before `answer` is called; a dialect asks operations, and writes their rows in its form.
-"""
+"""The interface of a dialect: its question and its reply. Each module of this package with a `DIALECT` is
+a dialect. `app.py` has authenticated and counted the request, and chosen the edition, before `answer` is
+called; a dialect asks operations, and writes their rows in its form."""
 
 import asyncio
 import dataclasses
@@ -78,7 +76,7 @@ class DialectRequest(msgspec.Struct, frozen=True):
         return int(text)
 
     def day(self, name: str) -> date | None:
-        """A day; None where the parameter is missing. Raises InvalidParameter."""
+        """A day; None if the parameter is missing. Raises InvalidParameter."""
         text = self.given(name)
         return self.read_day(name, text) if text else None
 
@@ -99,7 +97,7 @@ class DialectQuestion(NamedTuple):
 
     request: DialectRequest
     call: Call
-    """With the edition, the grant and the day. Open dialects are given the call of nobody's sample key."""
+    """Holds the edition, the grant and the day. Open dialects get a sample-tier call without a key."""
     service: Service
 
     async def answer(self, name: str, **parameters: Any) -> Answer:
@@ -129,7 +127,7 @@ class DialectQuestion(NamedTuple):
         return rows
 
     def refuse_cut(self, row_count: int, what: str = "This answer") -> None:
-        """Raises UpgradeRequired where the sample tier would get fewer rows: these clients cannot tell that
+        """Raises UpgradeRequired if the sample tier would get fewer rows: these clients cannot tell that
         an answer was cut."""
         grant = self.call.grant
         if grant.sample and row_count > grant.row_cap:
@@ -141,7 +139,7 @@ class Dialect:
     """A dialect, declared as `DIALECT` in a module of this package."""
 
     name: str
-    """As `sankofa keys link --dialect` calls it."""
+    """Its name in `sankofa keys link --dialect`."""
     roots: tuple[str, ...]
     """Its paths begin with one of these and a slash; with one that ends in a dot, as it is."""
     answer: Callable[[DialectQuestion], Awaitable[DialectReply]]

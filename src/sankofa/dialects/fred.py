@@ -44,7 +44,7 @@ _XML: Final = "text/xml; charset=UTF-8"
 _CSV: Final = "text/csv; charset=utf-8"
 _FIRST_DAY: Final = date(1776, 7, 4)
 _ROWS: Final = 100_000
-"""The `limit` of observations where none is sent; a longer series is sent whole."""
+"""The `limit` of observations if none is sent; a longer series is sent whole."""
 _BYTES_OF_A_ROW: Final = 90
 _ESCAPED: Final = re.compile(r'[&<>"\t\r\n]')
 """Characters that an attribute of XML has otherwise."""
@@ -102,7 +102,7 @@ def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
 def _period(
     question: DialectQuestion, *, since_ever: bool = False, until_ever: bool = False
 ) -> RealTimePeriod:
-    """The real-time period asked for; where none is, today or from the first day, to the last one.
+    """The real-time period asked for; if none is, today or from the first day, to the last one.
 
     Raises InvalidParameter for a day that the view has not.
     """

@@ -32,7 +32,7 @@ _row = msgspec.json.Decoder(SeriesCatalogueRow).decode
 
 
 class ValueStep(NamedTuple):
-    """A value from a day on, until the next one; None where it was withdrawn."""
+    """A value from a day on, until the next one; None if it was withdrawn."""
 
     day: int
     value: Decimal | None
@@ -51,7 +51,7 @@ def edition_on(question: DialectQuestion, day: date) -> Edition:
 
 
 async def series_row(edition: Edition, key: str) -> SeriesCatalogueRow | None:
-    """The catalogue row of a series; None where there is no such series, or it was not known yet."""
+    """The catalogue row of a series; None if there is no such series, or it was not known yet."""
     number = await entry_behind(edition, (key, 1, "", ""))
     if number >= entry_count(edition):
         return None
@@ -63,7 +63,7 @@ async def series_row(edition: Edition, key: str) -> SeriesCatalogueRow | None:
 async def history(edition: Edition, key: str, day: date) -> History:
     """Every value that a series had by a day, and the days from which on it stood.
 
-    Raises InvalidParameter where several countries share the key.
+    Raises InvalidParameter if several countries share the key.
     """
     vintages: defaultdict[date, list[tuple[int, int, Decimal | None]]] = defaultdict(list)
     columns = await columns_of_series(edition, key)
@@ -112,7 +112,7 @@ Compute = Callable[[Sequence[Decimal | None]], Decimal | None]
 
 
 def transformed(values: History, units: str, frequency: str) -> History:
-    """The values in other units; None where the value before is not known."""
+    """The values in other units; None if the value before is not known."""
     if units == "lin":
         return values
     compute = _computation(units, _A_YEAR["w" if frequency in _WEEKDAYS else frequency])
@@ -225,7 +225,7 @@ class RealTimePeriod(NamedTuple):
 
     start: date
     end: date
-    """As asked; 9999-12-31 stands for the day of the view."""
+    """The day asked for; 9999-12-31 means the day of the view."""
     known: date
     """The last day of it that the view has."""
     vintage_dates: tuple[date, ...] = ()

@@ -94,7 +94,7 @@ async def _answer(question: DialectQuestion) -> DialectReply:
 
 
 def _check_id(parts: list[str], ids: tuple[str, ...]) -> None:
-    """Raises NotFound where an agency, an id or a version is none of ours."""
+    """Raises NotFound if an agency, an id or a version is none of ours."""
     agency, name, version = [*parts, "*", "*", "*"][:3]
     known = agency in _ANY or AGENCY in agency.split(",")
     known = known and (name in _ANY or bool(set(name.split(",")) & set(ids)))

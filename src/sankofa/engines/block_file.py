@@ -134,7 +134,7 @@ class BlockFileWriter:
         self._directory += directory
 
     def _write_keys(self) -> None:
-        """In order: whether names are compared as text or as bytes, it is the same."""
+        """Writes the keys in order; text and bytes sort the same."""
         for kind, key, first, count in sorted(self._directory):
             name = _name(kind, key)
             digests = memoryview(self._block_digests)[_DIGEST * (first - 1) : _DIGEST * (first - 1 + count)]
@@ -147,7 +147,7 @@ class BlockFileWriter:
                 self._append(_EXTENT.pack(*extent))
 
     def finish(self) -> None:
-        """The table at most half full, so that a search ends soon."""
+        """Writes the hash table at most half full, so that a lookup is short."""
         self._write_keys()
         slots = 8
         while slots < 2 * len(self._hashes):
@@ -203,10 +203,8 @@ class BlockFileReader:
     def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Sequence[Block] | None:
-        """See `engines.datastore.EditionReader`; what is not compressed are views of the file.
-
-        Raises NotChecked where much is to be compared first.
-        """
+        """See `engines.datastore.EditionReader`; uncompressed rows are views of the file. Raises
+        NotChecked if many pages must be compared first."""
         name = f"{kind}\0{key}".encode()  # as `_name` and `_hash` say, which would be calls for each read
         hashed = int.from_bytes(blake2b(name, digest_size=8).digest(), "little") or 1
         whole, table, mask = self._bytes, self._table, self._mask
@@ -272,19 +270,19 @@ class BlockFileReader:
         return rows[start:end]
 
     def _rows_of(self, block: int) -> tuple[int, int, int]:
-        """Where the rows of a block begin, how long they are there, and as they were."""
+        """The offset of a block's rows, their stored length and their real length."""
         at = self._rows_at + _ROWS.size * (block - 1)  # blocks are numbered from one
         self._file.check(at, at + _ROWS.size)
         return _ROWS.unpack_from(self._bytes, at)
 
     def _decompressed(self, at: int, stored: int) -> bytes:
-        """Rows that are not in the cache, and from now on are."""
+        """Decompresses rows and caches them."""
         rows = zstd.decompress(self._bytes[at : at + stored])
         self._cache.put(self._serial + at, rows)
         return rows
 
     def _has_checked(self, start: int, end: int) -> bool:
-        """Whether bytes within one page were compared before; false where they reach into the next."""
+        """Whether bytes within one page were compared before; false if they reach into the next."""
         page = start >> PAGE_BITS
         return end >> PAGE_BITS == page and bool(self._state.verified[page])
 
@@ -294,7 +292,7 @@ class BlockFileReader:
         self._file.check(at, at + _KEY.size + length + 8 + _EXTENT.size * count)
 
     def _check_extents(self, extents: list[Extent]) -> None:
-        """The blocks of a key stand one after another."""
+        """Checks that the blocks of a key follow each other."""
         if extents:
             at, index, stored, _ = extents[-1]
             self._check(extents[0][0], at + index + stored)
@@ -334,7 +332,7 @@ class BlockFileReader:
         return bytes(self._bytes[at + _KEY.size : at + _KEY.size + length])
 
     def close(self) -> None:
-        """The map itself goes with the last view of it: an answer may still be on its way out."""
+        """The map closes with its last view: an answer may still be in transit."""
         self._table.release()
         self._order.release()
         self._digests.release()
@@ -342,7 +340,7 @@ class BlockFileReader:
 
 
 class _Blocks(Sequence[Block]):
-    """Many blocks, each made ready when it is come to: whoever reads them lets others have a turn between."""
+    """Many blocks, each decoded when it is reached, so that the reader can yield between them."""
 
     __slots__ = ("_extents", "_needs_rows", "_reader")
 

@@ -1,4 +1,4 @@
-"""Files of an edition whose pages are compared with their digests before anything in them is believed.
+"""Files of an edition whose pages are compared with their digests before they are used.
 
 The digests are part of the edition and sealed with it (`engines.manifest`). A page is compared when it is
 first read, and again by a scrub in the background; so an edition opens at once, whatever its size.
@@ -70,7 +70,7 @@ class FileStates:
         return None if state is None else state.damage or state.suspicion
 
     def forget_missing(self) -> None:
-        """Drop what is known of files that are gone."""
+        """Forgets the state of files that no longer exist."""
         for key, state in list(self._states.items()):
             if not state.path.exists():
                 self._states.pop(key, None)
@@ -90,7 +90,7 @@ def page_digests(chunk: bytes) -> bytes:
 class CheckedFile:
     """A file of an edition. Raises Damaged wherever it is not what was published.
 
-    It stays readable after its edition is removed, and is closed with the last who refers to it.
+    It stays readable after its edition is removed, and closes with its last reference.
     """
 
     def __init__(self, path: Path, size: int, digests: bytes, states: FileStates) -> None:
@@ -114,7 +114,7 @@ class CheckedFile:
             raise Damaged(f"{self.name} has no digests")
 
     def check(self, start: int, end: int) -> None:
-        """Compare the pages that hold [start, end), those that were not compared before."""
+        """Compares the pages of [start, end) that were not compared before."""
         if self.state.complete:
             return
         verified = self.state.verified
@@ -131,7 +131,7 @@ class CheckedFile:
         )
 
     def check_all(self, most: int = sys.maxsize) -> int:
-        """Compare what was not compared yet, up to so many bytes; how many were."""
+        """Compares pages that were not compared yet, up to a number of bytes; returns how many."""
         step = _READ >> PAGE_BITS
         verified = self.state.verified
         compared = 0
@@ -145,10 +145,8 @@ class CheckedFile:
         return compared
 
     def scrub(self, most: int) -> int:
-        """Compare the next bytes again, whether or not they were compared before; how many. 0 at the end.
-
-        The first time through it goes faster: reading is slower until it is done.
-        """
+        """Compares the next bytes again; returns how many, 0 at the end. The first pass goes faster,
+        because reads are slower until it is done."""
         self.check_size()
         if not self.state.complete:
             most *= _FIRST_SCRUB
@@ -177,10 +175,10 @@ class CheckedFile:
             raise Damaged(self.state.damage)
 
     def map(self) -> mmap.mmap:
-        """The file in memory. To read the map of a file that was cut short ends the process, hence the lease:
-        who would cut the file or write to it has to wait until this one is closed, and its map let go of.
+        """The file mapped into memory. Reading the map of a truncated file would kill the process, hence
+        the lease: others must wait to truncate or write until this map is closed.
 
-        Raises Damaged where it is open for writing.
+        Raises Damaged if it is open for writing.
         """
         try:
             fcntl.fcntl(self._descriptor, _F_SETSIG, signal.SIGURG)  # ignored by default: `check_lease` asks

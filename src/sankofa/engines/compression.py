@@ -1,4 +1,4 @@
-"""zstd, which is in the standard library from Python 3.14 on, and the most that a packed file may hold."""
+"""zstd (in the standard library from Python 3.14 on), and the largest size that a packed file may have."""
 
 import sys
 from typing import Final

@@ -50,7 +50,7 @@ if _IS_KNOWN:
 set_record_lock = _with_library if _IS_KNOWN else _with_module
 """Lock (F_WRLCK) or unlock (F_UNLCK) the byte at `start`.
 
-Raises BlockingIOError where another process has it, OSError for anything else."""
+Raises BlockingIOError if another process has it, OSError for anything else."""
 
 
 _PAGE = 4096
@@ -78,7 +78,7 @@ def _page_of(name: str) -> int:
 
 @lru_cache(maxsize=8192)
 def _mark_of(name: str, window: str) -> bytes:
-    """Stands for the pair in its slot; long enough that two pairs never meet."""
+    """Identifies the pair in its slot; long enough that two pairs never collide."""
     return hashlib.blake2b(f"{name}\0{window}".encode(), digest_size=16).digest()
 
 
@@ -86,7 +86,7 @@ class CounterFile:
     """An open table. Every method may raise OSError."""
 
     def __init__(self, path: Path, reserve: int = 0) -> None:
-        """`reserve`: how many bytes of the table are given their place on the disk at once."""
+        """`reserve`: bytes of the table to allocate on disk at once."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._placed: set[int] = set()
         try:
@@ -108,7 +108,7 @@ class CounterFile:
             raise OSError(0, "not a file of counters")
 
     def _reserve(self, size: int) -> int:
-        """How many bytes at the start of the table have their place; none on a disk that is full already."""
+        """How many bytes at the start of the table are allocated; 0 on a full disk."""
         if size and os.fstat(self._descriptor).st_blocks * 512 < _SIZE:
             try:
                 os.posix_fallocate(self._descriptor, 0, size)
@@ -119,7 +119,7 @@ class CounterFile:
     def check_room(self, names: Iterable[str] = ()) -> None:
         """Whether the disk has room for the counters of these names, and for one more page.
 
-        The one more is taken behind the table, and given back.
+        The extra page is allocated after the table and freed again.
         """
         if self._reserved == _SIZE:
             return
@@ -134,7 +134,7 @@ class CounterFile:
             self._placed.add(start)
 
     def try_count(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...] | None:
-        """Count once, or return None when another process is at this page: try again."""
+        """Counts once; None if another process holds this page: try again."""
         start = _page_of(name)
         with _THREADS:
             self._make_room(start)
@@ -160,7 +160,7 @@ class CounterFile:
         return self._words[slot + _COUNT] if self._words[slot + _UNTIL] >= now else 0
 
     def _slot_of(self, start: int, mark: bytes) -> int:
-        """Where the slot of a mark is in its page; -1 where it has none."""
+        """The offset of a mark's slot in its page; -1 if it has none."""
         at = self._map.find(mark, start, start + _PAGE)
         while at >= 0 and at % _SLOT:  # the same bytes across two slots, by chance
             at = self._map.find(mark, at + 1, start + _PAGE)
@@ -197,7 +197,7 @@ class CounterFile:
         return None if generation == _CHANGING else generation
 
     def begin_change(self) -> None:
-        """From here to `end_change` nobody may trust a value that was read before."""
+        """Until `end_change`, values read earlier are not valid."""
         _write(self._descriptor, _CHANGING, len(_HEADER))
 
     def end_change(self) -> None:
@@ -209,7 +209,7 @@ class CounterFile:
         return status.st_dev, status.st_ino
 
     def close(self) -> None:
-        with _THREADS:  # closing drops every record lock this process has on the file
+        with _THREADS:  # closing would drop every record lock of this process on the file
             self._words.release()
             self._map.close()
             os.close(self._descriptor)

@@ -24,7 +24,7 @@ BLOCK_BITS: Final = 18
 """The lower bits of an address are the number of a block in its part, the others that of the part among those
 of its kind: what is in one part moves no address in another."""
 ALIASES: Final = "alias"
-"""The kind under which other keys of an organisation lead to the one that its rows are kept by."""
+"""The kind whose keys are an organisation's other ids; each leads to the key of its rows."""
 Manifest = Mapping[str, Any]
 LockName = Literal["publish", "switch"]
 """Locks: one command at a time builds an edition; one at a time moves the pointer or removes editions."""
@@ -34,14 +34,14 @@ class LedgerRows(Protocol):
     """The rows of a ledger, to be read by one thread."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Queries inside see the ledger as it stood at the first; no writer waits for them."""
+        """Queries inside see the ledger as of the first query; writers do not wait."""
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         """The rows of a SELECT, streamed."""
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        """Some columns of a clustered table, of the rows under one value of the first column of its key, in
-        the order of the key: for those who take many rows at a time."""
+        """Columns of a clustered table, for the rows under one value of the first key column, in key
+        order. Faster than rows for many of them."""
 
     def close(self) -> None: ...
 
@@ -53,11 +53,11 @@ class LedgerSession(LedgerRows, Protocol):
         """All or nothing; writers of the ledger take turns."""
 
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
-        """Every row of a table: its capture_id (0 where the table has none), and its columns as a JSON array
-        as msgspec writes it; `order` is the ORDER BY of those who read it through an index."""
+        """Every row of a table: its capture_id (0 if the table has none), and its columns as a JSON
+        array as msgspec writes it; `order` is an ORDER BY, to read through an index."""
 
     def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
-        """Call this with the table and the rows of whatever is appended from now on; None to stop."""
+        """Calls a function with the table and the rows of every later append; None stops that."""
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """Append the rows that are not there yet; how many were new."""
@@ -70,7 +70,7 @@ class LedgerSession(LedgerRows, Protocol):
 
 
 class LedgerStore(Protocol):
-    """Where the ledger is: SQLite or PostgreSQL. None of these calls needs an edition."""
+    """The ledger's store, SQLite or PostgreSQL. No call needs an edition."""
 
     def open(self) -> LedgerSession: ...
 
@@ -81,7 +81,7 @@ class LedgerStore(Protocol):
         """The tables of the ledger, whichever version created them; nothing is created."""
 
     def captured(self) -> list[tuple[str, str]]:
-        """(source id, counts as JSON) of every capture; empty where there is none.
+        """(source id, counts as JSON) of every capture; empty if there is none.
 
         Raises OperatorError or StoreUnavailable, and never waits for long.
         """
@@ -90,8 +90,8 @@ class LedgerStore(Protocol):
         """A text that changes with every write to the ledger, and not when a ledger is opened."""
 
     def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> AbstractContextManager[None]:
-        """One command at a time on all machines that share this ledger; `waiting` is called where one waits.
-        The lock ends with the process that holds it."""
+        """Runs one command at a time on all machines that share this ledger; `waiting` is called if this
+        one must wait. The lock ends with the process that holds it."""
 
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""
@@ -103,11 +103,11 @@ class LedgerStore(Protocol):
 class EditionWriter(Protocol):
     """An edition being built: invisible to every reader until it is finished.
 
-    It is made of parts. What is written and registered up to `end_part` is one of them.
+    It consists of parts; everything written up to `end_part` is one part.
     """
 
     files: Path
-    """A folder of its own: what is put there, and listed by the manifest, becomes part of the edition."""
+    """A folder for files; those that the manifest lists become part of the edition."""
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]], dataset: str = "") -> None:
         """Append blocks: (id, index, rows), ids ascending, from 1 in each part. The part belongs to the
@@ -117,10 +117,10 @@ class EditionWriter(Protocol):
         """Append directory rows: (kind, key, first block id, number of blocks)."""
 
     def end_part(self, content: str) -> None:
-        """The part is whole, and known by `content`, the digest of what was written."""
+        """Ends a part; `content`, the digest of what was written, identifies it."""
 
     def reuse(self, content: str) -> bool:
-        """Whether a part of this content is in a kept edition, whole; then it is in this one as well."""
+        """Adds a part with this content from a stored edition; False if none has it."""
 
     def reuse_file(self, name: str, sha256: str) -> bool:
         """The same for a file of `files`."""
@@ -138,9 +138,8 @@ class EditionWriter(Protocol):
 
 
 class EditionReader(Protocol):
-    """A published edition, immutable. Every read raises StoreUnavailable where the store does not answer, or
-    where what it has is not what was published; then `damage` is set.
-    """
+    """A published edition, immutable. Every read raises StoreUnavailable if the store does not answer or
+    its content is damaged; then `damage` is set."""
 
     manifest: Manifest
     damage: str | None
@@ -149,10 +148,8 @@ class EditionReader(Protocol):
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Sequence[Block] | None:
-        """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is.
-
-        Of a block whose index `needs_rows` says no to, the rows may be left out: it then has none.
-        """
+        """Up to `most` blocks (index, rows) under a key, after the first `skip`; None if there is no such
+        key. If `needs_rows` refuses the index of a block, its rows may be left out."""
 
     async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Bytes out of the rows of blocks of a kind, whatever their keys: one value for each range."""
@@ -161,19 +158,18 @@ class EditionReader(Protocol):
         """The bytes [start, end) of one of its files, within its size: as many as fit in memory."""
 
     def row_trees(self) -> bytes:
-        """The hashes of its rows. Raises OSError where this machine has none."""
+        """The hashes of its rows. Raises OSError if this machine has none."""
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        """Up to `most` keys of a kind that follow a key, in the order of their bytes, each with a digest of
-        its blocks, to be compared with that of another edition of the same store.
+        """Up to `most` keys of a kind that follow a key, in the order of their bytes, each with a digest
+        of its blocks, to be compared with that of another edition of the same store.
 
-        Empty where it would take long to tell.
+        Empty if that would take long.
         """
 
     def scrub(self, most: int) -> None:
-        """Compare the next stretch of about so many bytes with what was published, again and again from the
-        beginning; with 0, only look whether another process is about to change it. To be called in a thread.
-        """
+        """Compares the next bytes with their digests, about `most` of them, and starts over at the end.
+        With 0 it only checks whether another process is about to change the file. Call it in a thread."""
 
     def close(self) -> None: ...
 
@@ -204,13 +200,13 @@ class Datastore(Protocol):
         """
 
     def manifest(self, edition: str) -> Manifest:
-        """The one that was sealed; nothing else of the edition is read. Raises EditionError."""
+        """The sealed manifest; reads nothing else of the edition. Raises EditionError."""
 
     def list_editions(self) -> EditionList: ...
 
     def written_state(self, edition: str) -> str:
-        """Another text once anything was written to the ledger or to this edition, by whomever: who compared
-        both with their seals need not do so again until then. Opening a ledger does not change it."""
+        """A text that changes with any write to the ledger or to this edition. While it is the same,
+        neither needs to be verified again. Opening a ledger does not change it."""
 
     def edition_folder(self, edition: str) -> Path:
         """The files of an edition, as `engines.edition_folder` writes them."""
@@ -218,41 +214,39 @@ class Datastore(Protocol):
     def exclusive(
         self, lock_name: LockName, waiting: Callable[[], None] = lambda: None
     ) -> AbstractContextManager[None]:
-        """One command at a time on this store, whatever its machine; the others wait.
-
-        `waiting` is called once where another has it. The lock ends with the process that holds it.
-        """
+        """Runs one command at a time on this store, on any machine; the others wait. `waiting` is called
+        once if another holds the lock. The lock ends with the process that holds it."""
 
     def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
         """Point at `current` in one atomic step, then remove every edition that is not listed.
 
-        Before anything else it is put on the list of what was ever published.
+        First it is added to the list of everything ever published.
         """
 
     def list_as_published(self, editions: Collection[str]) -> None:
-        """Put editions on the list of `published`: those of a store that this one was restored from."""
+        """Adds the editions of the store that this one was restored from to the list of `published`."""
 
     def published(self) -> frozenset[str]:
         """The id of every edition that was ever current, kept or not: an append-only list."""
 
     def withdraw(self, editions: Collection[str]) -> None:
-        """Put kept editions on the list of those that may not be served in the place of a newer one."""
+        """Marks stored editions as withdrawn: they may not be served in place of a newer one."""
 
     def withdrawn(self) -> frozenset[str]:
-        """Every edition on that list, which is part of the one of `published` and append-only like it."""
+        """Every withdrawn edition. The list is append-only, like `published`."""
 
     def publication(self) -> Publication | None:
-        """The signed note of this store; None where an older version published and nothing is signed.
-        Raises StoreUnavailable where no trusted key signed it."""
+        """The signed note of this store; None if nothing is signed yet. Raises StoreUnavailable if no
+        trusted key signed it."""
 
     def share_log(self) -> None:
-        """Send the log to where the other machines of a shared store find it. Raises OperatorError."""
+        """Sends the log to the other machines of a shared store. Raises OperatorError."""
 
     def is_shared(self) -> bool:
-        """Whether the other machines of a shared store, if any, find what is current here."""
+        """Whether the other machines of a shared store, if any, can read the current edition."""
 
     def signers(self) -> tuple[Signer, ...]:
-        """The keys of this HOME, created where there are none. Raises OperatorError."""
+        """The keys of this HOME, created if there are none. Raises OperatorError."""
 
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""

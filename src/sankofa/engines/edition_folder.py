@@ -57,8 +57,8 @@ class EditionFolderWriter:
         signed: Mapping[str, str] | None = None,
         finished: Callable[[str], object] = lambda edition: None,
     ) -> None:
-        """Files of kept editions are taken over from those that are `signed` (edition and seal), or from all
-        where nothing is signed yet. `finished` is called with the edition that was built."""
+        """Reuses files of the stored editions that are `signed` (edition and seal), or of all if nothing
+        is signed yet. `finished` is called with the edition that was built."""
         self._editions = editions
         self._opened = opened
         self._signed = signed
@@ -112,7 +112,7 @@ class EditionFolderWriter:
         return self._link(sha256, self.files, name)
 
     def finish(self, edition: str, manifest: Manifest) -> None:
-        """Where it is there already, whole, with the same content, that one stays: it may be in service."""
+        """If it already exists, complete and with the same content, that one stays: it may be in use."""
         destination = self._editions / edition
         self._finished(edition)
         if is_whole(destination, manifest):
@@ -225,7 +225,7 @@ def _files_of_editions(
 
 
 def is_whole(folder: Path, manifest: Manifest, opened: OpenParts | None = None) -> bool:
-    """Whether the edition is there, every byte of it, and is the one of this manifest."""
+    """Whether the edition is complete and has this manifest."""
     try:
         reader = EditionFolderReader(folder, opened or OpenParts(FileStates()), check_all=True)
     except EditionError:
@@ -235,13 +235,13 @@ def is_whole(folder: Path, manifest: Manifest, opened: OpenParts | None = None) 
 
 
 def remove_edition(folder: Path) -> None:
-    """The seal last: an edition without its seal is damaged, a seal without its edition is nothing."""
+    """Removes the seal last: an edition without a seal looks damaged, a seal alone does no harm."""
     shutil.rmtree(folder)
     seal_path(folder).unlink(missing_ok=True)
 
 
 def building_folder(parent: Path) -> tuple[Path, int | None]:
-    """A new folder to build in, and the lock on it; those whose builder is no more are removed."""
+    """A new folder to build in, and its lock. Removes folders of builds that have ended."""
     for folder in parent.glob(f"{BUILDING}*"):
         if (lock := lock_folder(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -251,7 +251,7 @@ def building_folder(parent: Path) -> tuple[Path, int | None]:
 
 
 def lock_folder(folder: Path) -> int | None:
-    """A lock on a folder that ends with the process, or None where another holds it."""
+    """A lock on a folder that ends with the process, or None if another holds it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -280,7 +280,7 @@ class EditionContents(NamedTuple):
 
 
 def edition_contents(folder: Path) -> EditionContents:
-    """Raises EditionError where its manifest is not the one that was sealed."""
+    """Raises EditionError if its manifest is not the one that was sealed."""
     try:
         manifest = read_manifest(folder)
         seal = seal_path(folder).read_text("ascii").strip()
@@ -294,10 +294,8 @@ def edition_contents(folder: Path) -> EditionContents:
 
 
 def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> None:
-    """Put an edition together of links to files, (path in its folder, file): complete, or not there at all.
-
-    It replaces one of the same name. Raises OperatorError.
-    """
+    """Assembles an edition from links to files (path in its folder, file), in one step. Replaces one of
+    the same name. Raises OperatorError."""
     editions = folder.parent
     with operator_errors(folder):
         building, lock = building_folder(editions)

@@ -78,7 +78,7 @@ class LogTree(NamedTuple):
     leaves: tuple[bytes, ...]
 
     def decoded(self) -> list[LoggedEdition | LoggedErasure]:
-        """Raises StoreUnavailable for an entry that is none."""
+        """Raises StoreUnavailable for a malformed entry."""
         try:
             return [_decode(entry) for entry in self.entries]
         except msgspec.DecodeError as failure:
@@ -92,7 +92,7 @@ class LogTree(NamedTuple):
         return b"".join(len(entry).to_bytes(_LENGTH) + entry for entry in self.entries)
 
     def tile(self, path: str) -> bytes | None:
-        """The tile or the bundle of entries at a path below `/log/`; None where there is none."""
+        """The tile or the bundle of entries at a path below `/log/`; None if there is none."""
         if (match := _TILE.fullmatch(path)) is None:
             return None
         kind, number, width = match.groups()
@@ -157,10 +157,8 @@ def read_entries(content: bytes) -> LogTree:
 
 
 def checked_log(content: bytes, checkpoint: bytes, trusted: Sequence[Verifier], before: LogTree) -> LogTree:
-    """The log that a checkpoint of a trusted key is about, from a file that may go on behind it.
-
-    Raises NotTrusted where it is another one, or leaves out what was seen `before`.
-    """
+    """The log up to a checkpoint of a trusted key, from a file that may be longer. Raises NotTrusted if it
+    does not match, or drops entries seen `before`."""
     tree = _signed_part(read_entries(content), verified_text(checkpoint, trusted))
     if tree.leaves[: len(before.leaves)] != before.leaves:
         raise NotTrusted(f"{ENTRIES} leaves out or changes entries that were there before: a fork")
@@ -168,7 +166,7 @@ def checked_log(content: bytes, checkpoint: bytes, trusted: Sequence[Verifier], 
 
 
 def _signed_part(tree: LogTree, checkpoint: str) -> LogTree:
-    """The entries that the text of a checkpoint is about. Raises NotTrusted where they are others."""
+    """The entries that the text of a checkpoint is about. Raises NotTrusted if they are others."""
     lines = checkpoint.split("\n")
     try:
         size, root = int(lines[1]), b64decode(lines[2], validate=True)
@@ -215,11 +213,11 @@ class EditionLog:
         return self._read[1]
 
     def checkpoint(self) -> bytes | None:
-        """The signed note; None where there is none yet. Raises StoreUnavailable."""
+        """The signed note; None if there is none yet. Raises StoreUnavailable."""
         return _content(self._checkpoint)
 
     def row_trees_note(self) -> bytes | None:
-        """The signed list of the files with the hashes of rows; None where there is none yet."""
+        """The signed list of the files with the hashes of rows; None if there is none yet."""
         return _content(self._row_trees_note)
 
     def list_row_trees(self, kept: Collection[str], signers: Sequence[Signer]) -> None:
@@ -249,7 +247,7 @@ class EditionLog:
 
         `cosign` is given the checkpoint and the hashes of the entries, and adds signatures of others.
 
-        Raises OperatorError where the entries are not those that were signed before.
+        Raises OperatorError if the entries are not those that were signed before.
         """
         tree, before = self.tree(), self.checkpoint()
         try:
@@ -278,7 +276,8 @@ class EditionLog:
                 replace_file(self._checkpoint, note)
 
     def take(self, content: bytes, checkpoint: bytes | None = None) -> None:
-        """The log of another store, compared with its checkpoint; or of a backup, to be signed again."""
+        """Replaces the log with that of another store, compared with its checkpoint, or of a backup, to be
+        signed again."""
         with operator_errors(self._entries):
             make_private_folder(self._folder)
             for path, new in ((self._entries, content), (self._checkpoint, checkpoint)):

@@ -58,7 +58,7 @@ def describe_file(path: Path) -> StoredFile:
 
 
 def link_or_copy(source: Path, destination: Path) -> None:
-    """The same file under another name; a copy where the file system has no links, or not of this owner's."""
+    """Hard-links a file under another name; copies it if the file system does not allow the link."""
     destination.unlink(missing_ok=True)
     try:
         os.link(source, destination)
@@ -104,7 +104,7 @@ class KeySpan(NamedTuple, Generic[Part]):
     end: str | None
 
     def has(self, key: str) -> bool:
-        """A key that leads to another is in the part of that one, out of order."""
+        """An alias key is in the part of the key that it leads to, out of order."""
         return self.end is None or key < self.end
 
 
@@ -154,7 +154,7 @@ FILES = "files"
 MANIFEST = "manifest.json"
 CHECKSUMS = "checksums"
 _CHECKED_AT_OPENING = 16 << 20
-"""Bytes: all of a small edition, and of a large one what takes some hundredths of a second."""
+"""Bytes to compare when an edition opens: all of a small one, some hundredths of a second of a large one."""
 _RANGES_AT_ONCE = 128
 
 
@@ -177,8 +177,8 @@ def edition_errors(folder: Path) -> Iterator[None]:
 class ByteRangeReader:
     """Reads byte ranges of rows from all over an edition, fifty of them for a screen. Raises Damaged.
 
-    A range is one row, and its block has some fifty. The leaders of a metric hardly change from day to day:
-    the rows of thousands of screens take a few megabytes.
+    A range is one row; its block has about fifty. The top rows of a metric change little from day to day,
+    so the rows of thousands of screens fit in a few megabytes.
     """
 
     def __init__(self, parts: PartsByKind[BlockFileReader], most_bytes: int = 32 << 20) -> None:
@@ -204,12 +204,12 @@ class ByteRangeReader:
 
 
 class EditionFolderReader:
-    """See `engines.datastore.EditionReader`. Reads take microseconds, so they run where they are asked."""
+    """See `engines.datastore.EditionReader`. Reads take microseconds, so they run in the event loop."""
 
     def __init__(
         self, folder: Path, opened: OpenParts, seal: str | None = None, *, check_all: bool = False
     ) -> None:
-        """`seal` is the digest of its manifest that was signed; without it the file beside it is believed."""
+        """`seal` is the digest of its manifest that was signed; without it, the `.seal` file is trusted."""
         self._edition = folder.name
         self._row_trees = row_trees_path(folder)
         self.damage: str | None = None
@@ -250,7 +250,7 @@ class EditionFolderReader:
         return parts.of_key(kind, str(rows[0][1], "utf-8")) if rows else None
 
     async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Each may be of a block that has to be decompressed first: other requests run between them."""
+        """Yields to other requests between ranges, because each may need to decompress a block."""
         contents: list[bytes | memoryview] = []
         try:
             for first in range(0, len(ranges), _RANGES_AT_ONCE):
@@ -262,7 +262,7 @@ class EditionFolderReader:
         return contents
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
-        """In a thread: a disk that is slow must not hold up the others."""
+        """Reads in a thread, so that a slow disk does not block other requests."""
         try:
             return await asyncio.to_thread(self._files[name].read, start, end)
         except Damaged as damage:
@@ -295,8 +295,8 @@ class EditionFolderReader:
             self.damage = str(damage)
 
     def close(self) -> None:
-        """A part is closed with the last edition that has it, its map with the last view of it: an answer may
-        still be on its way out."""
+        """A part closes with the last edition that has it, its map with its last view: an answer may still
+        be in transit."""
         self._parts.clear()
         self._ranges.clear()
         self._mapped, self._scrubbed = [], []
@@ -304,7 +304,7 @@ class EditionFolderReader:
             file.close()
 
     async def _check(self, reason: NotChecked | Damaged) -> None:
-        """Compare what is to be compared first, in a thread: it is much."""
+        """Compares the pages of a large read in a thread."""
         try:
             if isinstance(reason, Damaged):
                 raise reason
@@ -322,7 +322,7 @@ def seal_path(folder: Path) -> Path:
 
 
 def read_manifest(folder: Path, seal: str | None = None) -> Manifest:
-    """Raises ValueError where it is not the one that was sealed, OSError where it cannot be read."""
+    """Raises ValueError if it is not the one that was sealed, OSError where it cannot be read."""
     content = (folder / MANIFEST).read_bytes()
     own = read_seal(folder)
     if seal is not None and own != seal:
@@ -372,7 +372,7 @@ def stored_files(folder: Path, manifest: Manifest) -> list[tuple[Path, StoredFil
 
 
 def _check_files(files: Iterable[CheckedFile], most: int) -> None:
-    """Up to so many bytes; what is left is compared when it is read, and by `scrub`."""
+    """Compares up to a number of bytes; the rest is compared when it is read, and by `scrub`."""
     for file in files:
         if most <= 0:
             return

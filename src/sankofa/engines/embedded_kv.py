@@ -30,7 +30,8 @@ _SLEEP_SECONDS = 0.0002
 _MOST_KNOWN = 4096
 _MOST_UNCOUNTED = 64
 _SAME_FILES_SECONDS = 0.25
-"""How long files are taken to be those under their names; see `_notice_other_files`."""
+"""How long open files are used without checking that their names still lead to them; see
+`_notice_other_files`."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS stored (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 _GET = "SELECT value FROM stored WHERE name = ?"
@@ -79,8 +80,8 @@ class EmbeddedKeyValue:
         return value
 
     async def put(self, name: str, value: bytes) -> None:
-        """Killed at any instruction, it leaves no process with a value it trusts and should not: what others
-        hold is worth nothing from before the value is stored until after, and one writes at a time."""
+        """Safe against a kill at any instruction: cached values are invalid from before the write until
+        after it, and one process writes at a time."""
         await self._change(_PUT, (name, value))
 
     async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
@@ -99,7 +100,7 @@ class EmbeddedKeyValue:
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
-        """The turn of this call among the writers of every process; a process that dies gives its turn up."""
+        """Takes the write lock of all processes; it ends with the process."""
         descriptor = -1
         deadline = time.monotonic() + _CALL_SECONDS
         try:
@@ -130,7 +131,8 @@ class EmbeddedKeyValue:
         return [name for (name,) in await self._rows(_NAMES, (prefix,)) if isinstance(name, str)]
 
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
-        """A page is held for microseconds: worth a few yields, then sleeps that leave the loop free."""
+        """A page is locked for microseconds, so this yields a few times, then sleeps without blocking the
+        loop."""
         now = int(self._clock())
         tries, deadline = 0, 0.0
         try:
@@ -160,8 +162,8 @@ class EmbeddedKeyValue:
             counters.check()
 
     async def probe_counting(self) -> None:
-        """Where requests write: the names that failed must fit now, and a page more. The probe's own page has
-        its room already."""
+        """Probes what requests write: there must be room for the names that failed, and for one more page.
+        The probe's own page is already allocated."""
         with self._counters_in_use() as counters:
             counters.check_room(self._uncounted)
         await self.count(*PROBE)
@@ -205,10 +207,8 @@ class EmbeddedKeyValue:
         return connection
 
     def _notice_other_files(self) -> None:
-        """Open afresh what an operator has put another file in the place of, a restored one for example.
-
-        Looked at before a value is read, and often enough otherwise: a look is a system call or two.
-        """
+        """Reopens files that an operator has replaced, by a restored one for example. Checked before a
+        value is read, and often otherwise; a check is a system call or two."""
         self._look_at_files_again = time.monotonic() + _SAME_FILES_SECONDS
         if self._counters is not None and _identity(self._counters_path) != self._counters.identity:
             self._drop_counters()
@@ -219,7 +219,8 @@ class EmbeddedKeyValue:
             self._known.clear()
 
     def _create_file(self) -> None:
-        """SQLite would create it readable by everyone; its companion files take over the mode of this one."""
+        """Creates it private; SQLite would make it readable by everyone. Its companion files get the same
+        mode."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
@@ -257,7 +258,7 @@ class EmbeddedKeyValue:
 
 
 class EmptyKeyValue:
-    """A KeyValue whose files are not there yet, for a command that only reads: it creates none."""
+    """A KeyValue without files, for a command that only reads: it creates none."""
 
     async def get(self, name: str) -> bytes | None:
         return None
@@ -288,7 +289,7 @@ class EmptyKeyValue:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file is under a name; None where there is none."""
+    """Identifies the file under a name; None if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -297,8 +298,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _never_close(connection: sqlite3.Connection) -> None:
-    """Not even at the end of the process: SQLite would remove the `-wal` file under the name it knows, which
-    is that of another file by now."""
+    """Keeps the connection open until the process ends: SQLite would remove the `-wal` file, whose name
+    now belongs to another file."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 

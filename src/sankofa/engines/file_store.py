@@ -91,7 +91,7 @@ class FileStore:
             return EditionFolderWriter(self._editions, self._opened, signed, self.await_signature)
 
     def await_signature(self, edition: str, seal: str | None = None) -> None:
-        """Let this process open an edition that it brought here, before the note that names it is written."""
+        """Lets this process open an edition that it copied here before the signed note names it."""
         self._unsigned[edition] = seal
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
@@ -105,9 +105,9 @@ class FileStore:
             return read_manifest(folder, self._signed_seal(edition))
 
     def _signed_seal(self, edition: str) -> str | None:
-        """The digest of its manifest that was signed; None where nothing was signed here yet.
+        """The digest of its manifest that was signed; None if nothing was signed here yet.
 
-        Raises EditionError where no trusted key signed this edition.
+        Raises EditionError if no trusted key signed this edition.
         """
         if edition in self._unsigned:
             return self._unsigned[edition]
@@ -137,7 +137,7 @@ class FileStore:
         return self._note_read[1]
 
     def _trusted_keys(self) -> tuple[Verifier, ...] | None:
-        """None where whoever signed first is trusted. Raises NotTrusted where nobody is."""
+        """The trusted keys; None if the first signer is trusted. Raises NotTrusted if nobody is."""
         if keys := self._trusted or tuple(signer.verifier for signer in signers_of(self._keys)):
             return keys
         raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
@@ -254,7 +254,7 @@ class FileStore:
         self._append_to_list(sorted({*editions} - self.published_list().published))
 
     def published(self) -> frozenset[str]:
-        """Those kept and the current one too: an older version of this service wrote no list."""
+        """Every published edition, including the stored ones."""
         kept = self.list_editions()
         return self.published_list().published | {*kept.editions, *filter(None, [kept.current])}
 
@@ -274,7 +274,7 @@ class FileStore:
             raise StoreUnavailable("datastore", f"{self._published.name}: {failure}") from failure
 
     def _list_as_published(self, current: str) -> None:
-        """Append what the list has not: the edition, and those there were before the list was."""
+        """Appends the editions that are missing from the list."""
         with operator_errors(self._published):
             self._append_to_list(sorted((self.published() | {current}) - self.published_list().published))
 

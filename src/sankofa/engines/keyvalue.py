@@ -30,7 +30,7 @@ class KeyValue(Protocol):
         """Store the value; once this returns it survives a restart, and every process sees it."""
 
     async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
-        """Put the value where the one that is stored is `expected`, in one atomic step; whether it was."""
+        """Replaces the value if it is `expected`, in one atomic step; returns whether it was."""
 
     async def names(self, prefix: str) -> list[str]:
         """The names of the stored values that begin with the prefix, sorted."""
@@ -39,7 +39,7 @@ class KeyValue(Protocol):
         """Add one to the counter of every window in one atomic step and return the new counts."""
 
     async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
-        """The counts of every window as they stand; 0 where nothing was counted."""
+        """The counts of every window as they stand; 0 if nothing was counted."""
 
     async def ping(self) -> None:
         """Do a real read; raise StoreUnavailable if it fails."""
@@ -48,4 +48,4 @@ class KeyValue(Protocol):
         """Count once, as for a name never counted before; raise StoreUnavailable if that fails."""
 
     async def close(self) -> None:
-        """Give up what is held open. A later call opens it again."""
+        """Closes connections and files. A later call opens them again."""

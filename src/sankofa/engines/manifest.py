@@ -1,4 +1,4 @@
-"""The manifest of an edition: what a server believes about it, under one digest.
+"""The manifest of an edition: everything a server trusts about it, under one digest.
 
 The file `.seal` beside the folder has the SHA-256 of the manifest's bytes, and the manifest the digests of
 everything else. So one changed byte anywhere in an edition is noticed.

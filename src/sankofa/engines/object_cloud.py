@@ -64,7 +64,8 @@ class CloudObjects:
         yield self._byte_ranges(path, start, size)
 
     def _byte_ranges(self, path: str, start: int, size: int) -> Iterator[bytes]:
-        """Chunk by chunk, so that what came before a cut counts, and an answer without end is left early."""
+        """Reads chunk by chunk, so that an interrupted transfer can resume and an endless answer is cut
+        off."""
         until = time.monotonic() + FILE_SECONDS
         while start < size:
             end = min(start + _RANGE_BYTES, size)
@@ -85,7 +86,7 @@ class CloudObjects:
             obstore.put(self._store, path, content, attributes=_FOR_EVER if immutable else _NEVER)
 
     def upload(self, path: str, file: Path) -> None:
-        """In several parts where it is large; the object appears once the last is there."""
+        """Uploads a large file in parts; the object appears with the last one."""
         with _object_errors(path):
             obstore.put(self._store, path, file, attributes=_FOR_EVER)
 

@@ -26,7 +26,7 @@ _LOOK_SECONDS: Final = 0.25
 """How often a wait calls `look`."""
 
 Look = Callable[[int], None]
-"""Called with the number of bytes that came, also with none; raises to end the wait."""
+"""Called with the number of bytes received, also 0; raises to end the wait."""
 
 
 class PatientStream(httpcore.NetworkStream):
@@ -126,7 +126,7 @@ class HttpObjects:
                 transport._pool._network_backend = _PacedBackend(self._pace)
 
     def read(self, path: str, most: int) -> bytes:
-        """Always asked of the origin: a cache on the way may have the pointer of yesterday."""
+        """Bypasses caches, which may have an old pointer."""
         content = bytearray()
         self._pace.begin(SMALL_SECONDS)
         with self._answer(path, {"cache-control": "no-cache"}) as answer:

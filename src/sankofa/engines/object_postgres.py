@@ -127,7 +127,7 @@ class PostgresObjects:
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """One inside another is part of it."""
+        """A nested transaction joins the outer one."""
         if self._writing is not None:
             yield self._writing
             return
@@ -149,7 +149,7 @@ class PostgresObjects:
             self._idle.pop().close()
 
     def _rows(self, name: str, question: str, *values: str) -> list[list[bytes | None]]:
-        """On a connection that no other thread uses now."""
+        """Uses a connection that no other thread is using."""
         try:
             connection = self._idle.pop()
         except IndexError:

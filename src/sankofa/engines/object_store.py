@@ -58,7 +58,8 @@ class ObjectDestination(ObjectSource, Protocol):
     """Objects to be read and written."""
 
     def write(self, path: str, content: bytes, *, immutable: bool) -> None:
-        """In one step: a reader sees the old content or the new. Caches are told whether it ever changes."""
+        """Writes in one step: a reader sees the old content or the new. Cache headers say whether it ever
+        changes."""
 
     def upload(self, path: str, file: Path) -> None:
         """The content of a file, which never changes; nobody sees a part of it."""
@@ -69,7 +70,7 @@ class ObjectDestination(ObjectSource, Protocol):
     def delete(self, paths: Iterable[str]) -> None: ...
 
     def batch(self) -> AbstractContextManager[None]:
-        """Writes inside appear together where the store has transactions, elsewhere one after another."""
+        """Writes inside appear together if the store has transactions, otherwise one after another."""
 
 
 def open_source(url: str) -> ObjectSource:
@@ -106,7 +107,8 @@ def open_destination(url: str) -> ObjectDestination:
 
 
 class FolderObjects:
-    """See `ObjectDestination`. What it creates has the permissions of the umask: a web server reads it."""
+    """See `ObjectDestination`. Files have the permissions of the umask, so that a web server can read
+    them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -127,7 +129,7 @@ class FolderObjects:
             yield _chunks(file, path)
 
     def write(self, path: str, content: bytes, *, immutable: bool) -> None:
-        """A web server has its own words for caches: docs/operating.md has a configuration."""
+        """Sets no cache headers: the web server does (docs/operating.md has a configuration)."""
         with _object_errors(path), self._replacing(path) as partial:
             partial.write_bytes(content)
 

@@ -106,7 +106,7 @@ class PostgresRows:
                 self._transaction = 0
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
-        """Through a cursor of the server: answers may be longer than memory, and be read in turns."""
+        """Uses a server-side cursor: answers may be larger than memory, and can be interleaved."""
         name = f"rows_{next(self._names)}"
         hold = "" if self._transaction else " WITH HOLD"
         select = sql.replace("%", "%%").replace("?", "%s")
@@ -132,7 +132,7 @@ class PostgresRows:
             return self._connection.execute(statement.encode())
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        """Turned around here: the server would have to sort for each column anew."""
+        """Transposes here; the server would sort once for each column."""
         if table not in self._keys:
             self._keys[table] = [name for (name,) in self.query(_KEY_COLUMNS, (f"{LEDGER}.{table}",))]
         columns = self._keys[table]
@@ -161,11 +161,8 @@ class PostgresLedger(PostgresRows):
             raise
 
     def _create(self, schema: str) -> None:
-        """Create what is missing, and have the store itself refuse every change to what is there.
-
-        Nothing is touched where all is in place: the definition of a table cannot be looked after
-        while another session writes to it, nor by an account that may only append.
-        """
+        """Creates what is missing, and the triggers that refuse changes. Does nothing if everything
+        exists: another session may be writing, or this account may only append."""
         tables = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema)
         guarded = {name for (name,) in self._connection.execute(_GUARDED_TABLES)}
         if not guarded.issuperset(tables):
@@ -202,7 +199,7 @@ class PostgresLedger(PostgresRows):
                 self._transaction = 0
 
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
-        """Rows are found by a scan, whatever the order: an index of the server is the server's to keep."""
+        """Reads by a table scan, whatever the order."""
         names = [name for (name,) in self.query(_COLUMNS, (f"{LEDGER}.{table}",))]
         at = names.index("capture_id") if "capture_id" in names else None
         for row in self.query(f"SELECT {', '.join(names)} FROM {table}"):
@@ -287,7 +284,7 @@ class PostgresLedgers:
             connection.close()
 
     async def ping(self) -> None:
-        """All who ask at once wait for one answer, in one thread: a frozen server holds up no other work."""
+        """Concurrent callers share one answer, in one thread, so a frozen server blocks no other work."""
         loop = asyncio.get_running_loop()
         asking = self._asking
         if asking is None or asking.done() or asking.get_loop() is not loop:
@@ -307,7 +304,7 @@ class PostgresLedgers:
         self._read("SELECT capture_id FROM sankofa_ledger.capture LIMIT 1", _PING_SECONDS)
 
     def _read(self, question: str, seconds: float) -> list[list[bytes | None]]:
-        """Nothing where there is no ledger, or this role may not read it. Raises StoreUnavailable."""
+        """Empty if there is no ledger, or this role may not read it. Raises StoreUnavailable."""
         try:
             return self._bounded.ask(question, seconds=seconds)
         except Refused as refused:
@@ -325,7 +322,7 @@ def _retrieve(asked: "asyncio.Future[None]") -> None:
 
 
 def _guard(table: str) -> str:
-    """ALWAYS: a session cannot step around it by calling itself a replica."""
+    """Uses ALWAYS, so that a session cannot skip the trigger by becoming a replica."""
     return f"""
         DROP TRIGGER IF EXISTS refuses_changes ON {table};
         CREATE TRIGGER refuses_changes BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}

@@ -54,11 +54,11 @@ _COMMAND_SESSION = b"""
     SET client_min_messages = warning; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
     SET lock_timeout = '60s'; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10;
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
-"""  # what a command says is done must outlive the server's next breath
+"""  # a command that reports success must survive a crash of the server
 
 
 class Unanswered(Exception):
-    """No answer came: the connection is gone or silent. Another may fare better."""
+    """The connection is lost or silent. Another may work."""
 
 
 class Refused(Exception):
@@ -77,20 +77,21 @@ class Refused(Exception):
 
     @property
     def passing(self) -> bool:
-        """True where only this connection is at fault: the server restarts, forgot a statement, or is a
-        standby that had to let go of what was asked for."""
+        """True if only this connection is at fault: the server restarts, lost a statement, or is a standby
+        that cancelled the query."""
         return self.sqlstate.startswith(("08", "57P", "26")) or self.sqlstate == "40001"
 
 
 class _Opened(psycopg.Connection[Any]):
-    """Opened by the driver, then driven by us: its own destructor would complain of what we close."""
+    """A connection opened by the driver that we drive ourselves; the driver's destructor would warn about
+    it."""
 
     def __del__(self, *_: object) -> None:
         pass
 
 
 class Server:
-    """Where the server is and how to be let in. Never shown."""
+    """Address and credentials of the server. Never shown."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -158,7 +159,7 @@ class BoundedConnection:
         if not self._lock.acquire(timeout=seconds):
             raise Unanswered(LATE)
         try:
-            if was_open and self._connection is None:  # the question before found the server silent
+            if was_open and self._connection is None:  # the previous query found the server silent
                 raise Unanswered(LATE)
             was_open = self._connection is not None
             try:
@@ -218,7 +219,7 @@ def _answer(connection: pq.abc.PGconn, deadline: float) -> pq.abc.PGresult:
 
 
 def _hosts(options: dict[str, Any]) -> list[dict[str, Any]]:
-    """The hosts of a URL with several, each by itself; what is said of all of them is left in the options."""
+    """The hosts of a URL with several. Options that apply to all of them stay in the options."""
     named = {
         name: str(options[name]).split(",") for name in ("host", "hostaddr", "port") if options.get(name)
     }

@@ -21,7 +21,7 @@ def open_private(path: str, flags: int) -> int:
 
 
 def make_private_folder(path: Path) -> None:
-    """A new folder, and each new one above it, is its owner's alone; one that is there stays as it is."""
+    """Creates a private folder, with private parents; existing folders stay as they are."""
     if not path.is_dir():
         if not path.parent.exists():
             make_private_folder(path.parent)
@@ -29,7 +29,8 @@ def make_private_folder(path: Path) -> None:
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """In one step: whoever reads it finds the old content or the new, after a power cut too if `durable`."""
+    """Replaces a file in one step: readers see the old content or the new; with `durable`, after a power
+    cut too."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(partial, "wb", opener=open_private) as file:
@@ -47,7 +48,7 @@ def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file last, or the names in a folder."""
+    """Syncs a file, or the names in a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -68,7 +69,8 @@ def operator_errors(path: Path) -> Iterator[None]:
 def locked(path: Path, *, waiting: Callable[[], None] = lambda: None, refusal: str = "") -> Iterator[None]:
     """One process at a time, by a lock that ends with the process; a file that is missing is created.
 
-    Where another has it, `waiting` is called and the lock waited for; OperatorError where a refusal is given.
+    If another process holds it, `waiting` is called and the lock is waited for; with a `refusal`, raises
+    OperatorError instead.
     """
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = open_private(str(path), flags)

@@ -1,8 +1,9 @@
 """The note that a publisher signs about its editions, and the rules that decide what is trusted.
 
-`editions.note` is a signed note (`model.signed_notes`). It names the current edition, the kept ones with the
-SHA-256 of their manifests, those that are withdrawn, and the list of everything that was ever published. A
-manifest has the digests of every other byte of its edition, so one signature covers all that is served.
+The file `editions.note` is a signed note (`model.signed_notes`). It names the current edition, the kept
+ones with the SHA-256 of their manifests, those that are withdrawn, and the list of everything that was
+ever published. A manifest has the digests of every other byte of its edition, so one signature covers all
+that is served.
 """
 
 import re
@@ -49,7 +50,7 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The text of the note."""
 
     sequence: _Count
-    """It grows with every note of a publisher."""
+    """Increases with every note of a publisher."""
     written_at: str
     current: EditionId
     editions: dict[EditionId, Sha256]
@@ -58,7 +59,7 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Kept editions that may not be served in place of the current one."""
     published_sha256: Sha256
     published_size: _Count
-    """The list of everything ever published: so many bytes of it."""
+    """The list of everything ever published, as a number of bytes."""
     keys: tuple[str, ...]
     """The verifier keys of those who sign now: a node that trusts one of them learns the others."""
 
@@ -69,7 +70,7 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise NotTrusted(f"it names a key that is none: {failure}") from None
 
     def says_the_same(self, other: "Publication") -> bool:
-        """Whether it differs by nothing but when it was signed."""
+        """Whether it differs only in the time of signing."""
         return msgspec.structs.replace(other, sequence=self.sequence, written_at=self.written_at) == self
 
 
@@ -110,8 +111,8 @@ def sign_publication(
 ) -> tuple[Publication, bytes]:
     """The new publication and its signed note.
 
-    The sequence goes on from `before` and is never less than the time in seconds: a publisher that was
-    restored from a backup does not go back.
+    The sequence continues from `before` and is at least the Unix time, so a publisher restored from a
+    backup does not go back.
     """
     publication = Publication(
         max(before.sequence + 1 if before else 0, int(now.timestamp())),
@@ -150,7 +151,7 @@ def _decoded(text: str) -> Publication:
 
 
 def refuse_unless_later(publication: Publication, before: Publication | None, now: datetime) -> None:
-    """Raises NotTrusted for a note that was signed and should not be followed all the same."""
+    """Raises NotTrusted for a signed note that should not be followed."""
     stamp = _STAMP.match(publication.current)
     times = {"it": publication.written_at, "its current edition": stamp[1] if stamp else "19700101T000000Z"}
     for name, text in times.items():
@@ -170,7 +171,7 @@ def refuse_unless_later(publication: Publication, before: Publication | None, no
 
 
 def checked_list(publication: Publication, content: bytes, before: PublishedList | None) -> PublishedList:
-    """The list that the note names, from a file that may go on behind it. Raises NotTrusted."""
+    """The list that the note names, from a file that may be longer. Raises NotTrusted."""
     content = content[: publication.published_size]
     if sha256(content).hexdigest() != publication.published_sha256:
         raise NotTrusted(f"{LIST} is not the list that was signed")
@@ -185,12 +186,12 @@ def checked_list(publication: Publication, content: bytes, before: PublishedList
 
 
 def signers_of(home: Path) -> tuple[Signer, ...]:
-    """The keys in HOME, the first signs first; none where there are none yet. Raises OperatorError."""
+    """The keys in HOME, the first signs first; none if there are none yet. Raises OperatorError."""
     return read_signers(home / KEY_FILE)
 
 
 def read_signers(path: Path) -> tuple[Signer, ...]:
-    """The signing keys in a file, a line for each; none where there is no such file. Raises OperatorError."""
+    """The signing keys in a file, a line for each; none if there is no such file. Raises OperatorError."""
     try:
         with operator_errors(path):
             lines = path.read_text("ascii").split()
@@ -212,7 +213,7 @@ def read_signers(path: Path) -> tuple[Signer, ...]:
 def signers_to_sign(home: Path, *, signed_before: bool) -> tuple[Signer, ...]:
     """As `signers_of`; the first publication creates a key.
 
-    Raises OperatorError where one is missing beside signed editions: nodes would refuse what another signs.
+    Raises OperatorError if one is missing beside signed editions: nodes would refuse what another signs.
     """
     if not (signers := signers_of(home)):
         if signed_before:

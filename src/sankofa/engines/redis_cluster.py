@@ -107,7 +107,7 @@ class RedisClusterKeyValue:
             await client.aclose()
 
     async def _call(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        """One command within its time, whatever becomes of the servers."""
+        """Runs one command within its time limit, even if servers fail."""
         try:
             async with asyncio.timeout(_CALL_SECONDS):
                 client = self._opened()
@@ -144,12 +144,12 @@ class RedisClusterKeyValue:
 
 
 def _hash_of(name: str) -> str:
-    """The braces say what decides on the node."""
+    """The braces mark the part of the name that selects the node."""
     return _HASHES[crc32(name.encode()) % len(_HASHES)]
 
 
 def _reason(failure: RedisError) -> str:
-    """In words of ours."""
+    """The reason of a failure, in our own words."""
     name = type(failure).__name__
     if name in ("ConnectionError", "TimeoutError", "BusyLoadingError"):
         return "could not be reached" if name != "TimeoutError" else "did not answer in time"

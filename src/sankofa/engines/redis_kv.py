@@ -49,11 +49,11 @@ _Word = str | bytes | int
 
 
 class _LinkError(Exception):
-    """The connection is gone, and with it every answer still due."""
+    """The connection is lost, and with it every outstanding answer."""
 
 
 class _Link(asyncio.Protocol):
-    """One connection. The server answers in order, so the oldest call in waiting owns the next answer."""
+    """One connection. The server answers in order, so the next answer belongs to the oldest waiting call."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -75,7 +75,7 @@ class _Link(asyncio.Protocol):
             raise _LinkError(self.lost)
         answer: asyncio.Future[object] = self.loop.create_future()
         self._waiting.append((deadline, answer))
-        if not self._outbox:  # calls made in one turn of the loop leave in one write
+        if not self._outbox:  # calls of one loop iteration are sent in one write
             self.loop.call_soon(self._flush)
         self._outbox.append(hiredis.pack_command(cast(Any, words)))  # its stub knows one word only
         if self._watch is None:
@@ -84,7 +84,7 @@ class _Link(asyncio.Protocol):
         return await answer
 
     def drop(self, reason: str) -> None:
-        """Close at once and fail every call in waiting. Only the first reason counts."""
+        """Closes at once and fails every waiting call. Only the first reason counts."""
         if self.lost:
             return
         self.lost = reason
@@ -125,7 +125,7 @@ class _Link(asyncio.Protocol):
             self._transport.write(b"".join(commands))
 
     def _look_for_overdue(self) -> None:
-        """One timer for all calls: an answer overdue means that the server, or the way to it, is frozen."""
+        """One timer for all calls: an overdue answer means that the server or the network is frozen."""
         self._watch = None
         if not self._waiting:
             return
@@ -142,7 +142,7 @@ class _Link(asyncio.Protocol):
 
 
 class _Server:
-    """Where the server is and how to be let in. Never shown: the URL may carry a password."""
+    """Address and credentials of the server. Never shown: the URL may carry a password."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -157,7 +157,7 @@ class _Server:
         self._greeting = _greeting(unquote(parts.username or ""), unquote(parts.password or ""), database)
 
     async def dial(self, deadline: float) -> _Link:
-        """A link that is ready, or one already lost that says why: a task nobody awaits must not raise."""
+        """A connected link, or a lost one with the reason: a task that nobody awaits must not raise."""
         loop = asyncio.get_running_loop()
         link = _Link(loop)
         try:
@@ -179,7 +179,7 @@ class _Server:
 
 
 class _WatchedServer(_Server):
-    """The primary that sentinels watch, wherever it is by now: they are asked each time it is dialled."""
+    """The primary that sentinels watch. They are asked at each connection."""
 
     def __init__(self, url: str) -> None:
         from sankofa.engines.redis_layout import NodesUrl
@@ -270,7 +270,7 @@ class RedisKeyValue:
         await self.count(*PROBE)
 
     async def close(self) -> None:
-        """A link of an event loop that has ended went with it; an attempt under way ends by itself."""
+        """Closes the link. One of an ended event loop is already closed."""
         loop, dialling, link = asyncio.get_running_loop(), self._dialling, self._link
         self._dialling = self._link = None
         if self._looking is not None and not self._looking.done() and self._looking.get_loop() is loop:
@@ -302,7 +302,8 @@ class RedisKeyValue:
         return reply
 
     async def _look(self, link: _Link) -> None:
-        """Let go of a server that is no longer the primary; whoever calls next dials the one that is."""
+        """Drops the connection to a server that is no longer the primary; the next call connects to the
+        new one."""
         try:
             if await self._server.address() != link.address:
                 link.drop("no longer the primary")
@@ -310,7 +311,8 @@ class RedisKeyValue:
             pass  # no sentinel answers: nobody can have chosen another
 
     async def _connected(self, deadline: float) -> _Link:
-        """Join the attempt under way, or begin one; it goes on for the others if this caller is cancelled."""
+        """Joins the connection attempt under way or starts one. It continues for other callers if this one
+        is cancelled."""
         dialling = self._dialling
         if dialling is None or dialling.done() or dialling.get_loop() is not asyncio.get_running_loop():
             dialling = self._dialling = asyncio.create_task(self._server.dial(deadline))

@@ -38,7 +38,7 @@ def counter_words(name: str, windows: Sequence[Window]) -> list[str]:
 
 
 def counts_in(reply: object, windows: int, least: int) -> tuple[int, ...] | None:
-    """The counters of an answer, each of at least so many; None where anybody altered them."""
+    """The counters of an answer, each of at least so many; None if they were altered."""
     if not isinstance(reply, list) or len(reply) != windows:
         return None
     try:
@@ -55,7 +55,7 @@ _FORM: Final = (
 
 
 class NodesUrl(NamedTuple):
-    """Where the servers are and how to be let in. Never shown: the URL may carry a password."""
+    """Addresses and credentials of the servers. Never shown: the URL may carry a password."""
 
     cluster: bool
     tls: bool

@@ -38,7 +38,7 @@ class SqliteRows:
         try:
             yield
         finally:
-            with suppress(sqlite3.Error):  # nothing was written; a damaged file was told of before
+            with suppress(sqlite3.Error):  # nothing was written; a damaged file was reported before
                 self._database.execute("COMMIT")
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
@@ -54,7 +54,7 @@ class SqliteRows:
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """One text of JSON for each column: half the cost of a tuple for each row.
 
-        The table is kept in the order of its key, and so it is read.
+        The table is clustered by its key and read in that order.
         """
         if table not in self._first:
             columns = self._database.execute(f"PRAGMA table_info({table})")
@@ -86,10 +86,10 @@ class SqliteLedger(SqliteRows):
             self._create(schema)
 
     def _create(self, schema: str) -> None:
-        """Create what is missing, and have the store itself refuse every change to what is there.
+        """Creates what is missing, and the triggers that refuse changes.
 
-        REPLACE deletes without firing delete triggers, so a row that is there already is guarded
-        before the insert too.
+        REPLACE deletes without firing delete triggers, so a row that is there already is guarded before
+        the insert too.
         """
         self._database.executescript(schema.replace("\n) /* clustered */", "\n) WITHOUT ROWID"))
         for (table,) in self._database.execute(
@@ -118,7 +118,7 @@ class SqliteLedger(SqliteRows):
                 self._database.execute("COMMIT")
         except BaseException:
             if self._database.in_transaction:
-                with suppress(sqlite3.Error):  # the failure that led here is the one to tell
+                with suppress(sqlite3.Error):  # report the failure that led here
                     self._database.execute("ROLLBACK")
             raise
 
@@ -135,11 +135,9 @@ class SqliteLedger(SqliteRows):
         self._saw = saw
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
-        """In the order of the key, as they are stored; the trigger passes over what is there.
-
-        Which rows were new is told by a statement that returns them, where anybody watches. (A plain insert
-        behind a savepoint costs more with every row: SQLite searches its journal from the start.)
-        """
+        """Appends in key order; the trigger skips existing rows. If there is a watcher, the statement
+        returns the new rows. (A plain insert behind a savepoint costs more with every row: SQLite searches
+        its journal from the start.)"""
         rows = sorted(rows)
         if self._saw is not None:
             self.stage(table, rows)
@@ -212,11 +210,11 @@ class SqliteLedgers:
         return state
 
     def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> AbstractContextManager[None]:
-        """The store's own lock in the same folder is enough."""
+        """The lock of the store in the same folder is enough."""
         return nullcontext()
 
     async def ping(self) -> None:
-        """Requests do not read the ledger: the files of the edition are asked instead."""
+        """Requests do not read the ledger, so there is nothing to ping."""
 
     def close(self) -> None:
         """Each session has a connection of its own."""

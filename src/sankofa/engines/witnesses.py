@@ -40,7 +40,7 @@ class Witness(NamedTuple):
         return hashlib.sha256(self.name.encode() + b"\n" + _COSIGNATURE + self.public).digest()[:4]
 
     def cosignature(self, note: str, lines: str) -> str:
-        """The line with its cosignature of a note; empty where there is none."""
+        """The line with its cosignature of a note; empty if there is none."""
         text = note.partition("\n\n")[0] + "\n"
         for line in lines.splitlines():
             name, _, encoded = line.removeprefix(_DASH).partition(" ")

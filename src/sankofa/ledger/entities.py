@@ -25,7 +25,7 @@ class Statement(NamedTuple):
     profile: Profile
     capture_id: int
     effective: str = ""
-    """The instant or day on which the source last updated it; empty where it does not say."""
+    """The instant or day on which the source last updated it; empty if it does not say."""
 
 
 class Relation(NamedTuple):
@@ -37,12 +37,12 @@ class Relation(NamedTuple):
     value: str
     """The service_id of a successor or predecessor, the LEI of a parent."""
     first: str
-    """The first day; empty where it always was."""
+    """The first day; empty if it always was."""
     until: str
     """The day after the last; `NEVER` while it is."""
     evidence: Statement
     named: tuple[tuple[str, str, str | None], ...] = ()
-    """From each day on, the service_id and the legal name of a parent; empty where it is not known."""
+    """From each day on, the service_id and the legal name of a parent; empty if it is not known."""
 
 
 class Claim(NamedTuple):
@@ -52,7 +52,7 @@ class Claim(NamedTuple):
     source_ref: str
     capture_id: int
     first: str = ""
-    """The first day on which it is; empty where no source says."""
+    """The first day on which it is; empty if no source says."""
     last: str = ""
     """The last day; empty while it is."""
 
@@ -117,7 +117,7 @@ class Resolution:
     crosswalk_loaded: bool
     proven: int
     """The newest capture that proved somebody a natural person of whom the ledger holds rows from before: an
-    edition made earlier may name them. 0 where there is none."""
+    edition made earlier may name them. 0 if there is none."""
     first_seen: dict[str, int] = field(default_factory=dict)
     """By subject, the first capture that has it."""
 

@@ -150,7 +150,7 @@ def _path_inside(path: Path, folders: Sequence[Path]) -> str:
 
 
 def _unheard(file: str, position: str, warning: str) -> None:
-    """Where nobody is there to be warned."""
+    """Ignores warnings."""
 
 
 def read_into(

@@ -2,7 +2,7 @@
 
 An annual table replaces what its source said before, so a column is kept as what it changed. A series tells
 vintages by their release dates, so every one is kept that is not held yet, whatever order they arrive in;
-where no release date is evidenced the day of capture stands for it, and only a value other than the one in
+if no release date is evidenced the day of capture stands for it, and only a value other than the one in
 force is new. What is of a day or year still to come was not observed: a forecast is skipped.
 """
 
@@ -73,7 +73,7 @@ _years = msgspec.json.Decoder(dict[str, str | None]).decode
 _reported_values = msgspec.json.Decoder(list[ReportedValue]).decode
 
 Years = dict[str, str | None]
-"""By year a figure; empty where it was withdrawn, None where the table no longer has the year."""
+"""By year a figure; empty if it was withdrawn, None if the table no longer has the year."""
 
 
 class Tally(NamedTuple):
@@ -262,7 +262,7 @@ class MacroCapture:
         self._series = admitted
 
     def _dated(self, value: ReportedValue, held: "_Held", column: SeriesColumn) -> ReportedValue | None:
-        """The vintage with the day it became public; None where the source said so before."""
+        """The vintage with the day it became public; None if the source said so before."""
         figure = (value.value, value.unit if value.value else "")
         if value.release:
             return None if (value.date, value.release, *figure) in held.said else value

@@ -117,7 +117,7 @@ class PartyMatcher:
     def __init__(
         self, entities: Iterable[Entity], reviews: Reviews = NO_REVIEWS, threshold: float | None = None
     ) -> None:
-        """Without a `threshold` no similar name is looked for."""
+        """Without a `threshold`, similar names are not searched."""
         self._reviews = reviews
         self._threshold = threshold
         self._similar: dict[str, _SimilarNames] = {}
@@ -150,11 +150,9 @@ class PartyMatcher:
         return identifier in self._holders
 
     def match(self, name: str, country: str, identifiers: Sequence[tuple[str, str]]) -> Match:
-        """By LEI, then any other identifier, then as the operator decided, then by name.
-
-        A name leads to nobody who has another number in the register that the party's number is of, and to
-        nobody of whom the operator said that it is another.
-        """
+        """Matches by LEI, then by other identifiers, then by the operator's decision, then by name. A name
+        never matches an organisation with another number in the same register, or one that the operator
+        refused."""
         match = UNRESOLVED
         for scheme, value in identifiers:
             is_lei = scheme.upper() in LEI_SCHEMES
@@ -250,7 +248,7 @@ Identifiers = tuple[tuple[str, str], ...]
 
 
 class Party(NamedTuple):
-    """A party of releases as published, and the evidence that it is an organisation; None where it fails."""
+    """A party of releases as published, and the evidence that it is an organisation; None if it fails."""
 
     party_id: str
     name: str

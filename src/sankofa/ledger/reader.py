@@ -87,7 +87,7 @@ class FactColumns(NamedTuple):
 
 
 class Linked(NamedTuple):
-    """An identifier of a subject, and its first and last day; empty where a source names none."""
+    """An identifier of a subject, and its first and last day; empty if a source names none."""
 
     identifier: str
     subject: str
@@ -308,7 +308,7 @@ class LedgerReader:
         return self._rows.query(sql)
 
     def release_countries(self) -> list[str]:
-        """Every country with releases; empty where a source has none."""
+        """Every country with releases; empty if a source has none."""
         return [c for (c,) in self._rows.query("SELECT DISTINCT country FROM release ORDER BY country")]
 
     def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
@@ -357,7 +357,7 @@ class LedgerReader:
 
     def _named_parties(self) -> dict[str, int]:
         """The parties of the releases that are read, each with the first capture that names it: a party is
-        stored once, whoever else names it."""
+        stored once, whichever file names it."""
         decode = msgspec.json.Decoder(list[list[str]]).decode
         first: dict[str, int] = {}
         for parties, capture_id in self._rows.query("SELECT parties, capture_id FROM release"):

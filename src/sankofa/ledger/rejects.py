@@ -28,7 +28,7 @@ _OTHER: Final = "other reasons"
 
 
 class RejectsFile:
-    """Created with the first reject; what a file that failed as a whole had rejected is taken back."""
+    """Created with the first reject. The rejects of a file that fails as a whole are removed again."""
 
     def __init__(self, path: Path | None, reasons: list[str]) -> None:
         """`reasons` takes the first ones, for the operator. Without a path no file is written."""
@@ -57,7 +57,7 @@ class RejectsFile:
 
 
 class RejectsOfFile:
-    """Those of one file that is ingested."""
+    """The rejects of one ingested file."""
 
     def __init__(self, rejects: RejectsFile, capture: Capture) -> None:
         self._rejects = rejects

@@ -55,10 +55,10 @@ def take_file(
     limits: Limits,
     file: FileOfSource,
 ) -> None:
-    """Read a stored file into a capture. Raises OperatorError where its bytes have changed."""
+    """Read a stored file into a capture. Raises OperatorError if its bytes have changed."""
 
     def reject(rejected: Rejected) -> None:
-        """It was written down when the file came."""
+        """Ignored: it was recorded when the file was ingested."""
 
     with vault.file(received, file.file_name) as path:
         capture.file_name = capture.file_name or path.name  # the name of an encrypted file is inside it
@@ -83,10 +83,8 @@ def replay(
     *,
     until: int | None = None,
 ) -> Replayed:
-    """Take everything of the vault into an empty ledger, each under the number that it had.
-
-    `until`: pass over what came to the vault and, because of a crash, never to the ledger of this position.
-    """
+    """Ingests the whole vault into an empty ledger, each file under its number. `until`: skips files that
+    a crash kept out of the ledger of this position."""
     if ledger.position():
         raise OperatorError("the ledger is not empty: replay into an empty HOME")
     held = vault.held()

@@ -92,7 +92,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     value: str | None
     available: int
     evidenced: str
-    """The day of publication that the source evidences; empty where it evidences none."""
+    """The day of publication that the source evidences; empty if it evidences none."""
     subject: str
     document: str
     location: str
@@ -102,7 +102,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The capture comes last: only what no source says of itself may hang on who came first."""
+        """Sorts by capture last, so that arrival decides only if the sources do not."""
         value = Decimal(self.value) if self.value else _LEAST
         return (
             self.document, value, self.subject, self.location, self.confidence,
@@ -114,7 +114,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def method(self) -> str:
-        """How the figure was come by."""
+        """How the figure was obtained."""
         if self.confidence:
             return EXTRACTED
         return STRUCTURED_ROUNDED if self.capture.rounds_dates else STRUCTURED
@@ -184,7 +184,7 @@ class Published:
     def first_days(self) -> dict[tuple[str, str], int]:
         """The first day, not before its end, on which a period was reported, by its start and end.
 
-        Empty where that takes the reports themselves: one of them withdraws a figure, or evidences no day.
+        Empty if that takes the reports themselves: one of them withdraws a figure, or evidences no day.
         """
         if not self._dated or any("" in facts.value for _, facts in self._facts):
             return {}
@@ -253,8 +253,7 @@ class Published:
 
 
 def _published(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> FactColumns:
-    """Without what was extracted with too little confidence, and what an older version should have refused
-    for its dates."""
+    """Leaves out figures extracted with low confidence, and those with dates that ingest now refuses."""
     doubted = {said for said in set(facts.confidence) if said and Decimal(said) < PUBLISHED_CONFIDENCE}
     latest = {number: latest_day(captures[number].observed_at[:10]) for number in set(facts.capture_id)}
     days = {*facts.period_end, *facts.period_start, *facts.available_at} - {""}
@@ -271,7 +270,7 @@ def _published(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> FactC
 
 
 def has_usable_dates(days: Iterable[str], latest: str) -> bool:
-    """Whether a fact with these dates, empty where it has none, is accepted today (contract: ING-16)."""
+    """Whether a fact with these dates, empty if it has none, is accepted today (contract: ING-16)."""
     return all(not day or in_range(day, latest) for day in days)
 
 
@@ -291,7 +290,7 @@ def _first_captures(reports: list[Report]) -> list[Report]:
 
 
 def _mark_recaptured(reports: list[Report]) -> None:
-    """Tell apart what several captures have in one place of one document; the first stays as it is."""
+    """Marks figures that several captures have in one place of one document; the first stays unmarked."""
     if len({report.document for report in reports}) == len(reports):
         return
     first: dict[tuple[str, ...], int] = {}

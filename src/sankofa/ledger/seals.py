@@ -121,7 +121,7 @@ def append_seals(session: LedgerSession, key: bytes, sums: RowSums) -> None:
 
 
 def verify(session: LedgerSession, key: bytes) -> Checked:
-    """Read every row and hold it against the seals. Raises LedgerDamaged."""
+    """Reads every row and compares it with the seals. Raises LedgerDamaged."""
     seals = _chain(session, key)
     sums = _scan(session)
     _compare(session, seals, sums)
@@ -153,7 +153,7 @@ def _scan(session: LedgerSession) -> RowSums:
 
 
 def _chain(session: LedgerSession, key: bytes) -> list[_Seal]:
-    """The seals, each seen to follow from the one before."""
+    """The seals, each verified to follow from the previous one."""
     seals: list[_Seal] = []
     for row in session.query(_SEALS):
         seal = _Seal(*row)
@@ -199,7 +199,7 @@ def _message(fault: str) -> str:
 
 
 def _named(session: LedgerSession) -> dict[int, str]:
-    """By capture, the source and file that it says it is of; as far as that can be read."""
+    """The source and file of each capture, as far as they can be read."""
     try:
         rows = session.query("SELECT capture_id, source_id, file_name, observed_at FROM capture")
         return {number: f"{source} {file}, {observed}" for number, source, file, observed in rows}

@@ -28,7 +28,7 @@ _LONGEST_PAUSE: Final = timedelta(days=366)
 
 
 def refuse_doubtful_clock(now: datetime, newest_capture: datetime | None, witnesses: Iterable[Path]) -> None:
-    """Raises OperatorError. Without a capture there is nothing to compare with."""
+    """Raises OperatorError. Does nothing if there is no capture yet."""
     if newest_capture is None:
         return
     if now < newest_capture - _DAY:
@@ -85,7 +85,7 @@ class Ledger(LedgerReader):
         self._clock = clock
 
     def verify(self) -> seals.Checked:
-        """Hold every row against the seals. Raises LedgerDamaged; SettingsError with another gate secret."""
+        """Compares every row with the seals. Raises LedgerDamaged; SettingsError with another gate secret."""
         try:
             return seals.verify(self._session, self._gate_key)
         except seals.LedgerDamaged:
@@ -104,10 +104,8 @@ class Ledger(LedgerReader):
         }
 
     def without(self, source_ids: Collection[str]) -> LedgerReader:
-        """This ledger without these sources and without withdrawn files.
-
-        Natural persons that one of them proved stay withheld.
-        """
+        """The ledger without these sources and without withdrawn files. People whom they proved stay
+        withheld."""
         return LedgerReader(FilteredSession(self._rows, source_ids), self._gate_key, partial=True)
 
     def go_back_to(self, last_capture: int) -> None:
@@ -117,8 +115,8 @@ class Ledger(LedgerReader):
 
     @contextmanager
     def verified_snapshot(self) -> Iterator[None]:
-        """Everything read inside belongs together, whatever is being ingested meanwhile, and is what was
-        appended. Raises LedgerDamaged."""
+        """Reads inside see one verified state of the ledger, whatever is ingested meanwhile. Raises
+        LedgerDamaged."""
         with self._session.snapshot():
             self.verify()
             yield

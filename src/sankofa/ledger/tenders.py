@@ -260,7 +260,7 @@ def cleaned_copy(vault: Vault | None, source: Source, capture: Capture) -> Itera
 
 
 def take_again(capture: Capture, lines: Iterable[bytes], now: datetime, limits: Limits) -> None:
-    """Take what a copy has into a capture, counted as it was then."""
+    """Ingests a cleaned copy into a capture, with the counts of its file."""
     releases = ReleaseIngester(capture, "", now, limits.text_length)
     for line in lines:
         kind, content = _kind(line)

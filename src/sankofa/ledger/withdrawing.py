@@ -38,7 +38,7 @@ class FileOfSource(NamedTuple):
     observed_at: str
     license_class: str
     counts: str
-    """Empty where it said nothing new."""
+    """Empty if it said nothing new."""
 
     @property
     def named(self) -> WithdrawnFile:
@@ -46,12 +46,12 @@ class FileOfSource(NamedTuple):
 
 
 class ReadsAgain(Protocol):
-    """Where the bytes of a source's files are held."""
+    """Gives the stored bytes of a source's files."""
 
     def holds(self, file: FileOfSource) -> bool: ...
 
     def read(self, capture: Capture, file: FileOfSource) -> None:
-        """Take everything that the file says, as on the day it was observed."""
+        """Ingests the file as on the day it was observed."""
 
 
 class Withdrawn(NamedTuple):
@@ -80,7 +80,7 @@ def withdraw(
     """Append a tombstone for a source, or for one capture or file of it, in one transaction with the rest.
 
     `appended` is called with its number before it lasts; `number` is that of a replay. Raises OperatorError
-    where there is nothing to withdraw.
+    if there is nothing to withdraw.
     """
     if not reason.strip() or len(reason) > _LONGEST_REASON:
         raise OperatorError(f"--reason: expected a text of 1 to {_LONGEST_REASON} characters")
@@ -118,7 +118,7 @@ def _held(session: LedgerSession, generations: Generations, stored: str) -> Iter
 
 
 def _chosen(held: list[FileOfSource], capture: int, file_name: str) -> set[FileOfSource]:
-    """The files that are meant; of one capture also the same file where it was read more than once."""
+    """The selected files. For a capture, also other captures of the same file."""
     if not capture:
         return {file for file in held if not file_name or file.file_name == file_name}
     same = {(file.file_name, file.content_sha256) for file in held if file.number == capture}
@@ -134,7 +134,7 @@ def _nothing(source_id: str, capture: int, file_name: str, held: list[FileOfSour
 
 
 class _Again:
-    """Takes what is valid of a source into its next generation."""
+    """Copies the valid rows of a source into its next generation."""
 
     def __init__(
         self, ledger: Ledger, session: LedgerSession, before: str, after: str, generations: Generations

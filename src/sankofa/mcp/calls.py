@@ -29,7 +29,7 @@ _raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class _Placed(msgspec.Struct):
-    """Where a release is found over REST."""
+    """The REST address of a release."""
 
     country: str = ""
     release_date: str = ""
@@ -111,7 +111,7 @@ def _sizes(selection: Selection) -> Iterator[int]:
 async def _cut(
     operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer, budget: int
 ) -> bytes:
-    """The answer with as many rows as fit; with one, however large, where none does."""
+    """The answer with as many rows as fit; with one, however large, if none does."""
     rows: int = arguments["limit"]
     while True:
         if rows != answer.selection.count:

@@ -212,7 +212,7 @@ class Envelope(NamedTuple):
 
 
 def plain_call(headers: Headers, body: bytes) -> PlainCall | None:
-    """The call in a message; None where it is another message, or one only the SDK should read."""
+    """The call in a message; None if it is another message, or one only the SDK should read."""
     try:
         message = _read_call(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

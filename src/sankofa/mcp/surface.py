@@ -79,7 +79,7 @@ class McpSurface:
         self._known_answers = KnownAnswers()
         self._calls = ToolCalls(service)
         self._protocol: asyncio.Future[Protocol | None] | None = None
-        """Set once the SDK is loaded; to None where it could not be."""
+        """Set once the SDK is loaded; to None if it could not be."""
 
     @asynccontextmanager
     async def running(self, loaded: Callable[[], object] = lambda: None) -> AsyncIterator[None]:
@@ -142,7 +142,7 @@ class McpSurface:
             sys.setswitchinterval(usual)
 
     async def _loaded_protocol(self) -> "Protocol":
-        """Raises StoreUnavailable where the SDK is not loaded in time."""
+        """Raises StoreUnavailable if the SDK is not loaded in time."""
         if self._protocol is None:
             raise RuntimeError("called outside of running()")
         try:
@@ -195,7 +195,7 @@ class McpSurface:
                 self._service.observe(_observed(exchange, began, scope))
 
     async def _admit(self, exchange: Exchange, scope: Scope, receive: Receive) -> bytes | None:
-        """The body for the SDK; None where the answer is given already. Raises Problem."""
+        """The body for the SDK; None if the answer is given already. Raises Problem."""
         check_request(scope)
         headers = scope["headers"]
         # First: a page in a browser is told nothing, not even whether a key is good.
@@ -262,7 +262,7 @@ _peek = msgspec.json.Decoder(_Peek)
 
 
 def _method(body: bytes) -> str:
-    """The method a message names; empty where it is no message, of which the SDK says what is wrong."""
+    """The method a message names; empty if it is no message, of which the SDK says what is wrong."""
     try:
         return _peek.decode(body).method
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -128,7 +128,7 @@ class Tool:
         return self._translated
 
     def instance(self, arguments: Arguments) -> str | None:
-        """The path REST has for this call, so that its problem reads the same; None where it has none."""
+        """The path REST has for this call, so that its problem reads the same; None if it has none."""
         path = self.operation.path
         if not path:
             return None

@@ -99,7 +99,7 @@ class NthReleaseRow(Row, frozen=True, kw_only=True):
 
     date: Annotated[_Day, doc("Date of the value, or last day of the period.")]
     available_at: Annotated[_Day, doc("Day on which this value became public.")]
-    value: Annotated[Figure | None, doc("Value with every digit; null where withdrawn.")]
+    value: Annotated[Figure | None, doc("Value with every digit; null if withdrawn.")]
 
 
 class FigureMatrixRow(MatrixRow, frozen=True, kw_only=True):
@@ -129,7 +129,7 @@ class IssuerDayRow(Row, frozen=True, kw_only=True):
     MORE_COLUMNS: ClassVar = {"type": ["number", "null"], "description": "A column that was asked for."}
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     as_of: Annotated[date, doc("Day of the row: every column is as known on it.")]
     age_days: Annotated[
@@ -147,7 +147,7 @@ class SeriesCatalogueRow(Row, frozen=True, kw_only=True):
     unit: Annotated[str | None, doc("Unit of the newest value.")]
     note: Annotated[str | None, doc("Remarks of the publisher on its newest value.")]
     frequency: Annotated[str, one_of(FREQUENCIES, "How often it is observed.")]
-    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null where it has none.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null if it has none.")]
     first_date: Annotated[date, doc("Date of the oldest value; the last day of a year for annual series.")]
     last_date: Annotated[date, doc("Date of the newest value; the last day of a year for annual series.")]
     vintages: Annotated[int, doc("Number of release days; 0 for annual indicators, which have none.", ge=0)]
@@ -159,7 +159,7 @@ class SeriesReleaseRow(Row, frozen=True, kw_only=True):
 
     series: Annotated[str, doc("Series key.")]
     frequency: Annotated[str, one_of(FREQUENCIES, "How often it is observed.")]
-    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null where it has none.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null if it has none.")]
     release_date: Annotated[date, doc("The `available_at` of the values.")]
     added: Annotated[int, doc("Number of values first released that day.", ge=0)]
     changed: Annotated[int, doc("Number of values that replaced or withdrew an earlier one.", ge=0)]
@@ -173,21 +173,21 @@ class SeriesRevisionsRow(Row, frozen=True, kw_only=True):
 
     series: Annotated[str, doc("Series key.")]
     frequency: Annotated[str, one_of(FREQUENCIES, "How often it is observed.")]
-    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null where it has none.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null if it has none.")]
     first_date: Annotated[date, doc("Date of the oldest value.")]
     last_date: Annotated[date, doc("Date of the newest value.")]
     values: Annotated[int, doc("Number of values.", ge=1)]
     revised: Annotated[int, doc("Number of values with more than one vintage.", ge=0)]
     revisions: Annotated[int, doc("Number of vintages that replaced an earlier one.", ge=0)]
     mean_absolute_revision: Annotated[
-        Decimal | None, doc("Size: mean of |relative revision| of the revised values; null where none is.")
+        Decimal | None, doc("Size: mean of |relative revision| of the revised values; null if none is.")
     ]
     largest_absolute_revision: Annotated[
-        Decimal | None, doc("Largest |relative revision|; null where no value was revised.")
+        Decimal | None, doc("Largest |relative revision|; null if no value was revised.")
     ]
     mean_revision: Annotated[
         Decimal | None,
-        doc("Bias: mean relative revision of the revised values; above 0 where values tend to be raised."),
+        doc("Bias: mean relative revision of the revised values; above 0 if values tend to be raised."),
     ]
     median_days_to_final: Annotated[
         Decimal | None,
@@ -202,7 +202,7 @@ VERDICTS = ("supported", "supported_then", "contradicted", "unknown")
 
 
 class CheckRow(Row, frozen=True, kw_only=True):
-    """The verdict on a claim, and the figure that it rests on; null fields where there is none."""
+    """The verdict on a claim, and the figure that it rests on; null fields if there is none."""
 
     verdict: Annotated[str, one_of(VERDICTS, "Whether the claim is borne out.")]
     value: Annotated[Figure | None, doc("Figure with every digit; the replaced one where supported_then.")]
@@ -216,21 +216,21 @@ class RestatementRow(Row, frozen=True, kw_only=True):
     """A reported figure that replaced an earlier one. Its provenance is that of the later document."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     line_item: Annotated[str, doc("Financial line item, e.g. revenue.")]
     concept: Annotated[str | None, doc("The source's own concept, e.g. us-gaap:Revenues.")]
     unit: Annotated[str | None, doc("Unit as the source writes it.")]
     period_start: Annotated[date | None, doc("First day of the period; null for an instant.")]
     period_end: Annotated[date, doc("Last day of the period, or the day of an instant.")]
     value_before: Annotated[
-        Figure | None, doc("Figure that was replaced, with every digit; null where withdrawn.")
+        Figure | None, doc("Figure that was replaced, with every digit; null if withdrawn.")
     ]
     value_after: Annotated[
-        Figure | None, doc("Figure that replaced it, with every digit; null where withdrawn.")
+        Figure | None, doc("Figure that replaced it, with every digit; null if withdrawn.")
     ]
     change: Annotated[
         Decimal | None,
-        doc("(after - before) / |before|, 10 significant digits; null where either is null or before is 0."),
+        doc("(after - before) / |before|, 10 significant digits; null if either is null or before is 0."),
     ]
     available_before: Annotated[date, doc("Day on which the replaced figure became public.")]
     available_at: Annotated[date, doc("Day on which the new figure became public.")]
@@ -267,7 +267,7 @@ class CoverageRow(Row, frozen=True, kw_only=True):
     """How much there is of a dataset for a country, by source."""
 
     sku: Annotated[str, one_of(SKUS, "The dataset.")]
-    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null where it has none.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null if it has none.")]
     source_id: Annotated[str, doc("Source; see `/v1/sources`.")]
     count: Annotated[
         int, doc("Number of issuers, releases, series or indicators; see `unit_of_count`.", ge=1)
@@ -289,13 +289,13 @@ class QualityRow(Row, frozen=True, kw_only=True):
 
     sku: Annotated[str, one_of(SKUS, "The dataset.")]
     measure: Annotated[str, doc("Name of the measure.")]
-    value: Annotated[Decimal | None, doc("Measured value; null where not measured.")]
+    value: Annotated[Decimal | None, doc("Measured value; null if not measured.")]
     floor: Annotated[Decimal | None, doc("Minimum, or for age, rejects and restatements the maximum.")]
     status: Annotated[
         str | None,
         one_of(
             ("PASS", "FAIL", "UNMEASURED", None),
-            "Null where there is no floor; a floor not measured is never a pass.",
+            "Null if there is no floor; a floor not measured is never a pass.",
         ),
     ]
     measured_at: Annotated[str, instant("The instant of the last capture.")]
@@ -317,13 +317,13 @@ class ExportRow(Row, frozen=True, kw_only=True):
     columns: Annotated[list[str], doc("Names of the columns, in order.")]
     min_tier: Annotated[
         str | None,
-        one_of(("starter", None), "Lowest tier whose keys may fetch the file; null where none is needed."),
+        one_of(("starter", None), "Lowest tier whose keys may fetch the file; null if none is needed."),
     ]
     updated_at: Annotated[str, instant("The instant of the edition's last capture.")]
 
 
 class UsageRow(Row, frozen=True, kw_only=True):
-    """Where a key stands."""
+    """The usage of a key and its limits."""
 
     tier: Annotated[str, doc("Tier of the key: sample, starter or professional.")]
     minute_limit: Annotated[int | None, doc("Requests per UTC minute; null for the owner.")]
@@ -333,7 +333,7 @@ class UsageRow(Row, frozen=True, kw_only=True):
     month_used: Annotated[int, doc("Requests in this month, including this one.", ge=0)]
     month_reset_at: Annotated[str, instant("When the next month begins.")]
     expires_at: Annotated[
-        str | None, doc("Last second in which the key is valid; null where it does not expire.")
+        str | None, doc("Last second in which the key is valid; null if it does not expire.")
     ]
 
 
@@ -348,7 +348,7 @@ class ChangeRow(Row, frozen=True, kw_only=True):
     row: Annotated[
         msgspec.Raw,
         doc(
-            "Row as its endpoint serves it; null where it was removed.",
+            "Row as its endpoint serves it; null if it was removed.",
             extra_json_schema={"type": ["object", "null"]},
         ),
     ]

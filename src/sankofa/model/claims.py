@@ -37,7 +37,7 @@ class ClaimedValue(NamedTuple):
     unit: str | None
 
     def bears_out(self, figure: Decimal, unit: str | None) -> bool | None:
-        """Whether a figure is what is claimed; None where their units cannot be compared."""
+        """Whether a figure is what is claimed; None if their units cannot be compared."""
         number, tolerance = self.number, self.tolerance
         if self.percent:
             if unit == "ratio":

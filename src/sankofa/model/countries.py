@@ -35,13 +35,13 @@ _HISTORIC = frozenset(
 
 
 def country(code: str) -> str | None:
-    """The alpha-2 code of an alpha-2 or alpha-3 code in any case; None where there is no such country."""
+    """The alpha-2 code of an alpha-2 or alpha-3 code in any case; None if there is no such country."""
     code = code.strip().upper()
     return code if code in alpha3_of() else alpha2_of().get(code)
 
 
 def currency(code: str) -> str | None:
-    """The ISO 4217 code in any case; None where there is no such currency."""
+    """The ISO 4217 code in any case; None if there is no such currency."""
     code = code.strip().upper()
     return code if code in currencies() else None
 
@@ -73,20 +73,20 @@ def _first_words() -> frozenset[str]:
 
 
 def country_named(name: str) -> str | None:
-    """The alpha-2 code of a country by its English name; None where there is no such country."""
+    """The alpha-2 code of a country by its English name; None if there is no such country."""
     return _names().get(" ".join(name.lower().split()))
 
 
 @cache
 def country_name(alpha2: str) -> str | None:
-    """The English name of a country, the short one where there are two."""
+    """The English name of a country, the short one if there are two."""
     match = pycountry.countries.get(alpha_2=alpha2)
     return None if match is None else str(getattr(match, "common_name", None) or match.name)
 
 
 @cache
 def currency_name(code: str) -> str | None:
-    """The English name of a currency; None where there is no such currency today."""
+    """The English name of a currency; None if there is no such currency today."""
     match = pycountry.currencies.get(alpha_3=code)
     return None if match is None else str(match.name)
 

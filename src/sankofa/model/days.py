@@ -56,7 +56,7 @@ def latest_day(today: str) -> str:
 
 
 def out_of_range(field: str, day: str, latest: str) -> str | None:
-    """Why a day in a field of a file is refused; None where it is not."""
+    """Why a day in a field of a file is refused; None if it is not."""
     return None if in_range(day, latest) else f"{field}: {range_fault(latest)}"
 
 
@@ -185,14 +185,14 @@ def _table() -> dict[str, dict[str, Any]]:
 
 @cache
 def sessions(exchange: str) -> Sessions | None:
-    """The sessions of an exchange by its name or code; None where the table has none."""
+    """The sessions of an exchange by its name or code; None if the table has none."""
     known = next((code for code in market_codes(exchange) if code in _table()), None)
     return None if known is None else Sessions(_table()[known])
 
 
 @lru_cache(maxsize=65536)
 def tradable_from(exchange: str, day: date, instant: str | None) -> date | None:
-    """The first session of an exchange after something became public; None where that is not known."""
+    """The first session of an exchange after something became public; None if that is not known."""
     calendar = sessions(exchange)
     if calendar is None:
         return None

@@ -185,7 +185,7 @@ class StoreUnavailable(Problem):
     status, slug, title = 503, "store-unavailable", "Temporarily unavailable"
 
     def __init__(self, component: str, detail: str = "did not answer", *, message: str = "") -> None:
-        """`message` is for the caller, where there is more to say than that."""
+        """`message` is the text for the caller, if it differs from the default."""
         super().__init__(message or f"The {component} is temporarily unavailable; retry.")
         self.component = component
         self.cause = detail
@@ -235,9 +235,9 @@ class BuildFailed(OperatorError):
 
 
 def problem_of(failure: Exception) -> Problem:
-    """The answer to a failure that nobody expected.
+    """The answer to an unexpected failure.
 
-    The want of a file descriptor or of memory is no defect, and over when others are done.
+    Running out of file descriptors or memory is temporary and no defect.
     """
     codes = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
     if isinstance(failure, OSError) and failure.errno in codes:

@@ -50,7 +50,7 @@ def exact(text: str) -> str:
 
 
 def figure_in(field: str, text: str) -> str:
-    """The figure in a field of a file; empty where that is. Raises ValueError, which names the field."""
+    """The figure in a field of a file; empty if that is. Raises ValueError, which names the field."""
     try:
         return exact(text) if text else ""
     except ValueError as failure:
@@ -97,7 +97,7 @@ PEOPLE: Final = "people"
 
 
 class Unit(NamedTuple):
-    """A unit, and what else its publisher says of the figures; each is empty where nothing is said."""
+    """A unit, and what else its publisher says of the figures; each is empty if nothing is said."""
 
     unit: str = ""
     note: str = ""
@@ -146,7 +146,7 @@ def _unit_of_code(code: str) -> str:
 
 
 def _split(text: str) -> Unit:
-    """A unit and the remarks before and behind it; no unit where no part is one."""
+    """A unit and the remarks before and behind it; no unit if no part is one."""
     notes: list[str] = []
     while (group := _GROUP.search(text)) and group.start() and not _UNIT.search(group[1]):
         notes.insert(0, group[1].strip())

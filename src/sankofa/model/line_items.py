@@ -43,7 +43,7 @@ class Breakdown(NamedTuple):
     members: Mapping[str, tuple[int, str]]
     """By concept: its sign in the total, and the mark of what kind of member it is (often none)."""
     within: Mapping[str, frozenset[str]]
-    """By a member that is a sum of others: those."""
+    """For a member that is a sum of others, those others."""
     positive: bool
     """Whether nothing in it can be negative: then a total of zero has no members."""
     concepts: frozenset[str]
@@ -60,7 +60,7 @@ class Route(NamedTuple):
     """Its place among the routes of the item."""
     terms: Sum
     members: str
-    """The mark of members to be added; empty where none are."""
+    """The mark of members to be added; empty if none are."""
     of: tuple[str, ...]
     """The breakdowns that have to close."""
     unless: tuple[str, ...]

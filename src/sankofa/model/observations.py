@@ -35,9 +35,9 @@ class AnnualColumn(NamedTuple):
     """Alpha-2."""
     document: str
     values: Mapping[str, str]
-    """By year; empty where the table lists the year without one."""
+    """By year; empty if the table lists the year without one."""
     covers: frozenset[str] | None
-    """The years the table lists, with or without a value; one without is withdrawn. None where the table
+    """The years the table lists, with or without a value; one without is withdrawn. None if the table
     lists only years that have a value; then a year that is missing is no longer part of it."""
     name: str = ""
     """The indicator in words, where the table has them."""
@@ -50,14 +50,14 @@ class ReportedValue(NamedTuple):
 
     date: str
     release: str
-    """The day the source evidences as publication; empty where it evidences none."""
+    """The day the source evidences as publication; empty if it evidences none."""
     value: str
-    """Empty where the release withdraws it."""
+    """Empty if the release withdraws it."""
     unit: str
     location: str
-    """Where in the document; empty where the date says it."""
+    """Where in the document; empty if the date says it."""
     evidenced: bool = True
-    """False where the day of capture replaces an unknown day of publication."""
+    """False if the day of capture replaces an unknown day of publication."""
 
 
 class SeriesColumn(NamedTuple):
@@ -67,11 +67,11 @@ class SeriesColumn(NamedTuple):
     series_type: str
     frequency: str
     country: str
-    """Alpha-2; empty where the series is of no one country."""
+    """Alpha-2; empty if the series is of no one country."""
     document: str
     values: list[ReportedValue]
     on_its_day: bool = False
-    """True where a value that is new is public on the day it is of (a reference rate)."""
+    """True if a value that is new is public on the day it is of (a reference rate)."""
 
 
 class SeriesInfo(NamedTuple):
@@ -79,9 +79,9 @@ class SeriesInfo(NamedTuple):
 
     code: str
     name: str
-    """Empty where the metadata have none."""
+    """Empty if the metadata have none."""
     unit: str
-    """Empty where the metadata have none."""
+    """Empty if the metadata have none."""
 
 
 class SeriesKinds:

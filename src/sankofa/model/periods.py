@@ -98,8 +98,8 @@ class IssuerYears:
     def name(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:
         """The period_type and fiscal_year of a period, the same for all of its figures.
 
-        The evidence of the day of its first figure decides. Where nothing tells of the period, it is that of
-        `known`, and `rounded` says whether its dates are rounded to month ends.
+        The evidence of the day of its first figure decides. If no day evidences the period, the evidence
+        of `known` decides; `rounded` says whether its dates are rounded to month ends.
         """
         known, rounded = self._first_told.get((start, end), (known, rounded))
         return self.name_by(start, end, known, rounded=rounded)
@@ -161,7 +161,7 @@ class IssuerYears:
     def _ends_a_quarter(self, day: int, known: int, year_ends: "_YearEnds") -> bool:
         """Whether a day close to a quarter's end is its last: a reported period ends on it.
 
-        Where none ends close to it, the day is a whole number of quarters from a year-end.
+        If none ends close to it, the day must be a whole number of quarters from a year-end.
         """
         around = range(day - _INSTANT_TOLERANCE, day + _INSTANT_TOLERANCE + 1)
         ends = {end: figures for end in around if (figures := _most(self._lasting.get(end), known))}
@@ -232,7 +232,7 @@ class _YearEnds:
         return bool(_near(self._days, day)) or _astray(day, self._nearest(day)[1]) <= _INSTANT_TOLERANCE
 
     def quarter(self, end: int, tolerance: int, start: int | None = None) -> int | None:
-        """How many quarters after a year-end a period ends: 0 to 3; None where it is at no quarter's end."""
+        """How many quarters after a year-end a period ends: 0 to 3; None if it is at no quarter's end."""
         year_end = self._containing(end if start is None else start, end) or self._nearest(end)[1]
         quarters = round((end - year_end) / QUARTER)
         return quarters % 4 if abs(end - year_end - quarters * QUARTER) <= tolerance else None

@@ -1,4 +1,4 @@
-"""Where a row is from and what it is held under: licence classes, `source_ref`, notices."""
+"""Provenance and licence of rows: licence classes, `source_ref`, notices."""
 
 import unicodedata
 from collections.abc import Iterable

@@ -25,10 +25,10 @@ class Fact(NamedTuple):
     """Empty for an instant."""
     period_end: str
     available_at: str
-    """The day the source evidences as publication; empty where it evidences none."""
+    """The day the source evidences as publication; empty if it evidences none."""
     document: str
     value: str
-    """Empty where the document withdraws the figure."""
+    """Empty if the document withdraws the figure."""
     location: str
     declared_period: str = ""
     """The source's own name for the period: only evidence of the issuer's year, never served."""
@@ -51,9 +51,9 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     document: str = ""
     """The position of this profile in the source: the document part of its source_ref."""
     registered: str = ""
-    """The day on which its register first recorded it; empty where the source does not say."""
+    """The day on which its register first recorded it; empty if the source does not say."""
     secondary: bool = False
-    """True where the name comes with figures or identifiers, not from a register: a register's goes first."""
+    """True if the name comes with figures or identifiers, not from a register: a register's goes first."""
     relationship: str = ""
     """`direct` or `ultimate` for a record that says whose accounts consolidate it, and nothing else."""
     parent: str | None = None
@@ -67,10 +67,10 @@ class EntityRecord(NamedTuple):
 
     subject: str
     effective: str
-    """The instant or day the source last updated it; empty where it does not say."""
+    """The instant or day the source last updated it; empty if it does not say."""
     profile: Profile
     incidental: bool = False
-    """True where the file is about something else and names the issuer in passing: not counted as read."""
+    """True if the file is about something else and names the issuer in passing: not counted as read."""
 
 
 class Acceptance(NamedTuple):
@@ -90,7 +90,7 @@ class IdentifierLink(NamedTuple):
     subject: str
     location: str
     first: str = ""
-    """The first day on which it does; empty where the source does not say."""
+    """The first day on which it does; empty if the source does not say."""
     last: str = ""
     """The last day; empty while it does."""
 

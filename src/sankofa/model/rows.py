@@ -1,6 +1,6 @@
 """The rows the surfaces serve: the one definition behind the wire, OpenAPI and the MCP schemas.
 
-Every field is always present; null where unknown. Every row carries its provenance.
+Every field is always present; null if unknown. Every row carries its provenance.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ def one_of(words: Iterable[str | None], description: str) -> Meta:
 
 
 def instant(description: str) -> Meta:
-    """The same of an instant, written as RFC 3339 has it."""
+    """Describes a field with an instant, as RFC 3339 writes it."""
     return Meta(description=description, extra_json_schema={"format": "date-time"})
 
 
@@ -51,7 +51,7 @@ REASONS: dict[State, str] = {state: state.name.lower() for state in State if sta
 
 
 def panel_key(*values: str) -> str:
-    """The key of the rows that have these values of the filters; of all rows where there are no filters."""
+    """The key of the rows that have these values of the filters; of all rows if there are no filters."""
     return "|".join(values)
 
 
@@ -83,12 +83,8 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     record_ref: Annotated[str, doc("Identifier of this vintage, the same in every edition.")]
     line_item: Annotated[str, doc("Financial line item, e.g. revenue.")]
     concept: Annotated[str | None, doc("The source's own concept, e.g. us-gaap:Revenues.")]
-    value_reported: Annotated[
-        Figure | None, doc("Figure as reported, with every digit; null where withdrawn.")
-    ]
-    currency_reported: Annotated[
-        str | None, doc("Currency code, ISO 4217; null where the unit is not money.")
-    ]
+    value_reported: Annotated[Figure | None, doc("Figure as reported, with every digit; null if withdrawn.")]
+    currency_reported: Annotated[str | None, doc("Currency code, ISO 4217; null if the unit is not money.")]
     unit: Annotated[str | None, doc("Unit as the source writes it.")]
     period_start: Annotated[date | None, doc("First day of the period; null for an instant.")]
     period_end: Annotated[date, doc("Last day of the period, or the day of an instant.")]
@@ -103,7 +99,7 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     available_at: Annotated[date, doc("Day on which the figure became public.")]
     available_instant: Annotated[
         str | None,
-        instant("Instant at which its filing was accepted (UTC); null where only the day is known."),
+        instant("Instant at which its filing was accepted (UTC); null if only the day is known."),
     ]
     available_precision: Annotated[
         str, one_of(AVAILABLE_PRECISIONS, "How exactly it is known when the figure became public.")
@@ -113,16 +109,16 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
         doc("First session of the issuer's exchange after that; null without a listing or a calendar."),
     ]
     vintage: Annotated[int, doc("Number of this vintage; 1 is the figure as first reported.", ge=1)]
-    restated: Annotated[bool, doc("True where this figure replaced an earlier one.")]
+    restated: Annotated[bool, doc("True if this figure replaced an earlier one.")]
     split_ratio: Annotated[
         Decimal | None,
         doc("New shares for an old one, where the figure was restated for a split; else null."),
     ]
     superseded_at: Annotated[
-        date | None, doc("Day on which a later figure replaced it; null where none is known by `as_of`.")
+        date | None, doc("Day on which a later figure replaced it; null if none is known by `as_of`.")
     ]
     superseding_record_ref: Annotated[
-        str | None, doc("Vintage that replaced it; null where none is known by `as_of`.")
+        str | None, doc("Vintage that replaced it; null if none is known by `as_of`.")
     ]
     extraction_confidence: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
@@ -144,22 +140,22 @@ class Predecessor(msgspec.Struct, frozen=True):
     """An organisation that another one took over from."""
 
     service_id: Annotated[str, doc("Organisation identifier of its figures.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
 
 
 class Parent(msgspec.Struct, frozen=True):
     """The organisation whose accounts consolidate another one."""
 
-    service_id: Annotated[str | None, doc("Organisation identifier; null where it is not held.")]
+    service_id: Annotated[str | None, doc("Organisation identifier; null if it is not held.")]
     lei: Annotated[str, doc("Legal Entity Identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name of the day; null where it is not held.")]
+    legal_name: Annotated[str | None, doc("Legal name of the day; null if it is not held.")]
 
 
 class EntityRow(Row, frozen=True, kw_only=True):
     """One organisation's resolved entity record."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     other_names: Annotated[list[str], doc("Former, trading and translated names.")]
     jurisdiction: Annotated[str | None, doc("Jurisdiction of incorporation, ISO 3166-1 or 3166-2 code.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
@@ -227,14 +223,14 @@ class CrosswalkRow(Row, frozen=True, kw_only=True):
 class CrosswalkMatchRow(CrosswalkRow, frozen=True, kw_only=True):
     """An organisation that an outside identifier leads to."""
 
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
 
 
 class MetricInput(msgspec.Struct, frozen=True):
     """One figure that a value is computed from, or that proves a part of it to be nothing."""
 
     line_item: Annotated[str, doc("Line item of the formula.")]
-    concept: Annotated[str | None, doc("Concept of the taxonomy; null where the source names none.")]
+    concept: Annotated[str | None, doc("Concept of the taxonomy; null if the source names none.")]
     period_end: Annotated[date, doc("Last day of the full year, or of the year before.")]
     value: Annotated[Figure, doc("Figure as reported, with every digit.")]
     vintage: Annotated[int, doc("Number of the vintage used, the latest.", ge=1)]
@@ -245,7 +241,7 @@ class MetricsRow(Row, frozen=True, kw_only=True):
     """One derived value. Its provenance is that of the input that became public last."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     metric: Annotated[str, doc("Name of the metric.")]
     value: Annotated[Decimal, doc("Value, computed exactly and rounded half-even to 10 significant digits.")]
@@ -270,9 +266,9 @@ class MacroAnnualRow(Row, frozen=True, kw_only=True):
     country: Annotated[str, doc("Country code, ISO 3166-1 alpha-2.")]
     country_iso3: Annotated[str, doc("Country code, ISO 3166-1 alpha-3.")]
     indicator: Annotated[str, doc("Indicator code, e.g. NY.GDP.MKTP.CD.")]
-    indicator_name: Annotated[str | None, doc("Name of the indicator; null where unknown.")]
+    indicator_name: Annotated[str | None, doc("Name of the indicator; null if unknown.")]
     year: Annotated[int, doc("Year of the value.")]
-    value: Annotated[Figure | None, doc("Value with every digit; null where withdrawn.")]
+    value: Annotated[Figure | None, doc("Value with every digit; null if withdrawn.")]
     unit: Annotated[str | None, doc("Unit, from the indicator's metadata, name or code.")]
     note: Annotated[str | None, doc("Remarks of the publisher, e.g. modeled ILO estimate.")]
     available_at: Annotated[None, doc("Always null: annual indicators have no evidenced release date.")]
@@ -289,7 +285,7 @@ class MacroSeriesRow(Row, frozen=True, kw_only=True):
         str | None, doc("Country code, ISO 3166-1 alpha-2; null for a series of several countries.")
     ]
     date: Annotated[_Day, doc("Day of the value, or the date that the source gives the period.")]
-    value: Annotated[Figure | None, doc("Value with every digit; null where withdrawn.")]
+    value: Annotated[Figure | None, doc("Value with every digit; null if withdrawn.")]
     unit: Annotated[str | None, doc("Unit as the source writes it, without its remarks.")]
     note: Annotated[str | None, doc("Remarks of the publisher, e.g. period average.")]
     available_at: Annotated[_Day, doc("Day on which this vintage became public.")]
@@ -309,7 +305,7 @@ class FactRow(Row, frozen=True, kw_only=True):
     measure: Annotated[
         str, doc("Measure: a line item, award_value, tender_value, indicator code or series key.")
     ]
-    value: Annotated[Figure | None, doc("Value with every digit; null where withdrawn.")]
+    value: Annotated[Figure | None, doc("Value with every digit; null if withdrawn.")]
     unit: Annotated[str | None, doc("Unit or currency as the source writes it.")]
     period_end: Annotated[
         date, doc("Last day of the period, day of the award, or release day of the tender.")
@@ -317,7 +313,7 @@ class FactRow(Row, frozen=True, kw_only=True):
     period_type: Annotated[str, doc("Kind of period, frequency of a series, `annual`, `award` or `tender`.")]
     available_at: Annotated[
         date | None,
-        doc("Day on which this value became public; null where none is evidenced (annual macro)."),
+        doc("Day on which this value became public; null if none is evidenced (annual macro)."),
     ]
     vintage: Annotated[str, doc("Number of this vintage; 1 is the value as first published.")]
     provenance_id: Annotated[str, doc("Identifier of the five provenance fields together.")]
@@ -329,10 +325,8 @@ class FactRow(Row, frozen=True, kw_only=True):
 
 
 def decoder_of(fields: Iterable[tuple[str, Any] | tuple[str, Any, Any]]) -> msgspec.json.Decoder[list[Any]]:
-    """Reads a list of rows, of each only these fields (name, type, and the value where it is absent).
-
-    What is read does not refer to itself, so cycles are not looked for.
-    """
+    """Reads a list of rows, only these fields of each (name, type, default). The values have no cycles, so
+    the collector ignores them."""
     row = msgspec.defstruct("Fields", fields, gc=False)
     return msgspec.json.Decoder(GenericAlias(list, (row,)))
 

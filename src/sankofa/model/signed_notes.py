@@ -118,7 +118,7 @@ def verified_text(content: bytes, trusted: Sequence[Verifier]) -> str:
     for name, own_hash, signature in signatures:
         verifier = by_name.get((name, own_hash))
         if verifier is None:
-            continue  # of somebody who is not known here
+            continue  # the signature of an unknown key
         if not verifier.signed(text, signature):
             raise NotTrusted(f"the signature of {name} is not of this text")
         signed = True

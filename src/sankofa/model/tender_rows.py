@@ -20,8 +20,8 @@ class ContractChange(msgspec.Struct, frozen=True):
 
     field: Annotated[str, one_of(FOLLOWED_FIELDS, "What changed.")]
     path: Annotated[str, doc("JSON pointer into `release`.")]
-    old: Annotated[Any, doc("Value before: an amount, a text, or the names of suppliers; null where none.")]
-    new: Annotated[Any, doc("Value set by the release; null where it removed the value.")]
+    old: Annotated[Any, doc("Value before: an amount, a text, or the names of suppliers; null if none.")]
+    new: Annotated[Any, doc("Value set by the release; null if it removed the value.")]
     release_id: Annotated[str, doc("Release that changed it.")]
     release_date: Annotated[str, instant("Its date, an instant in UTC.")]
 
@@ -54,9 +54,9 @@ class FlagRow(Row, frozen=True, kw_only=True):
     title: Annotated[str, doc("Name of the indicator.")]
     subject_type: Annotated[str, one_of(SUBJECT_TYPES, "What the row is about.")]
     subject: Annotated[str, doc("The ocid, or the id of the party in its releases.")]
-    name: Annotated[str | None, doc("Title of the tender, or name of the party; null where not published.")]
+    name: Annotated[str | None, doc("Title of the tender, or name of the party; null if not published.")]
     service_id: Annotated[str | None, doc("Organisation identifier of the party, where resolved.")]
-    flagged: Annotated[bool | None, doc("Null where it cannot be computed: `reason` says why.")]
+    flagged: Annotated[bool | None, doc("Null if it cannot be computed: `reason` says why.")]
     value: Annotated[Decimal | None, doc("Value of the indicator; 1 and 0 stand for yes and no.")]
     threshold: Annotated[
         Decimal | None, doc("Value that `value` was compared with, from the population of the day.")
@@ -64,7 +64,7 @@ class FlagRow(Row, frozen=True, kw_only=True):
     formula: Annotated[str, doc("When the indicator is flagged.")]
     inputs: Annotated[dict[str, Any], doc("Values that it was computed from.")]
     population: Annotated[int, doc("Number of processes in the country's population of the day.", ge=1)]
-    reason: Annotated[str | None, doc("Why it cannot be computed; null where it can.")]
+    reason: Annotated[str | None, doc("Why it cannot be computed; null if it can.")]
     methodology_ref: Annotated[str, doc("Name of the method; `/methodology/` explains it.")]
 
 
@@ -83,14 +83,14 @@ class CompactTenderRow(Row, frozen=True, kw_only=True):
     procurement_method: Annotated[str | None, doc("Procurement method as published.")]
     status: Annotated[str | None, doc("Status of the tender as published.")]
     closing_date: Annotated[
-        str | None, instant("End of the tender period, an instant in UTC; null where not published.")
+        str | None, instant("End of the tender period, an instant in UTC; null if not published.")
     ]
     value_amount: Annotated[
-        Figure | None, doc("The tender's own value, with every digit; null where not published.")
+        Figure | None, doc("The tender's own value, with every digit; null if not published.")
     ]
     value_currency: Annotated[str | None, doc("Currency code, ISO 4217.")]
     buyer_name: Annotated[
-        str | None, doc("Name of the buyer; null where it is not known to be an organisation.")
+        str | None, doc("Name of the buyer; null if it is not known to be an organisation.")
     ]
     award_count: Annotated[int, doc("Number of awards in this release.", ge=0)]
     withheld_parties: Annotated[

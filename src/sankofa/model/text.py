@@ -81,8 +81,8 @@ _SHORT = 3
 def harmless(text: str) -> str:
     """A value in quotes, where it cannot be somebody's name; else nothing.
 
-    Figures, dates, codes and a word in lower case can be repeated to the operator. What has a capital letter
-    in a longer word, or two longer words, may name a person.
+    Figures, dates, codes and a word in lower case can be repeated to the operator. A capital letter in a
+    longer word, or two longer words, may name a person.
     """
     words = [word for word in _WORD.findall(text) if len(word) > _SHORT]
     fits = 0 < len(text) <= _LONGEST_SHOWN and text.isascii() and text.isprintable()
@@ -100,7 +100,7 @@ def one_line(text: str) -> str:
 
 
 def name(text: str) -> str | None:
-    """A name in which every character that cannot be stored is a blank. None where nothing is left."""
+    """A name in which every character that cannot be stored is a blank. None if nothing is left."""
     return one_line(_UNFIT.sub(" ", text)) or None
 
 
@@ -119,7 +119,7 @@ _LONG_ENOUGH = 4
 
 
 def words(name: str) -> list[str]:
-    """The words a name is indexed by; the legal form only where there is nothing else."""
+    """The words a name is indexed by; the legal form only if there is nothing else."""
     every = search_form(name).split()
     return [word for word in every if word not in LEGAL_FORMS and word != "and"] or every
 

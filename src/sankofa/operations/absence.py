@@ -126,7 +126,7 @@ class _Question:
         return self.call.edition
 
     def _try(self, why: str, path: str = "", /, **changes: object) -> Suggestion:
-        """Another question: this one with arguments changed (None leaves one out), or of another path."""
+        """A suggested question: this one with other arguments (None leaves one out), or another path."""
         arguments = {} if path else dict(self._given)
         arguments |= changes
         texts = {name: _text(value) for name, value in arguments.items() if value is not None}
@@ -317,7 +317,7 @@ class _Question:
         return Absence("not_covered", f"{code} has no values of {where}.", suggestions=(listed,))
 
     async def coverage(self) -> Absence:
-        """Of lists: whether the dataset has anything of the country."""
+        """For lists: whether the dataset has any row for the country."""
         sku = self.operation.dataset if self.operation.dataset in (FUND, MACRO, TENDER) else None
         if self.country and sku:
             rows = await self._edition.select(COVERAGE, coverage_key(self.country, sku), day=FOREVER - 1)

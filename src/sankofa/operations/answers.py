@@ -32,7 +32,7 @@ PRIVATE = (b"cache-control", b"private")
 NO_STORE = (b"cache-control", b"no-store")
 PRIVATE_NO_STORE = (b"cache-control", b"private, no-store")
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
-"""Where it is said how to present a key (RFC 9728); of MCP, with its path behind."""
+"""Address of the metadata about keys (RFC 9728); for MCP its path follows."""
 _BEARER = b'Bearer realm="sankofa"'
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -149,18 +149,19 @@ def compress(body: bytes, encoding: str) -> bytes:
 
 
 async def compressed(body: bytes, encoding: str) -> bytes:
-    """As `compress`; what is large in a thread, where the libraries let go of the interpreter."""
+    """Like `compress`; large bodies in a thread, because the libraries release the interpreter lock."""
     return await in_thread_if_large(len(body), compress, body, encoding)
 
 
 _LARGEST_SHARE: Final = 8
 """The part of the room that one answer may take."""
 _TAKEN_WHEN_FULL: Final = 16
-"""One in so many: if what is asked again does not all fit, most of what is there stays, and is of use."""
+"""One in this many answers replaces another when the cache is full, so that most cached answers stay
+useful."""
 _LONG_AGO: Final = 8
-"""Times as many questions as there are answers: one not asked for since gives way to any."""
+"""How many more questions than answers are remembered."""
 _MOST_ASKED_ONCE: Final = 16_384
-"""Questions, of which only a hash is remembered; the older ones are forgotten together."""
+"""Remembered questions, as hashes; old ones are forgotten together."""
 
 
 class AnswerKey(NamedTuple):
@@ -176,7 +177,7 @@ class AnswerKey(NamedTuple):
 
 
 def may_be_kept(operation: Operation, arguments: Mapping[str, Any]) -> bool:
-    """Whether an answer may be given again. One behind a cursor comes once; a live one changes."""
+    """Whether an answer may be cached: not behind a cursor, and not if it changes between publications."""
     return not operation.live and arguments.get("cursor") is None
 
 
@@ -197,7 +198,8 @@ class _Entry:
 
 
 class AnswerCache:
-    """Keeps nothing of what is asked once, so that reading everything once drops nobody's answer."""
+    """Caches an answer when it is asked for the second time, so that reading everything once evicts
+    nothing."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
@@ -218,8 +220,7 @@ class AnswerCache:
         return entry.answer
 
     def offer(self, key: Hashable, answer: CachedAnswer) -> None:
-        """Keep an answer if it was offered before, is not too large, and others need not go that are asked
-        for."""
+        """Caches an answer if it was offered before, is not too large, and evicts no answer in use."""
         size = len(answer.body)
         if size * _LARGEST_SHARE > self._most or key in self._entries:
             return
@@ -239,7 +240,7 @@ class AnswerCache:
         return self._refused % _TAKEN_WHEN_FULL == 0
 
     def _was_asked(self, question: int) -> bool:
-        """Whether it was asked before; from now on it was."""
+        """Whether it was asked before; remembers it."""
         if question in self._asked_lately or question in self._asked_before:
             return True
         if len(self._asked_lately) >= _MOST_ASKED_ONCE:
@@ -309,7 +310,7 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
     properties |= operation.members
     known_by = {
         "type": "string",
-        "description": "The instant of the question, where it named one. `edition` is null where nothing was "
+        "description": "The instant of the question, where it named one. `edition` is null if nothing was "
         "published by then.",
     }
     return {

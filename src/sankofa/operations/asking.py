@@ -1,6 +1,6 @@
 """Asks an operation on behalf of a caller, with parameters as text, as REST reads and admits them.
 
-Surfaces other than REST ask here, so that none has a way of its own to a row.
+Surfaces other than REST call this, so that all rows pass the same checks.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ async def ask(call: Call, name: str, given: Mapping[str, Any]) -> Answer:
 def arguments_of(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """All arguments, read and admitted as REST reads and admits them (contract: KEY-7).
 
-    As a tool reads them where REST has no such operation or parameter.
+    Reads them as a tool does if REST has no such operation or parameter.
     """
     path = {name: text for name, text in given.items() if f"{{{name}}}" in operation.path}
     query = {name: text for name, text in given.items() if name not in path}

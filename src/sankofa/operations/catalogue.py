@@ -29,7 +29,7 @@ async def get_sources(call: Call) -> Answer:
 
     Every source that the edition has rows of, ordered by source_id. The first and last date are those of the
     data: period ends, releases, observations. `freshness_days` counts from the newest day of publication that
-    the source evidences to the edition's last capture, and is null where it evidences none.
+    the source evidences to the edition's last capture, and is null if it evidences none.
     """
     day = call.today.toordinal()
     return Answer(await call.edition.select(SOURCES, "", day=day) or NO_ROWS)
@@ -81,7 +81,7 @@ async def get_quality_metrics(
 ) -> Answer:
     """Coverage and freshness of one dataset, ordered by measure.
 
-    Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there is a
+    Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` if there is a
     floor and no measurement, which is never a pass. For age, rejects and
     restatements the floor is a maximum; for every other measure it is a minimum.
     """

@@ -1,7 +1,7 @@
-"""An operation: one typed function, and all that every surface needs to know of it.
+"""An operation: one typed function, and everything that the surfaces need to know about it.
 
-The keyword parameters of the function are the parameters of the endpoint; their annotations say
-how each is read; its docstring is the documentation.
+The keyword parameters of the function are the parameters of the endpoint; their annotations say how each
+is read; its docstring is the documentation.
 """
 
 import importlib
@@ -68,7 +68,7 @@ class Call(msgspec.Struct, frozen=True):
     pinned: bool = False
     """Whether the request names its edition; links in the answer then name it too."""
     usage: Usage | None = None
-    """Where the key stands after this request was counted."""
+    """The usage of the key after this request."""
 
     @property
     def lock(self) -> date | None:
@@ -97,10 +97,10 @@ class Answer(msgspec.Struct, frozen=True):
 
     selection: Selection
     as_of: date | msgspec.UnsetType | None = msgspec.UNSET
-    """The day applied, which sent back gives the same rows; None where no day does; unset without as_of."""
+    """The day applied. Sending it again gives the same rows. None if no day does; unset without as_of."""
     members: dict[str, object] = {}
     edition_id: str | None = None
-    """The edition that answered, where a cursor led to another than the current one; empty for none."""
+    """The edition that answered, if a cursor led to an older one; otherwise empty."""
     shape: type[Row] | None = None
     """The type of the rows, where the operation has several."""
     dataset: str | None = None
@@ -151,12 +151,11 @@ class AgentView:
     defaults: Mapping[str, object] = field(default_factory=dict)
     """Arguments whose default differs from the endpoint's."""
     overflow: Mapping[str, object] = field(default_factory=dict)
-    """Arguments that take the place of None where the rows do not all fit, so that the first are the ones
-    most asked for."""
+    """Arguments used instead of None if not all rows fit, so that the most useful rows come first."""
     narrow_by: Sequence[str] = ()
     """The arguments that a hint names, as the tool calls them."""
     compact: Callable[[bytes], bytes] | None = None
-    """Makes a row smaller that alone is larger than an answer may be."""
+    """Shortens a row that alone exceeds the size of an answer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,7 +199,7 @@ class Operation:
     """Whether it can answer for a past day; otherwise a locked view has no rows of it."""
 
     def admit(self, grant: Grant, arguments: Mapping[str, Any]) -> None:
-        """Refuse what no edition could answer, before one is looked for (contract: KEY-7).
+        """Refuses what no edition could answer, before an edition is opened (contract: KEY-7).
 
         Every surface calls it before `perform`. Raises InvalidParameter or UpgradeRequired.
         """
@@ -310,7 +309,7 @@ def operation(
     by_day: bool = True,
     agent: AgentView | None = None,
 ) -> Callable[[Perform], Perform]:
-    """Declare the function below as the operation at this path; None where it is a tool only.
+    """Declare the function below as the operation at this path; None if it is a tool only.
 
     `errors` are the statuses that the agreed API lists for it (contract: SPEC-2, PAR-8); `tool_names` gives
     the name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,

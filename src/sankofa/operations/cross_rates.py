@@ -30,7 +30,7 @@ from sankofa.operations.parameters import (
 
 
 def _check_pair(_: Grant, arguments: Mapping[str, Any]) -> None:
-    """Raises InvalidParameter where the currencies are not of a pair."""
+    """Raises InvalidParameter if the currencies are not of a pair."""
     if arguments["base"] == arguments["quote"]:
         raise InvalidParameter("quote", "expected another currency than base")
     if arguments["via"] in (arguments["base"], arguments["quote"]):

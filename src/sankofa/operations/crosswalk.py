@@ -110,7 +110,7 @@ def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
     tool="lookup_identifier",
     extensions=("as_of", "limit", "cursor"),
     members={
-        "ambiguous": {"type": "boolean", "description": "True where several organisations match."},
+        "ambiguous": {"type": "boolean", "description": "True if several organisations match."},
     },
 )
 async def find_by_identifier(

@@ -138,7 +138,7 @@ async def get_entity_history(
 
 
 def _spells(states: Sequence[tuple[date, _State]]) -> Iterator[SpellRow]:
-    """The days on which each value stood: from the state that brought it to the one that lacks it."""
+    """The days on which each value was valid: from the first state that has it to the first that lacks it."""
     since: dict[tuple[str, str], tuple[date, _State]] = {}
     for day, state in states:
         values = set(state.values())

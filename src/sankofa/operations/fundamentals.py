@@ -216,7 +216,7 @@ def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bo
 
 
 def _wide(cells: Iterable[_Cell]) -> tuple[tuple[str, ...], list[bytes]]:
-    """The period ends, and one row per line item with its value at each, null where it has none.
+    """The period ends, and one row per line item with its value at each, null if it has none.
 
     A line item has a row of its own for each accounting standard and unit, the newest first.
     """

@@ -40,14 +40,14 @@ _facts: Final = msgspec.json.Decoder(list[SharedFact]).decode
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 _encode: Final = msgspec.json.Encoder().encode
 _OF_THE_DAY: Final = ("legal_name", "entity_name", "lei", "listings", "country")
-"""Fields of rows that an organisation may have had otherwise."""
+"""Fields of rows that depend on the day for an organisation."""
 _NAME_FIELDS: Final = _OF_THE_DAY[:-1]
 
 
 def day_of_path(path: str, today: date) -> tuple[date, str] | None:
     """The day that a path is locked to, and the path inside; None for any other path.
 
-    A day in the future, or a word that is no day, is a path that nobody has.
+    A day in the future or a malformed day is an unknown path.
     """
     if not path.startswith(PREFIX):
         return None

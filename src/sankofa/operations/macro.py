@@ -181,7 +181,7 @@ def _rest(page: ListPage, span: DayRange) -> DayRange:
 
 
 async def _start(page: ListPage, kind: str, listed: str) -> SeriesStart | None:
-    """Where a list of columns goes on."""
+    """The position at which a list of columns continues."""
     if not page.key:
         return None
     column, day = str(page.key[0]), int(page.key[1])

@@ -37,7 +37,7 @@ from sankofa.operations.parameters import (
 MOST_CELLS: Final = bound("cells of a vintage matrix", 1_000_000, "dates times release days", "400")
 _CELLS_PER_YIELD: Final = 50_000
 _DETAILS: Final = ("period_type", "period_start", "concept", "unit")
-"""What tells figures of the same date apart."""
+"""The fields that distinguish figures of the same date."""
 
 
 class _Vintage(NamedTuple):

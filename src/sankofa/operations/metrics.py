@@ -131,7 +131,7 @@ async def get_screen(
 
 
 def _oldest(day: date, max_age: int | None) -> int:
-    """The earliest last day of a year that is young enough; 0 where any is."""
+    """The earliest last day of a year that is young enough; 0 if any is."""
     return months_before(day, max_age).toordinal() if max_age else 0
 
 

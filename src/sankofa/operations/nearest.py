@@ -50,14 +50,14 @@ _predecessor = msgspec.json.Decoder(Predecessor).decode
 
 
 async def unknown_organisation(call: Call, text: str) -> InvalidParameter | NotFound:
-    """The 404 of an id that nobody has; the 400 of another identifier, which says whose it is."""
+    """A 404 for an unknown id; a 400 for another kind of identifier, which names the service_id."""
     if hint := await service_id_hint(call, text):
         return InvalidParameter(ID_PARAMETER, hint)
     return NotFound(f"No organisation with service_id {printable(text)}.")
 
 
 async def refuse_other_identifier(call: Call, text: str, parameter: str = ID_PARAMETER) -> None:
-    """Raises InvalidParameter where nothing was found under an id that is another identifier or a name."""
+    """Raises InvalidParameter if nothing was found under an id that is another identifier or a name."""
     if hint := await service_id_hint(call, text):
         raise InvalidParameter(parameter, hint)
 
@@ -70,7 +70,7 @@ async def explained_id(
     given: Mapping[str, object],
     lock: date | None = None,
 ) -> InvalidParameter | NotFound:
-    """The refusal of something that is no service_id; where it is another identifier, it says whose."""
+    """The refusal of a malformed service_id. If it is another identifier, it names the service_id."""
     parameter = problem.parameter if isinstance(problem, InvalidParameter) else ID_PARAMETER
     text = given.get(parameter)
     if parameter not in _ID_PARAMETERS or parameter not in operation.parameters or not isinstance(text, str):
@@ -88,7 +88,7 @@ async def explained_id(
 async def service_id_hint(call: Call, text: str) -> str:
     """A sentence that names the service_id behind an identifier, a bare ticker or a name.
 
-    It tells nothing of the kinds of identifiers that the tier may not look up.
+    It ignores kinds of identifiers that the tier may not look up.
     """
     if len(text) > _LONGEST or not fit(text) or _ISSUED.match(text):
         return ""

@@ -1,4 +1,4 @@
-"""Pages of a list: where one begins, and the cursor of the next (contract: PAR-5, PAR-6).
+"""Pages of a list: their first row, and the cursor of the next page (contract: PAR-5, PAR-6).
 
 A cursor holds the sort key of the last row served. Pages stay on the edition and the day of the first one;
 where that edition is no longer kept, they go on in the current one behind the same key.
@@ -27,7 +27,7 @@ from sankofa.operations.contract import Answer, Call, Operation
 
 Filter = str | int | date | tuple[str, ...] | None
 Start = tuple[int | str, ...]
-"""Where the rows of a list go on in one edition, as whoever reads them says it (`Selection.following`)."""
+"""The position at which a list continues in one edition (`Selection.following`)."""
 _UNSET: Final = msgspec.UNSET
 _STARTS_KEPT: Final = 4_096
 
@@ -96,7 +96,7 @@ class ListPage(msgspec.Struct, frozen=True):
         tag: int = ANY_TAG,
         where: Callable[[bytes], bool] | None = None,
     ) -> Selection | None:
-        """The rows of the page, where those under a key are the list; None where there is no such key."""
+        """The rows of the page, where those under a key are the list; None if there is no such key."""
         day = self.day.toordinal()
 
         async def locate(edition: Edition, behind: SortKey) -> Start:
@@ -174,10 +174,10 @@ def view_on(call: Call, edition: Edition, day: date) -> Edition:
 
 
 async def refuse_bad_cursor(operation: Operation, call: Call, arguments: Mapping[str, Any]) -> None:
-    """Raises InvalidParameter for a cursor that is none, whatever edition it is asked of (contract: KEY-7).
+    """Raises InvalidParameter for a malformed cursor, whatever the edition (contract: KEY-7).
 
-    `call` opens no edition. The operation reads its cursor before anything else, as only it knows the filters
-    that one is bound to.
+    `call` opens no edition. The operation reads its cursor before anything else, as only it knows the
+    filters that one is bound to.
     """
     with suppress(NotFound):
         await operation.perform(call, **arguments)
@@ -185,6 +185,6 @@ async def refuse_bad_cursor(operation: Operation, call: Call, arguments: Mapping
 
 @lru_cache(maxsize=4096)
 def filters_digest(filters: tuple[Filter, ...]) -> str:
-    """Stands for the filters in a cursor, however long they are."""
+    """A short digest of the filters for the cursor."""
     plain = [one.isoformat() if isinstance(one, date) else one for one in filters]
     return blake2b(msgspec.msgpack.encode(plain), digest_size=9).hexdigest()

@@ -68,7 +68,7 @@ KnownByParameter = Annotated[
     datetime | None,
     Instant(),
     "Returns what this service had published by that instant: the newest kept edition of that time answers, "
-    "and the envelope repeats it. No rows where nothing was published yet. Not beside `edition`.",
+    "and the envelope repeats it. No rows if nothing was published yet. Not beside `edition`.",
 ]
 FormatParameter = Annotated[
     str | None,

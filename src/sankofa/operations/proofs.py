@@ -172,7 +172,7 @@ async def _proof(
 
 
 def entry_proof(service: Service, edition: str, since_size: int | None = None) -> dict[str, object] | None:
-    """The entry of an edition and the hashes that lead to the checkpoint; None where it is not logged.
+    """The entry of an edition and the hashes that lead to the checkpoint; None if it is not logged.
 
     Raises InvalidParameter for a size that the log does not have.
     """
@@ -200,7 +200,7 @@ def entry_proof(service: Service, edition: str, since_size: int | None = None) -
 async def file_proof(service: Service, edition: Edition, name: str) -> dict[str, object]:
     """The manifest with the digest of a file, and the hashes that lead from its edition to the checkpoint.
 
-    Raises NotFound where the edition is not logged.
+    Raises NotFound if the edition is not logged.
     """
     logged = await asyncio.to_thread(entry_proof, service, edition.id)
     if logged is None:

@@ -152,7 +152,7 @@ _provenance = msgspec.json.Decoder(Row)
     members={
         "since": {
             "type": ["string", "null"],
-            "description": "The edition compared with; null where there is none and every row is added.",
+            "description": "The edition compared with; null if there is none and every row is added.",
         }
     },
 )

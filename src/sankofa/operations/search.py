@@ -141,10 +141,9 @@ async def _page(
 ) -> tuple[list[Hit], SortKey | None, bool]:
     """The hits of a page, the sort key that the next is behind, and whether there are more.
 
-    `ranked` gives the best so many, and weighs no more candidates than it takes to be likely that these are
-    the best. Behind the first page all are weighed, and those that it had are left out: none is lost, and
-    none comes twice. So a sort key begins with the `limit` of the first page, while all pages are of one
-    edition, and with 0 afterwards.
+    `ranked` gives the best hits and scores only enough candidates to find them. After the first page all
+    candidates are scored, and its hits are left out: none is lost, and none comes twice. So a sort key
+    begins with the `limit` of the first page, while all pages are of one edition, and with 0 afterwards.
     """
     if not page.key:
         hits, more = await ranked(most)
@@ -166,10 +165,8 @@ def _behind(first: int, hits: list[Hit]) -> SortKey:
 
 
 def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hit]:
-    """The hits behind a key: behind the hit itself where it is still found, else by its score.
-
-    How much a word weighs depends on all the names of an edition, and with it every score.
-    """
+    """The hits after a key: after the hit itself if it is still found, otherwise after its score. Scores
+    depend on all names of an edition."""
     _, score, type, id = key
     if (type, id) in shown:
         return hits
@@ -306,7 +303,7 @@ async def _macro_items(
 
 
 async def _beginning(call: Call, hit: Hit, country: str | None) -> bytes:
-    """The row of a hit up to why it was found: the provenance, name and country of the record found."""
+    """The row of a hit without `match`: provenance, name and country of its record."""
     if hit.type == ORGANISATION:
         record = await _entity(call, hit)
         start = record.index(b'"service_id":')
@@ -351,7 +348,7 @@ async def _entity(call: Call, hit: Hit) -> bytes:
 
 
 async def _rows_seen(call: Call, kind: str, key: str, limit: int | None = None) -> bytes:
-    """The rows under a key that are seen today; empty where there are none, or no such key."""
+    """The rows under a key that are seen today; empty if there are none, or no such key."""
     blocks = await call.edition.blocks(kind, key, 0, 2)
     if len(blocks) == 1 and not blocks[0][0]:  # one row that is always seen, as most are
         return bytes(blocks[0][1])

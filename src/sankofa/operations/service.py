@@ -47,12 +47,12 @@ def build_id() -> str:
 
 
 def commit() -> str:
-    """As the wheel says, the installer, or the checkout; `unknown` where none of them does."""
+    """From the wheel, the installer or the checkout; otherwise `unknown`."""
     return _embedded() or _as_installed() or commit_of_checkout(Path(__file__).parents[3]) or UNKNOWN
 
 
 def commit_of_checkout(root: Path) -> str:
-    """The commit that is checked out in a folder; empty where it is no checkout."""
+    """The commit that is checked out in a folder; empty if it is no checkout."""
     git = root / ".git"
     try:
         if git.is_file():  # of a worktree or a submodule
@@ -149,9 +149,9 @@ class ObservedRequest(NamedTuple):
     """By `time.perf_counter`."""
     seconds: float
     grant: Grant | None
-    """None where no key was accepted."""
+    """None if no key was accepted."""
     problem: str
-    """The slug of the problem it was answered with; empty where it was answered well."""
+    """The slug of the problem it was answered with; empty if it was answered well."""
     request_id: str
     headers: list[tuple[bytes, bytes]]
 
@@ -221,7 +221,7 @@ class Service:
         self.datastore.close()
 
     def following(self) -> tuple[FollowState, str | None] | None:
-        """The state of following editions, and the complaint if any; None where none are followed."""
+        """The state of following editions, and the complaint if any; None if none are followed."""
         return following(self.datastore, self.clock())
 
     def today(self) -> date:
@@ -281,10 +281,11 @@ class Stores(Protocol):
 
 
 async def probe(stores: Stores, seconds: float = 1.0) -> dict[str, tuple[str | None, float]]:
-    """Use each dependency as a request would; returns what was wrong (None if nothing) and the milliseconds.
+    """Use each dependency as a request would; returns what was wrong (None if nothing) and the
+    milliseconds.
 
-    A request looks its key up, counts in the usage store and reads the edition. What does not answer within
-    that time is left behind, not awaited: a frozen peer may not even let itself be cancelled.
+    A request looks its key up, counts in the usage store and reads the edition. What does not answer
+    within that time is abandoned, not awaited: a frozen peer may not even let itself be cancelled.
     """
 
     async def run(check: Callable[[], Awaitable[None]]) -> None:

@@ -99,7 +99,7 @@ async def get_shared_facts(
 
 
 def _issuer(entity_id: str | None) -> str | None:
-    """The id of an organisation; None where it is a country's."""
+    """The id of an organisation; None if it is a country's."""
     return entity_id if entity_id and entity_id.startswith("DC") else None
 
 
@@ -109,7 +109,7 @@ def _holds_annual(selection: Selection) -> bool:
 
 
 def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> str:
-    """The dataset requested, or the default. Raises InvalidParameter where the entity cannot have it."""
+    """The dataset requested, or the default. Raises InvalidParameter if the entity cannot have it."""
     if country is not None:
         if dataset is None:
             raise InvalidParameter("dataset", f"required with country: {TENDER} or {MACRO}")

@@ -163,6 +163,6 @@ async def get_signal(
 
 
 def _refuse_basis(basis: Basis | None, signal_key: str) -> None:
-    """Raises InvalidParameter where a basis is named for a panel that is not derived from figures."""
+    """Raises InvalidParameter if a basis is named for a panel that is not derived from figures."""
     if basis is not None:
         raise InvalidParameter("basis", f"{signal_key} has none: no figure of an issuer enters it")

@@ -53,7 +53,7 @@ _SERVICE_ID: Final = re.compile(r"DC[0-9A-F]{24}\Z", re.IGNORECASE)
 _FILTERS: Final[dict[str, JsonSchema]] = {
     "filters": {
         "type": "object",
-        "description": "What was applied: null where nothing narrows the answer by it.",
+        "description": "What was applied: null if nothing narrows the answer by it.",
         "properties": {
             name: {"type": ["string", "null"]}
             for name in ("country", "from", "query", "detail", "ocid", *_NARROWING)

@@ -153,7 +153,7 @@ def apply_delta(base: Path, delta: bytes) -> Iterator[bytes]:
 
 
 def _prefix(content: bytes) -> tuple[zstd.ZstdDict, int] | None:
-    """None where it is too short to be one."""
+    """None if it is too short to be one."""
     return zstd.ZstdDict(content, is_raw=True).as_prefix if len(content) >= 8 else None
 
 
@@ -259,6 +259,6 @@ def _changed(before: EditionContents, after: EditionContents) -> Iterator[tuple[
 
 
 def _part_before(parts: list[dict[str, Any]], part: Mapping[str, Any]) -> str:
-    """The part of the same kinds that had the first key of this one; empty where there is none."""
+    """The part of the same kinds that had the first key of this one; empty if there is none."""
     alike = [p for p in parts if p["kinds"] == part["kinds"] and p["first"] <= part["first"]]
     return f"{PARTS}/{max(alike, key=lambda p: p['first'])['sha256']}" if alike else ""

@@ -253,7 +253,7 @@ class Follower:
 
     @contextmanager
     def _unless_published_here(self, before: Publication | None) -> Iterator[None]:
-        """Raises ObjectError where a command on this HOME published since the note was read."""
+        """Raises ObjectError if a command on this HOME published since the note was read."""
         with self._store.locked_here("switch"):
             if self._here()[0] != before:
                 raise ObjectError("an edition was published here meanwhile")
@@ -278,7 +278,7 @@ class Follower:
         )
 
     def _pull(self, remote: RemoteEdition) -> bool:
-        """Bring an edition, whole, and open it once; False where it is here already."""
+        """Bring an edition, whole, and open it once; False if it is here already."""
         folder = self._editions / remote.edition
         try:
             if edition_contents(folder).seal == remote.seal:

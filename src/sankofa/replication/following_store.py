@@ -35,13 +35,13 @@ class FollowState(msgspec.Struct, frozen=True):
     """The digest of the note that everything is there of."""
     remote_edition: str = ""
     failure: str = ""
-    """Why the last look failed; empty where it did not."""
+    """Why the last look failed; empty if it did not."""
     failing_since: str = ""
     """When the first of the looks that failed without one between them that did not."""
     refusal: str = ""
     """Why the edition that is current there is not served here, though everything answers."""
     untrusted: str = ""
-    """Why the last note was refused; empty where it was not."""
+    """Why the last note was refused; empty if it was not."""
     refused: int = 0
     """How many looks found a note that was refused."""
     pulled_files: int = 0
@@ -50,7 +50,7 @@ class FollowState(msgspec.Struct, frozen=True):
     pulled_seconds: float = 0.0
 
     def age_seconds(self, now: datetime) -> float | None:
-        """Since the place that is followed last answered; None where it never did."""
+        """Since the place that is followed last answered; None if it never did."""
         if not self.answered_at:
             return None
         return _seconds(self.answered_at, now)
@@ -74,7 +74,7 @@ def _seconds(since: str, now: datetime) -> float:
 
 
 def read_state(editions: Path) -> FollowState:
-    """An empty one where there is none that can be read."""
+    """An empty one if there is none that can be read."""
     try:
         return msgspec.json.decode((editions / FILE).read_bytes(), type=FollowState)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):

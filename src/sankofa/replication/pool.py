@@ -243,7 +243,7 @@ class RemoteEdition(NamedTuple):
     layout: object
     seal: str
     files: tuple[tuple[str, PooledFile], ...]
-    """The path of each in the folder of the edition; empty where the layout is not ours."""
+    """The path of each in the folder of the edition; empty if the layout is not ours."""
 
 
 class RemoteDelta(NamedTuple):

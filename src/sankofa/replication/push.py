@@ -1,8 +1,8 @@
 """Pushing the editions of this machine to a destination that nodes follow.
 
-Files first, then the list of what was published, then the signed note: whoever reads meanwhile finds what was
-there before, whole. Only what is missing is read, compared with its digest, and sent. What no listed edition
-needs is removed after a while, so that nobody who began to pull it is cut off.
+Files first, then the list of what was published, then the signed note: a reader meanwhile finds what was
+there before, whole. Only what is missing is read, compared with its digest, and sent. What no listed
+edition needs is removed after a while, so that nobody who began to pull it is cut off.
 """
 
 import re
@@ -57,7 +57,7 @@ class Pushed(NamedTuple):
     removed: int
     changed: bool
     replaced: str
-    """Why the note that was there before is not believed; empty where it is, or there was none."""
+    """Why the note that was there before is not believed; empty if it is, or there was none."""
     signed: "SignedList"
 
 

@@ -47,9 +47,9 @@ Range = tuple[int, int]
 
 
 def requested_ranges(header: str, size: int) -> list[Range] | None:
-    """The requested ranges, sorted and merged; empty where the file has no byte of them.
+    """The requested ranges, sorted and merged; empty if the file has no byte of them.
 
-    None where the header is to be ignored: it is malformed, in another unit, or asks for too many.
+    None if the header is to be ignored: it is malformed, in another unit, or asks for too many.
     """
     unit, equals, text = header.partition("=")
     specs = text.split(",")

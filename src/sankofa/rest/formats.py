@@ -65,7 +65,7 @@ class ResponseFormat(NamedTuple):
     """Whether the buffers of an Arrow stream are compressed, which its reader undoes by itself."""
 
     def wants_columns(self, answer: Answer) -> RowFilter | None:
-        """Which stored columns could serve the answer; None where reading the rows is quicker."""
+        """Which stored columns could serve the answer; None if reading the rows is quicker."""
         few = answer.selection.count < _WORTH_COLUMNS
         known = self.media_type in (CSV, ARROW) and ARROW in media_types()
         return None if few or not known else answer.selection.row_filter
@@ -99,7 +99,7 @@ class ResponseFormat(NamedTuple):
 
 @lru_cache(maxsize=256)
 def negotiated_format(accept: bytes) -> ResponseFormat | None:
-    """The format a client prefers (RFC 9110, section 12.5.1); None for JSON, also where none is accepted."""
+    """The format a client prefers (RFC 9110, section 12.5.1); None for JSON, also if none is accepted."""
     ranges: dict[str, float] = {}
     packed = False
     for part in accept.decode("latin-1").lower().split(","):
@@ -173,7 +173,7 @@ def _lines(columns: tuple[Column, ...], pieces: Iterable[bytes]) -> list[str]:
 
 
 def _stored_lines(columns: tuple[Column, ...], answer: Answer, stored: StoredColumns) -> list[str] | None:
-    """As `_lines`, from stored columns: a sixth of the cost. None where those do not serve."""
+    """As `_lines`, from stored columns: a sixth of the cost. None if those do not serve."""
     if (table := _stored_table(columns, answer, stored)) is None:
         return None
     import pyarrow
@@ -198,7 +198,7 @@ def _stored_lines(columns: tuple[Column, ...], answer: Answer, stored: StoredCol
 def _stored_table(
     columns: tuple[Column, ...], answer: Answer, stored: StoredColumns
 ) -> "pyarrow.Table | None":
-    """The rows of an answer from stored columns; None where reading the rows is quicker, or necessary."""
+    """The rows of an answer from stored columns; None if reading the rows is quicker, or necessary."""
     selection = answer.selection
     if selection.row_filter is None or not 0 < sum(map(len, stored)) <= _BYTES_A_ROW * selection.count:
         return None

@@ -41,7 +41,7 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     authorizations: tuple[str, ...] = ()
     host: bytes = b""
     opens: str = ""
-    """What the link in the address opens; empty where it has none."""
+    """What the link in the address opens; empty if it has none."""
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
@@ -186,7 +186,7 @@ class AskedEdition(NamedTuple):
     moment: datetime | None = None
 
     async def named_id(self, service: Service) -> str | None:
-        """The id of the edition; None for the current one. Raises NotFound where none was published."""
+        """The id of the edition; None for the current one. Raises NotFound if none was published."""
         if self.moment is None:
             return self.id
         edition = await service.edition.known_by(self.moment)
@@ -197,7 +197,7 @@ class AskedEdition(NamedTuple):
     async def open(
         self, service: Service, operation: Operation, grant: Grant, today: date, arguments: dict[str, Any]
     ) -> Edition | None:
-        """The edition; None where none was published by then. A bad cursor is refused before an edition that
+        """The edition; None if none was published by then. A bad cursor is refused before an edition that
         is gone."""
         try:
             if self.moment is not None:
@@ -238,7 +238,7 @@ def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: d
 
 
 def known_then(operation: Operation, asked: AskedEdition, edition: Edition | None) -> Operation:
-    """The operation that repeats `known_by` in its envelope; one without rows where nothing was published."""
+    """The operation that repeats `known_by` in its envelope; one without rows if nothing was published."""
     if asked.moment is None:
         return operation
 

@@ -77,7 +77,7 @@ _cached_tag = lru_cache(maxsize=4096)(_tag)
 
 
 def matching_tag(if_none_match: bytes, tag: str) -> str | None:
-    """The tag under which a client holds this very answer, in whichever encoding; None where it does not."""
+    """The tag under which a client holds this very answer, in whichever encoding; None if it does not."""
     for candidate in if_none_match.split(b","):
         client_tag = candidate.strip().removeprefix(b"W/").strip(b'"').decode("latin-1")
         base, _, encoding = client_tag.rpartition(".")

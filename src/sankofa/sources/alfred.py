@@ -70,7 +70,7 @@ _descriptions = msgspec.json.Decoder(_Descriptions).decode
 def read(file: InputFile) -> Iterator[Record]:
     """Observations of FRED and ALFRED (JSON) with their real-time periods; a file is named after its series.
 
-    A value is public from realtime_start; where no other follows the day after realtime_end, it was
+    A value is public from realtime_start; if no other follows the day after realtime_end, it was
     withdrawn. Metadata of series (`fred/series`) give their names and units.
     """
     readable = 0
@@ -154,7 +154,7 @@ def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> It
 
 
 def _frequency(days: dict[str, list[tuple[str, str]]]) -> str:
-    """Told from the dates, as the document does not say. Raises ValueError where they do not tell."""
+    """Told from the dates, as the document does not say. Raises ValueError if they do not tell."""
     ordinals = sorted(date.fromisoformat(day).toordinal() for day in days)
     gaps = sorted(after - before for before, after in pairwise(ordinals))
     if not gaps:

@@ -54,7 +54,7 @@ class Limits(NamedTuple):
 class InputFile:
     """One file as given: plain, .gz or .zip. Adapters see its documents, decompressed, as streams.
 
-    A stream raises FormatError where the file, a line, or a document read as a whole is over the limits.
+    A stream raises FormatError if the file, a line, or a document read as a whole is over the limits.
     """
 
     def __init__(self, path: Path, limits: Limits = Limits()) -> None:  # noqa: B008 - immutable
@@ -109,7 +109,7 @@ class InputFile:
         return self._workbook() == _WORKBOOKS[_XLSX]
 
     def archive(self) -> zipfile.ZipFile:
-        """Raises FormatError where it has too many members."""
+        """Raises FormatError if it has too many members."""
         archive = zipfile.ZipFile(self.path)
         if len(archive.filelist) > _MOST_MEMBERS:
             archive.close()

@@ -45,7 +45,7 @@ _decode = msgspec.json.Decoder(_Document).decode
 def read(file: InputFile) -> Iterator[Record]:
     """SEC companyfacts JSON, one document per registrant, or the bulk zip of them.
 
-    A damaged document among others in a zip is rejected by name; where none is left that can be
+    A damaged document among others in a zip is rejected by name; if none is left that can be
     read, the file is not of this format.
     """
     if not file.is_zip:
@@ -122,7 +122,7 @@ def _facts(subject: str, document: _Document) -> Iterator[Record]:
 
 
 def _fact(subject: str, concept: str, unit: str, row: _Row) -> Fact | None:
-    """The fact in a row, None where its value is null. Raises ValueError saying what is wrong."""
+    """The fact in a row, None if its value is null. Raises ValueError saying what is wrong."""
     value = str(row.val, "utf-8")
     if value == "null":
         return None

@@ -234,6 +234,6 @@ def _get(value: object, *path: str) -> object:
 
 
 def _at(value: object, *path: str) -> str:
-    """The text at a path; empty where there is none, or something else."""
+    """The text at a path; empty if there is none, or something else."""
     text = _get(value, *path)
     return text.strip() if isinstance(text, str) else ""

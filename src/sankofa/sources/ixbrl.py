@@ -152,7 +152,7 @@ def _unpacked(file: InputFile, folder: Path) -> list[Path]:
 
 
 def _facts(file: InputFile, report: Path, packages: list[str], folder: str) -> Iterator[FactLine]:
-    """The facts of a report, read by a process of its own. Raises FormatError where it cannot be read."""
+    """The facts of a report, read by a process of its own. Raises FormatError if it cannot be read."""
     limits = file.limits
     # Apart from the report: arelle takes what is in it for fetched from an address.
     cache = Path(folder, "cache")
@@ -251,7 +251,7 @@ def _subject(line: FactLine) -> str:
 
 
 def _day_of(file_name: str) -> str:
-    """The day that a file name begins with; empty where it begins with none."""
+    """The day that a file name begins with; empty if it begins with none."""
     dated = _DATED.match(file_name)
     try:
         return parse_day(dated[1]).isoformat() if dated else ""

@@ -40,7 +40,7 @@ class FactLine(msgspec.Struct, tag="fact"):
     namespace: str
     name: str
     value: str | None
-    """None where the report says nil."""
+    """None if the report says nil."""
     unit: str
     """`ZAR`, `ZAR/shares`, `pure`; empty for text."""
     start: str

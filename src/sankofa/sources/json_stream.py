@@ -1,7 +1,7 @@
-"""JSON of any size, a piece at a time: the values of a document, or of its one long list.
+"""Reads JSON of any size value by value: the members of a document, or the elements of its long lists.
 
-Only brackets and strings are looked at; whether a piece is JSON is for its reader to find out, so that one
-bad piece costs no other. Memory holds one piece and one chunk.
+Only brackets and strings are scanned. The reader decodes each value, so one bad value loses no other.
+Memory holds one value and one chunk.
 """
 
 import re
@@ -63,7 +63,7 @@ def pieces(
 
 
 def at_once(content: bytes, lists: frozenset[str]) -> list[Piece] | None:
-    """The same of a document that is in memory, three times as fast; None where `pieces` has to find out."""
+    """The same for a document in memory, three times as fast; None if the stream reader must be used."""
     try:
         if content.lstrip(_BLANK)[:1] == b"[":
             return [*_cut("", _elements(content)), Piece("", b"[]", whole=True)]

@@ -91,7 +91,7 @@ def _document(document: IO[bytes], name: str, position: str, limits: Limits) -> 
 
 
 def _lines(stream: IO[bytes], name: str, position: str, longest: int) -> Iterator[Record]:
-    """The values of JSON Lines. Raises FormatError where there are some and none is OCDS; and TooLong."""
+    """The values of JSON Lines. Raises FormatError if there are some and none is OCDS; and TooLong."""
     foreign = recognised = False
     for number, line in enumerate(iter(lambda: stream.readline(longest + 1), b""), 1):
         if len(line) > longest:
@@ -204,7 +204,7 @@ def _value(raw: bytes) -> tuple[Any, str]:
 
 
 def _too_deep(raw: bytes) -> str:
-    """The fault of JSON with too many levels. Brackets are counted only where there are enough of them."""
+    """The fault of JSON with too many levels. Brackets are counted only if there are enough of them."""
     level = deepest = 0
     if raw.count(b"[") + raw.count(b"{") > _MOST_LEVELS:
         for token in TOKEN.findall(raw):

@@ -131,7 +131,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def period(text: str) -> timedelta | None:
-    """A length of time such as `6h`; None where it is none."""
+    """A length of time such as `6h`; None if it is none."""
     match = _PERIOD.match(text)
     return None if match is None else timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
@@ -189,7 +189,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hard_floors: dict[str, float] = {}
     """As `floors`; an edition in which the source falls short of one is not published."""
     collect: Collect | None = None
-    """How it is fetched; None where files are carried to it."""
+    """How it is fetched; None if files are carried to it."""
 
     @property
     def licence_link(self) -> str:

@@ -149,7 +149,7 @@ def _numbers(table: _Table, filings: Filings) -> Iterator[Record]:
 
 @lru_cache(maxsize=65536)
 def _concept(tag: str, version: str, uom: str) -> str | None:
-    """The concept of a tag, None where its taxonomy is not ours to read. Raises ValueError."""
+    """The concept of a tag, None if its taxonomy is not ours to read. Raises ValueError."""
     if not (tag and tag.isprintable() and " " not in tag and ":" not in tag):
         raise ValueError("tag: expected the name of a concept")
     if not (uom and uom.isprintable()):

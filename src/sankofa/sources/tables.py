@@ -198,7 +198,7 @@ def _merged_columns(
 
 
 def _checked_copy(file: InputFile) -> IO[bytes]:
-    """The workbook parts needed to read cells. Raises FormatError where they exceed the limits."""
+    """The workbook parts needed to read cells. Raises FormatError if they exceed the limits."""
     most = file.limits.document_bytes
     copy = io.BytesIO()
     size = 0
@@ -242,7 +242,7 @@ def _checked_sheet(xml: bytes) -> tuple[bytes, int]:
 
 
 def _next_row(xml: bytes, row: int) -> int:
-    """The number of the row that begins here last; the one before where none does."""
+    """The number of the row that begins here last; the one before if none does."""
     for begun in _ROW_TAG.finditer(xml):
         reference = _CELL_REFERENCE.search(xml[begun.start() : xml.find(b">", begun.start())])
         row = int(reference[2]) if reference and reference[2] else row + 1

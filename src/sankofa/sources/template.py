@@ -107,7 +107,7 @@ class Issuers:
         self._successors: dict[str, str] = {}
 
     def add(self, row: dict[str, str]) -> bool:
-        """Take in one row; False where its name may be a person's. Raises ValueError naming the column."""
+        """Take in one row; False if its name may be a person's. Raises ValueError naming the column."""
         legal_name, country_code = (row.get(column, "") for column in ISSUER_COLUMNS)
         if following := row.get(SUCCESSOR):
             self._successors[subject(row["entity"])] = subject(following, SUCCESSOR)

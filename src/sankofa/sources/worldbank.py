@@ -228,7 +228,7 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
 
 
 def _metadata(document: str, table: Table, header: list[str], columns: tuple[str, ...]) -> Iterator[Record]:
-    """One line per indicator; the unit where there is a column for it."""
+    """One line per indicator; the unit if there is a column for it."""
     code_at, name_at = (header.index(column) for column in columns[:2])
     unit_at = header.index("unit of measure") if "unit of measure" in header else None
     for line, row in table.rows:
@@ -242,7 +242,7 @@ def _metadata(document: str, table: Table, header: list[str], columns: tuple[str
 
 
 def _descriptions_of(document: str, data: bytes) -> Iterator[Record] | None:
-    """Metadata of the API; None where a document is something else."""
+    """Metadata of the API; None if a document is something else."""
     try:
         _, described = _descriptions(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -304,7 +304,7 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
 
 
 def _value(text: str) -> str:
-    """A figure, empty where there is none. Raises ValueError."""
+    """A figure, empty if there is none. Raises ValueError."""
     return figure_in("value", "" if text in _NOTHING else text)
 
 

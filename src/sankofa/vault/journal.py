@@ -46,12 +46,12 @@ class Received(msgspec.Struct, frozen=True, tag="received", tag_field="event", o
     source: str
     license_class: str
     file: str
-    """As the ledger has it; empty where it is encrypted or only its hash is kept."""
+    """As the ledger has it; empty if it is encrypted or only its hash is kept."""
     sha256: str
     size: int
     kept: Kept
     capture: int = 0
-    """Its number in the ledger; 0 where the ledger has this very file already."""
+    """Its number in the ledger; 0 if the ledger has this very file already."""
     stored_sha256: str = ""
     """SHA-256 of an encrypted object as stored."""
     rows_sha256: str = ""

@@ -49,7 +49,7 @@ class VaultKey:
         self._raw = raw
 
     def cipher(self) -> "AESGCM":
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # only who has a key pays for it
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # imported only if there is a key
 
         return AESGCM(self._raw)
 

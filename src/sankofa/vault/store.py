@@ -60,7 +60,7 @@ class Vault:
         return self._journal.events()
 
     def settled_events(self) -> list[Event]:
-        """Without what was about to enter the ledger when a crash came: another took its number."""
+        """Leaves out events interrupted by a crash: their number was given to another capture."""
         events = self.events()
         last = {number: position for position, event in enumerate(events) if (number := event_number(event))}
         return [e for position, e in enumerate(events) if last.get(event_number(e), position) == position]
@@ -82,11 +82,11 @@ class Vault:
         repeated: bool = False,
         rows: Path | None = None,
     ) -> None:
-        """Make a file's bytes last, then the line that tells of it.
+        """Stores the bytes of a file durably, then its line in the journal.
 
-        `confidential`: it may name people, so its bytes are kept under the operator's key or not at all; then
-        `rows` are kept, which the gate let through. `repeated`: it came before and changed nothing; it is
-        told of only where the journal has not.
+        `confidential`: it may name people, so its bytes are kept under the operator's key or not at all;
+        then `rows` are kept, which the gate let through. `repeated`: the file was ingested before and
+        changed nothing; it is recorded only if the journal does not have it.
         """
         with self._writing():
             if repeated and (received.source, received.sha256) in self._received():
@@ -150,8 +150,7 @@ class Vault:
 
     @contextmanager
     def file(self, received: Received, name: str = "") -> Iterator[Path]:
-        """The file as it came, for as long as it is looked at: under the name kept with it, else
-        this one. Raises OperatorError."""
+        """Opens a file as it was received, under its stored name or else this one. Raises OperatorError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f"{_COPIES}{os.getpid()}-", dir=self._folder) as folder:
             encrypted = received.kept == "encrypted"
@@ -173,10 +172,8 @@ class Vault:
         return not (self._folder / "journal.jsonl").exists()
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Every file of the vault by its path in it, in chunks: for a copy while files are taken in.
-
-        The journal comes first, as it stands between two of its lines; everything it tells of is there.
-        """
+        """Every file of the vault by its path, in chunks, for a backup during ingest. The journal comes
+        first, cut between two lines; every file that it names exists."""
         with self._journal.writing():
             journal = (self._folder / "journal.jsonl").read_bytes()
         yield "journal.jsonl", iter((journal,))
@@ -185,7 +182,7 @@ class Vault:
                 yield path.relative_to(self._folder).as_posix(), iter(lambda s=stream: s.read(_CHUNK), b"")  # type: ignore[misc]
 
     def verify(self) -> Verified:
-        """Read every byte and hold it against the journal."""
+        """Reads every byte and compares it with the journal."""
         faults: list[str] = []
         try:
             events = list(self.events())
@@ -247,7 +244,7 @@ class Vault:
             yield
 
     def _remove_left_copies(self) -> None:
-        """Files that were being read by processes that are no more."""
+        """Removes working copies of processes that have ended."""
         for folder in self._folder.glob(f"{_COPIES}*"):
             process = folder.name.removeprefix(_COPIES).partition("-")[0]
             if not is_alive(process):
@@ -263,7 +260,7 @@ class Vault:
 
 
 def event_number(event: Event) -> int:
-    """Number of the capture or withdrawal in the ledger; 0 where there is none."""
+    """Number of the capture or withdrawal in the ledger; 0 if there is none."""
     if isinstance(event, Received):
         return event.capture
     return event.number if isinstance(event, Withdrew) else 0

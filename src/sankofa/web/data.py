@@ -181,11 +181,11 @@ class NamedParty(msgspec.Struct, frozen=True):
     identifier: str
     service_id: str | None
     evidence: str
-    """Why it is held to be an organisation; empty where that was not looked up."""
+    """Why it is held to be an organisation; empty if that was not looked up."""
 
 
 async def indicator_rows(visit: Visit, country: str, **asked: str) -> list[Row] | None:
-    """What indicators of red flags say; None where they were not computed.
+    """What indicators of red flags say; None if they were not computed.
 
     They compare all processes of the country: of many, only a visitor who asks for them waits for that, and
     of too many nobody.

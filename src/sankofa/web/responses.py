@@ -305,7 +305,7 @@ def _attributes(site: Site) -> str:
 
 
 def _check_origin(request: PageRequest) -> None:
-    """Raises ForeignForm where the browser says that another site sent the form."""
+    """Raises ForeignForm if the browser says that another site sent the form."""
     site = request.headers.get(b"sec-fetch-site")
     if site is not None:
         if site not in _SAME:

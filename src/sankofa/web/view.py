@@ -96,7 +96,7 @@ class Routes:
         self._patterns = [(_pattern(path), page) for path, page in pages().items() if "{" in path]
 
     def find(self, path: str) -> tuple[Page, dict[str, str]] | None:
-        """The page, and the parts of the path that it names; None where there is none."""
+        """The page, and the parts of the path that it names; None if there is none."""
         if (page := self._exact.get(path)) is not None:
             return page, {}
         for pattern, page in self._patterns:
@@ -221,7 +221,7 @@ def _context(view: View, visit: Visit) -> dict[str, Any]:
 
 
 def _configured(upgrade_url: str) -> str:
-    """Where to upgrade; empty where the operator set no address."""
+    """Where to upgrade; empty if the operator set no address."""
     return "" if upgrade_url == Settings.upgrade_url else upgrade_url
 
 

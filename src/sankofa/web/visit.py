@@ -144,7 +144,7 @@ class ApiCall(msgspec.Struct, frozen=True):
     path: str
     query: Mapping[str, str]
     absence: str = ""
-    """Why the answer has no rows, as the API says it; empty where it has some."""
+    """Why the answer has no rows, as the API says it; empty if it has some."""
 
     @property
     def address(self) -> str:
@@ -267,7 +267,8 @@ class Visit:
         return Result(rows, body, body["truncated"])
 
     async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> tuple[list[T], bool]:
-        """As `ask`, of each row only some fields, and of many rows a piece at a time: others are waiting."""
+        """Like `ask`, with only some fields of each row. Decodes many rows in parts, so that other
+        requests are not blocked."""
         given = {label: text for label, text in parameters.items() if text}
         answer = await ask(self.call, name, given)
         decode = msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
@@ -298,7 +299,7 @@ class Visit:
         return self.address(edition=self.call.edition.id, **day)
 
     def address(self, path: str = "", **changes: str | int | None) -> str:
-        """The address of a page; of this one, with these parameters changed, where no path is given.
+        """The address of a page; of this one, with these parameters changed, if no path is given.
 
         An edition that the visitor pinned stays pinned.
         """

@@ -35,7 +35,7 @@ class Ratio(msgspec.Struct, frozen=True, gc=False):
     denominator: Decimal
 
     def rounded(self) -> Decimal | None:
-        """To 10 significant digits, half to even; None where the denominator is not above zero."""
+        """A ratio to 10 significant digits, half to even; None if the denominator is not positive."""
         return quotient(self.numerator, self.denominator) if self.denominator > _ZERO else None
 
 
@@ -67,7 +67,7 @@ class Metric:
         return self
 
     def __call__(self, inputs: Mapping[str, Decimal]) -> Decimal | None:
-        """The value from exact figures by input name; None where it is not computable."""
+        """The value from exact figures by input name; None if it is not computable."""
         with localcontext(EXACT):
             for form in self.forms:
                 if form.needs <= inputs.keys():

@@ -195,7 +195,7 @@ class MetricYears:
         return self._tables[year.end].days
 
     def days_with_earlier(self, year: FullYear) -> list[int]:
-        """The same with all years before it."""
+        """Like `days`, with all earlier years."""
         days = {day for end, table in self._tables.items() if end <= year.end for day in table.days}
         return sorted(day for day in days if day >= year.published)
 
@@ -335,7 +335,7 @@ def _computed(view: YearOnDay) -> tuple[Computed, ...]:
 
 
 def _in_any_currency(view: YearOnDay) -> set[str]:
-    """The names that figures in any one currency have, where there are several; else none."""
+    """The names of figures in any single currency, if there are several currencies; otherwise none."""
     bases = view.year.bases() | (view.before.bases() if view.before else set())
     if len({basis.money for basis in bases}) < 2:
         return set()

@@ -50,7 +50,7 @@ class YearEnds:
         return self.names.name(first, ordinal(end), 0).period_type == "FY"
 
     def full_on(self, start: str, end: str) -> set[int]:
-        """The same of a period as the ledger writes it, the start of an instant being empty."""
+        """Like `on`, for a period as the ledger writes it: the start of an instant is empty."""
         return self.full(ordinal(start) if start else None, ordinal(end))
 
 
@@ -117,16 +117,16 @@ class IssuerYearList:
     def before(self, year: FullYear, day: int = FOREVER) -> FullYear | None:
         """The full year that ended one year earlier, of those published by a day.
 
-        Where none was, the balances of that day that a report told again as of a year-end.
+        If there is none, the balances of that day that a later report repeats as of a year-end.
         """
         known = [one for one in self.published if one.published <= day]
         balances = [one for one in self._every if one not in known and one.history.on(day)]
         return _year_before(known, year, day) or _year_before(balances, year, day)
 
     def on(self, year: FullYear, day: int = FOREVER, basis: StatementBasis | None = None) -> YearOnDay | None:
-        """A year as known on a day, with the one before it; None where nothing of it was known.
+        """A year as known on a day, with the one before it; None if nothing of it was known.
 
-        In the standard and currency of that day where no other is named.
+        In the standard and currency of that day if no other is named.
         """
         view = year.history.on(day)
         if view is None:

@@ -111,7 +111,7 @@ def _holds(
     *,
     column: bool,
 ) -> bool | None:
-    """Whether the figures add up to nothing; None where no filing tells."""
+    """Whether the figures add up to zero; None if no filing reports them all."""
     together = frozenset(concept for own, _ in chosen for concept in own)
     if not column and not (_apart(chosen) and lines.in_one_filing(together)):
         return None
@@ -191,7 +191,7 @@ class StatementBasis(NamedTuple):
     """The accounting standard and the currency that a statement column is in."""
 
     standard: str
-    """`us-gaap` or `ifrs-full`; empty where no figure names one."""
+    """`us-gaap` or `ifrs-full`; empty if no figure names one."""
     money: str
 
 
@@ -260,21 +260,21 @@ class History:
         self.days = [view.day for view in self.views]
 
     def on(self, day: int) -> PeriodView | None:
-        """The view of a day; None where nothing was known."""
+        """The view of a day; None if nothing was known."""
         number = bisect_right(self.days, day)
         return self.views[number - 1] if number else None
 
 
 @lru_cache(maxsize=65536)
 def standard(concept: str) -> str:
-    """The accounting standard that a concept belongs to; empty where it belongs to none."""
+    """The accounting standard that a concept belongs to; empty if it belongs to none."""
     prefix = concept.partition(":")[0]
     return prefix if prefix in _STANDARDS else ""
 
 
 @lru_cache(maxsize=4096)
 def currency_of(unit: str) -> str:
-    """The currency of a unit, per share included; empty where it is not money."""
+    """The currency of a unit, per share included; empty if it is not money."""
     return currency(unit.partition("/")[0]) or ""
 
 
@@ -320,11 +320,11 @@ def _views(end: int, reported: Iterable[ReportedFigure]) -> list[PeriodView]:
 
 
 def _changes(one: ReportedFigure) -> Iterable[tuple[int, str, Fact | None]]:
-    """By day and document, what is known of a figure.
+    """The known value of a figure, by day and document.
 
     A figure counts from a report on whose day the period bore its name. A balance that was first reported
-    under another name counts from the report that repeats it under this one: the first balance sheet of a new
-    issuer is of a day that only the full year after it shows to be a year-end.
+    under another name counts from the report that repeats it under this one: the first balance sheet of a
+    new issuer is of a day that only the full year after it shows to be a year-end.
     """
     value: str | None = None
     vintage, fact, named = 0, None, False
@@ -353,7 +353,7 @@ def _adds(filings: Mapping[str, set[_Key]], touched: Iterable[str]) -> bool:
 
 
 def _distinct(filings: Iterable[set[_Key]]) -> list[set[_Key]]:
-    """Those that have something which no earlier one has."""
+    """Those with something that no earlier one has."""
     distinct: list[set[_Key]] = []
     for filing in filings:
         if filing and not any(filing <= earlier for earlier in distinct):
@@ -364,8 +364,8 @@ def _distinct(filings: Iterable[set[_Key]]) -> list[set[_Key]]:
 def _basis(facts: Mapping[_Key, Fact], with_assets: Sequence[set[_Key]]) -> StatementBasis:
     """The standard and currency of the latest filing that reports assets.
 
-    Where it reports them in several, those that more of its figures of the period are in; where no filing
-    reports assets, those that most figures of the period are in; of equally many the first by name.
+    If it reports them in several, the one with more of its figures for the period; if no filing reports
+    assets, the one with most figures for the period; of equally many the first by name.
     """
     keys: Iterable[_Key] = facts
     assets: list[_Key] = []

@@ -55,7 +55,7 @@ class Observation(NamedTuple):
     sources: frozenset[str] = frozenset()
     """The ids of the sources that it is derived from."""
     until: int = FOREVER
-    """The first as_of day that shows it no longer; only `basis=as_known` shows a row that has one."""
+    """The first day that no longer shows it; only `basis=as_known` shows a row with such a day."""
 
 
 Observe = Callable[[Basis], Iterator[Observation]]
@@ -96,7 +96,7 @@ class Panel:
         return self.of_issuer is not None
 
     def keys_of(self, row: PanelRow) -> Iterator[str]:
-        """The keys a row is stored under, where there are filters: one for each filter combination."""
+        """The keys a row is stored under, if there are filters: one for each filter combination."""
         values = [str(getattr(row, name)) for name in self.filters]
         for count in range(1, len(values) + 1):
             if all(len(value) <= LONGEST_FILTER for value in values[:count]):

@@ -46,7 +46,7 @@ def reporting(basis: Basis) -> Iterator[Entity]:
 def issuer_panel(
     key: str, *, access: Access, row: type[PanelRow], order: tuple[str, ...]
 ) -> Callable[[ObserveIssuer], ObserveIssuer]:
-    """Declare the function below as the panel of this key: of each issuer by itself, one after another."""
+    """Declares the function below as a panel that is computed issuer by issuer."""
 
     def declare(observe: ObserveIssuer) -> ObserveIssuer:
         @wraps(observe)

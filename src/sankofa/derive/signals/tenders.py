@@ -55,7 +55,7 @@ def quarter(number: int) -> CalendarPeriod:
 
 
 def captured_until(captures: Iterable[CaptureInfo]) -> int:
-    """The last day on which any of these captures was made; 0 where there is none."""
+    """The last day on which any of these captures was made; 0 if there is none."""
     return ordinal(max((capture.observed_at[:10] for capture in captures), default="0001-01-01"))
 
 
@@ -87,17 +87,15 @@ def first_ref(tenders: Iterable[Tender], captures: Mapping[int, CaptureInfo]) ->
 
 
 def instant_of(tender: Tender) -> tuple[str, str]:
-    """Orders the releases of an ocid; those of one instant by their ids.
-
-    Without the Z, which would put a whole second after its fractions.
-    """
+    """Sort key of the releases of an ocid: instant, then id. The Z is left out, because it would sort a
+    whole second after its fractions."""
     return tender.row.release_date[:-1], tender.row.release_id
 
 
 def buyer_key(tender: Tender) -> str | None:
     """Identifies the buyer: its service_id where resolved, else its normalised name.
 
-    None where the release names no buyer, or one that is not established to be an organisation.
+    None if the release names no buyer, or one that is not established to be an organisation.
     """
     buyers = (party for party, roles in tender.parties if "buyer" in roles)
     resolved = next((party.match.service_id for party in buyers if party.match.service_id), None)
@@ -111,7 +109,7 @@ def party_key(party: Resolved) -> str:
 
 
 def concentration(weights: Iterable[int | Fraction]) -> Fraction | None:
-    """The Herfindahl-Hirschman index, 0 to 1; None where there is nothing to share."""
+    """The Herfindahl-Hirschman index, 0 to 1; None if there is nothing to share."""
     fractions = [Fraction(weight) for weight in weights]
     total = sum(fractions)
     return sum((weight * weight for weight in fractions), Fraction()) / (total * total) if total else None
@@ -129,7 +127,7 @@ class QuarterAward(NamedTuple):
     """Date and id of the release that first has the award, and its location in the file."""
 
     def shares(self) -> dict[str, Fraction]:
-        """Each winner's equal share of the award; empty where a winner is not named."""
+        """Each winner's equal share of the award; empty if a winner is not named."""
         suppliers = {party_key(supplier) for supplier in self.award.suppliers}
         return {} if self.award.withheld else dict.fromkeys(suppliers, Fraction(1, len(suppliers) or 1))
 

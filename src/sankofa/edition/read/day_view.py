@@ -167,7 +167,7 @@ class DayView(Edition):
         return [name for name in (own.legal_name, *own.other_names) if name]
 
     async def entity(self, service_id: str) -> bytes | None:
-        """The row of an organisation on this day; None where nobody knew it."""
+        """The row of an organisation on this day; None if nobody knew it."""
         rows = self.cache("entities", _ENTITIES_KEPT)
         if (row := rows.get(service_id, _UNREAD)) is _UNREAD:
             row = await self._entity(service_id)

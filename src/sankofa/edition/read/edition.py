@@ -191,7 +191,7 @@ class Edition:
         return await self._reader.digests(kind, after, most)
 
     def row_trees(self) -> bytes:
-        """The hashes of its rows. Raises OSError where this machine has none."""
+        """The hashes of its rows. Raises OSError if this machine has none."""
         return self._reader.row_trees()
 
     async def rows_at(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:

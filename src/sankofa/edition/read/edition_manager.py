@@ -123,8 +123,8 @@ class EditionManager:
         return edition
 
     async def known_by(self, moment: datetime) -> Edition | None:
-        """The newest edition that was published by an instant and may still be served; None where none was
-        published by then. Raises Gone where none of those is kept."""
+        """The newest edition that was published by an instant and may still be served; None if none was
+        published by then. Raises Gone if none of those is kept."""
         published = await asyncio.to_thread(self._store.log.published)
         then = [edition_id for at, edition_id in published if at <= moment]
         for edition_id in reversed(then):

@@ -41,7 +41,7 @@ class FlagSubject(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """What an indicator says, and of whom."""
+    """The result of an indicator, and its subject."""
 
     finding: Reading
     subject: FlagSubject
@@ -57,7 +57,7 @@ def _by_subject(flag: Flag) -> tuple[str, str, str]:
 
 
 def spellings(*texts: str | None) -> frozenset[str]:
-    """What a filter compares: names and identifiers in any case."""
+    """The texts that a filter is compared with: names and identifiers, in any case."""
     return frozenset(one_line(text).casefold() for text in texts if text)
 
 
@@ -163,7 +163,7 @@ def _parties(process: ProcessOnDay) -> Iterator[tuple[str, FlagSubject]]:
 
 
 async def flags_on(edition: Edition, country: str, day: date) -> FlagDay | None:
-    """The flags of a country on a day; None where nothing is known by then.
+    """The flags of a country on a day; None if nothing is known by then.
 
     Raises InvalidParameter for more releases than can be computed with at once.
     """

@@ -74,7 +74,7 @@ _read_observed = msgspec.json.Decoder(_Observed).decode
 
 
 async def history_of(edition: Edition, service_id: str) -> IssuerHistory | None:
-    """The history of an issuer; None where it has no figures."""
+    """The history of an issuer; None if it has no figures."""
     stored = await edition.raw(HISTORIES, service_id)
     return None if stored is None else read_history(stored)
 

@@ -56,7 +56,7 @@ def feed_of(dataset: str) -> Feed:
 
 
 async def open_tree(edition: Edition, dataset: str) -> OpenTree:
-    """Raises RowNotHashed where this node has none."""
+    """Raises RowNotHashed if this node has none."""
     trees = edition.cache("row trees", len(FEEDS))
     if (known := trees.get(dataset)) is None:
         try:
@@ -70,7 +70,7 @@ async def open_tree(edition: Edition, dataset: str) -> OpenTree:
 
 
 async def row_by_ref(edition: Edition, record_ref: str) -> bytes | None:
-    """The figure with this record_ref, as served; None where there is none. Raises RowNotHashed."""
+    """The figure with this record_ref, as served; None if there is none. Raises RowNotHashed."""
     feed = feed_of("fundamentals")
     tree = (await open_tree(edition, feed.dataset)).tree
     if len(tree.refs) < tree.count * REF_BYTES:
@@ -104,7 +104,7 @@ async def _from(edition: Edition, feed: Feed, key: str) -> AsyncIterator[str]:
 
 
 async def row_by_key(edition: Edition, feed: Feed, text: str) -> bytes | None:
-    """The row with a key of /v1/changes, as served; None where there is none.
+    """The row with a key of /v1/changes, as served; None if there is none.
 
     The key is the JSON list, or its parts with a separator between them.
     """
@@ -184,7 +184,7 @@ class TreeReader:
         return self._rows[key][first:end]
 
     async def _places_of(self, key: str, part: int) -> dict[bytes, int]:
-        """The index of each row of a key; of tenders, of those of a day."""
+        """The index of each row of a key; for tenders, of each row of a day."""
         first, end = 0, FOREVER
         if part:
             days = DayRows(await self._edition.numbers("tender_day", key, keep=True))

@@ -224,7 +224,7 @@ class LeafFile:
         self._stream = stream
 
     def get(self, key: str, digest: bytes) -> bytes | None:
-        """To be asked in the order of the keys."""
+        """Call it in key order."""
         name = key.encode()
         while self._ahead is not None and self._ahead[0] < name:
             self._ahead = next(self._next, None)
@@ -248,7 +248,7 @@ def leaf_file(path: Path) -> Iterator[LeafFile]:
 
 
 def _stored(path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """What a file has; nothing of a file that is damaged, or not there."""
+    """The content of a file; empty if it is damaged or missing."""
     try:
         with path.open("rb") as stream:
             while len(head := stream.read(_HEAD.size)) == _HEAD.size:

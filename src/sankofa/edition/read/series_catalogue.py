@@ -77,7 +77,7 @@ def entry_of(own: Sequence[int], first: int, end: int, known: Known | None) -> i
 
 
 async def entries_on(edition: Edition) -> Known | None:
-    """Tells by its number whether an entry is in a locked view; None where all are."""
+    """Tells by its number whether an entry is in a locked view; None if all are."""
     if not isinstance(edition, DayView):
         return None
     days, day = await edition.numbers(SERIES_KNOWN, "", keep=True), edition.day
@@ -260,7 +260,7 @@ RESTATEMENT_ORDER: Final = RowOrder(
 
 
 class RestatementQuestion(NamedTuple):
-    """What is asked about restatements; the days are those of `available_at`, both included."""
+    """A query for restatements. The days are those of `available_at`, both included."""
 
     day: int
     """The day on which they are known."""

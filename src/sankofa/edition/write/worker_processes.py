@@ -57,7 +57,7 @@ class WorkerProcesses:
     def derive(
         self, job: Job, alone: Callable[[T], R], tasks: Iterable[T], figures: Callable[[T], int]
     ) -> Generator[R, None, None]:
-        """The result of each task as it is done: `alone` makes it here where there is little to do.
+        """The result of each task as it is done: `alone` makes it here if there is little to do.
 
         Raises the error of a process; OperatorError if one died. Close it to end it early.
         """

@@ -220,7 +220,7 @@ def _place(
     path: Path,
     value: Json,
 ) -> str | None:
-    """Puts a value where its path leads. Its pointer, or None where something else is on the way."""
+    """Puts a value where its path leads. Its pointer, or None if something else is on the way."""
     node: Json = release
     pointer = ""
     for end, part in enumerate(path, 1):

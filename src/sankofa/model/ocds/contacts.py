@@ -270,7 +270,7 @@ class _Reader:
         return None
 
     def _end(self, number: int, *, lower: bool) -> int:
-        """After the last word of the name that begins here; the word itself where none does."""
+        """After the last word of the name that begins here; the word itself if none does."""
         end = last = number
         arabic = _ARABIC.match(self._words[number].plain) is not None
         count = 0

@@ -353,7 +353,7 @@ _SCALARS: Final[dict[str, Cleaner]] = {
 
 @lru_cache(maxsize=65536)
 def moment(text: str) -> str | None:
-    """An instant in UTC, RFC 3339, of an ISO 8601 date or time; None where it is none.
+    """An instant in UTC, RFC 3339, of an ISO 8601 date or time; None if it is none.
 
     A bare date or a time without zone is read as UTC.
     """

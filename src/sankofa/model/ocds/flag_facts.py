@@ -104,7 +104,7 @@ class Reading(msgspec.Struct, frozen=True):
     subject_type: str
     subject: str
     flagged: bool | None
-    """None where it cannot be computed."""
+    """None if it cannot be computed."""
     value: float | None = None
     threshold: float | None = None
     inputs: dict[str, Any] = {}
@@ -128,7 +128,7 @@ class Examined(msgspec.Struct, frozen=True):
     ocid: str
     cancelled: bool
     findings: list[Reading] = []
-    """Of indicators that need no population."""
+    """Results of the indicators that need no population."""
     currencies: dict[str, int] = {}
     """Number of bids in each currency."""
     prices: dict[str, _Prices] = {}
@@ -186,7 +186,7 @@ def _amount(bid: Bid, currency: str) -> float | None:
 
 
 def _final_awards(facts: ProcessFacts) -> list[AwardFacts] | str:
-    """The active awards; the reason where there are no bids or awards, or one is not final."""
+    """The active awards; the reason if there are no bids or awards, or one is not final."""
     if facts.awards is UNSET or facts.awards is None:
         return "No award is published."
     if not facts.bids or facts.bids.details is UNSET or facts.bids.details is None:

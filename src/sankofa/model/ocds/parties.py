@@ -1,7 +1,7 @@
 """The parties of a release: who may be named, and the stub that is left of everyone else.
 
 A party is named only on evidence that it is an organisation (`model.organisations`). A reference is named
-where it leads to such a party, or by evidence of its own. Of whoever is withheld only the role stays.
+where it leads to such a party, or by evidence of its own. For a withheld party only the role remains.
 """
 
 import hashlib
@@ -202,7 +202,7 @@ def _serve(
 
 
 def _withhold(body: dict[str, Json], roles: list[str], sifted: _Sifted, secrets: Secrets) -> bool:
-    """Remove everything but the roles. False where the object named nobody."""
+    """Remove everything but the roles. False if the object named nobody."""
     name, party_id = _name(body), _local_id(body)
     identifiers = _identifiers(body)
     legal = (body.get("identifier") or {}).get("legalName")
@@ -293,7 +293,7 @@ def _identifiers(body: dict[str, Json]) -> Identifiers:
 
 
 def buyer_country(release: Json) -> str:
-    """The country (alpha-2) that a release gives its buyer; empty where it gives none, or several."""
+    """The country (alpha-2) that a release gives its buyer; empty if it gives none, or several."""
     if type(release) is not dict:
         return ""
     buyer, listed, tender = release.get("buyer"), release.get("parties"), release.get("tender")

@@ -113,7 +113,7 @@ def clean(
             f"{secrets.cut(name)}-{token(name)}" if secrets.repeats(name) else name
             for name in (ocid, release_id)
         )
-        date = release["date"]  # tells of nobody, whatever it repeats
+        date = release["date"]  # names nobody, whatever it repeats
         release = secrets.cut_all(release, parties.named) | {"ocid": ocid, "id": release_id, "date": date}
         category = None if category is None else secrets.cut(category)
         body = encode(release)

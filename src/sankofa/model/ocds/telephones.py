@@ -230,7 +230,7 @@ def _around(text: str, start: int, contacts: list[int], behind: int) -> _Context
 def _last_of_number(
     text: str, groups: list[tuple[str, int, int]], first: int, around: _Context
 ) -> int | None:
-    """Which group a number that begins with the first ends with; None where none begins."""
+    """Which group a number that begins with the first ends with; None if none begins."""
     start = groups[first][1]
     lead = text[max(0, start - 2) : start]
     before = text[max(0, start - 1) : start]

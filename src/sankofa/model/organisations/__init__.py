@@ -61,7 +61,7 @@ def worth_reading(name: str, parts: list[Words]) -> bool:
 
 
 def body_by_name(name: str, country: str, folded: str, parts: list[Words]) -> Proof | None:
-    """The proof of an organisation in a name that is not marked as a person's; None where there is none."""
+    """The proof of an organisation in a name that is not marked as a person's; None if there is none."""
     if not name.isascii() and (scripted := _by_script(name, folded)):
         bracketed = " (" in scripted.detail  # the bracket that closes the name is part of the form
         if len(parts) == 1 + bracketed:
@@ -339,7 +339,7 @@ def org_evidence(
     lei_is_organisation: Callable[[str], bool] = _no_lei_records,
     country: str = "",
 ) -> Evidence | None:
-    """The strongest evidence that the party is an organisation; None where there is none.
+    """The strongest evidence that the party is an organisation; None if there is none.
 
     `identifiers` are pairs of scheme and id as the source gives them. `lei_is_organisation` answers whether
     the record of an LEI is held and is not a sole proprietor's: an LEI alone proves nothing, people have one.

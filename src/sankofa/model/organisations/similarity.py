@@ -55,7 +55,8 @@ class NameWords(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def name_words(name: str, country: str = "") -> NameWords:
-    """Take a name apart. Where initials follow surnames, `SA` at the end is South Africa, not a form."""
+    """Take a name apart. In countries where initials follow surnames, a final `SA` is South Africa, not a
+    legal form."""
     known = tables()
     pieces = parts(_MESSRS.sub("", fold(name)))
     if len(pieces) > 1 and len(pieces[-1]) == 1 and _abbreviates(pieces[-1][0], pieces[:-1]):
@@ -151,7 +152,7 @@ def _with_more_words(
 
 
 def _slips(left: list[str], rest: list[str]) -> int | None:
-    """How many letters differ in the words that two names do not share; None where it is more than a slip."""
+    """How many letters differ in the words that two names do not share; None if it is more than a slip."""
     if len(left) != len(rest):
         return None
     total = 0

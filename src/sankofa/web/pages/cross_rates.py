@@ -15,7 +15,7 @@ _MOST_ROWS: Final = 60
 
 @page("/macro/cross-rates", "base", "quote", "as_of")
 async def cross_rates(visit: Visit) -> View:
-    """A pair of currencies, through each third; a form where none is named."""
+    """A pair of currencies, through each third; a form if none is named."""
     base, quote = visit.given("base").strip().upper(), visit.given("quote").strip().upper()
     title = visit.language.text("Cross rates")
     as_of = visit.day()

@@ -160,7 +160,7 @@ def _built(edition_id: str) -> str:
 
 
 async def _counts(visit: Visit, edition_id: str) -> dict[str, int] | None:
-    """How many rows of each kind a kept edition has; None where it may not be answered from any more."""
+    """How many rows of each kind a kept edition has; None if it may not be answered from any more."""
     current = visit.service.edition.get()
     if may_name_a_person(edition_id, current.last_person_capture) and edition_id != current.id:
         return None

@@ -66,7 +66,7 @@ async def _chosen(visit: Visit, service_id: str, line_item: str, every: list[Row
 
 
 def vintage_chart(visit: Visit, rows: list[Row], title: str, as_of: date | None = None) -> Chart | None:
-    """The vintages of one figure as steps; None where every one was withdrawn."""
+    """The vintages of one figure as steps; None if every one was withdrawn."""
     language = visit.language
     steps = [
         KnownValue(

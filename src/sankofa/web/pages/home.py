@@ -99,7 +99,7 @@ class RevisedFigure(msgspec.Struct, frozen=True):
 
 
 async def revised_figure(visit: Visit) -> RevisedFigure | None:
-    """The figure to show; None where the edition has none, or the key may not see it."""
+    """The figure to show; None if the edition has none, or the key may not see it."""
     try:
         for economy in _ECONOMIES:
             if (figure := await _economy(visit, _GDP + economy)) is not None:

@@ -130,7 +130,7 @@ def _revisions(then: list[Row], today: list[Row]) -> list[dict[str, Any]]:
 
 
 def _ratio(before: Any, after: Any) -> Decimal | None:
-    """The change as a share of the value before, to six digits; None where that is zero."""
+    """The change as a share of the value before, to six digits; None if that is zero."""
     change = (Decimal(after) - Decimal(before)) / abs(Decimal(before)) if before else None
     return None if change is None else round(change, 6)
 

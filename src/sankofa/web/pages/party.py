@@ -28,7 +28,7 @@ class _Spend(NamedTuple):
     currency: str
     amount: Decimal
     partner: str | None
-    """None where it may not be named."""
+    """None if it may not be named."""
 
 
 @page("/buyer/{country}/{name*}", "indicators")
@@ -135,7 +135,7 @@ def _partners(awards: Sequence[_Spend]) -> list[dict[str, Any]]:
     """For each currency the other side of the awards, largest first, and how concentrated the spend is.
 
     Concentration is the Herfindahl-Hirschman index of those named: the sum of their squared shares, 1 where
-    one has all; None where nobody is named. Those not named may be many, so they are not one of them.
+    one has all; None if nobody is named. Those not named may be many, so they are not one of them.
     """
     by_currency: defaultdict[str, defaultdict[str, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
     for award in awards:

@@ -72,7 +72,7 @@ def _joined(now: Result, then: Result | None) -> list[dict[str, Any]]:
 
 
 def _why(now: Row, then: Row | None) -> str:
-    """Why an issuer's own value is another: restated, or of a newer year; empty where it is the same."""
+    """Why an issuer's own value is another: restated, or of a newer year; empty if it is the same."""
     if then is None or now["value"] == then["value"]:
         return ""
     return "restated" if now["period_end"] == then["period_end"] else "newer"

@@ -29,7 +29,7 @@ async def search(visit: Visit) -> View:
 
 
 def _of_tenders(words: str) -> str:
-    """The words to look for in tenders: without the word itself, where there are others."""
+    """The words to look for in tenders: without the word itself, if there are others."""
     others = [word for word in words.split() if word.lower() not in _TENDER_WORDS]
     return " ".join(others) or words
 

@@ -14,7 +14,7 @@ _EXAMPLE: Final = "/v1/screen?metric=net_margin"
 
 @page("/use", "call", needs_key=False)
 async def use(visit: Visit) -> View:
-    """The lines for a call of the API, with the public sandbox key where there is one."""
+    """The lines for a call of the API, with the public sandbox key if there is one."""
     settings = visit.site.settings
     path, query = _read(visit.given("call", _EXAMPLE))
     base = settings.base_url + visit.prefix

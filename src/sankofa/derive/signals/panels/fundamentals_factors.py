@@ -31,7 +31,7 @@ class FundamentalsFactorsRow(PanelRow, frozen=True, kw_only=True):
     """One factor of one issuer in one full year."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     period_end: Annotated[date, doc("Last day of the full year.")]
     metric: Annotated[str, one_of(FACTORS, "Slug of the metrics-v1 set.")]

@@ -26,7 +26,7 @@ class FundamentalsQualityRow(PanelRow, frozen=True, kw_only=True):
     """The quality of one issuer's earnings in one full year."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     period_end: Annotated[date, doc("Last day of the full year.")]
     accruals_ratio: Annotated[Decimal | None, doc("(profit - operating cash flow) / average assets.")]

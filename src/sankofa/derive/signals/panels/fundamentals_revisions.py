@@ -22,7 +22,7 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     """A full-year figure that was revised: as first reported, and as it stands today."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     period_start: Annotated[date | None, doc("First day of the period; null for an instant.")]
     period_end: Annotated[date, doc("Last day of the full year.")]
@@ -32,16 +32,16 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     vintages: Annotated[int, doc("Number of figures reported one after another.", ge=2)]
     first_value: Annotated[Figure, doc("Figure as first reported, with every digit.")]
     latest_value: Annotated[
-        Figure | None, doc("Figure as reported last, with every digit; null where withdrawn.")
+        Figure | None, doc("Figure as reported last, with every digit; null if withdrawn.")
     ]
     revision_size: Annotated[
-        Decimal | None, doc("(latest - first) / |first|; null where first is 0 or latest withdrawn.")
+        Decimal | None, doc("(latest - first) / |first|; null if first is 0 or latest withdrawn.")
     ]
     direction: Annotated[
         str | None,
         one_of(
             ("up", "down", "none", None),
-            "Direction from the first figure to the latest; null where withdrawn.",
+            "Direction from the first figure to the latest; null if withdrawn.",
         ),
     ]
     first_available_at: Annotated[date, doc("Day on which the first figure became public.")]
@@ -64,7 +64,7 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
     One row for each fact (issuer, concept, unit and period) that has more than one vintage, whose line item
     is one of ours (see the reference) and whose period is a full year or the day on which one ends.
 
-    - revision_size = (latest - first) / |first|; null where the first figure is 0, and where the latest was
+    - revision_size = (latest - first) / |first|; null if the first figure is 0, and where the latest was
       withdrawn
     - direction = up, down or none, of the latest figure against the first: a figure that was revised and went
       back has three vintages and moved nowhere

@@ -18,16 +18,16 @@ class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
     """How steadily one issuer earned and grew up to one full year."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     period_end: Annotated[date, doc("Last day of the full year.")]
     years_held: Annotated[int, doc("Full years held without a gap up to this one.", ge=1)]
     profit_years: Annotated[
         int | None,
-        doc("Consecutive years with a profit, including this one; 0 after a loss, null where unknown."),
+        doc("Consecutive years with a profit, including this one; 0 after a loss, null if unknown."),
     ]
     revenue_growth_years: Annotated[
-        int | None, doc("Consecutive years of revenue growth, including this one; null where unknown.")
+        int | None, doc("Consecutive years of revenue growth, including this one; null if unknown.")
     ]
     available_at: Annotated[date, doc("Day on which the last input became public.")]
     methodology_ref: Annotated[
@@ -60,10 +60,10 @@ class _Known(NamedTuple):
 def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     """For how many full years in a row an issuer made a profit, and for how many its revenue grew.
 
-    - profit_years = full years in a row, back from this one, with a profit above zero. 0 where this year has
-      none; null where its profit is not reported.
+    - profit_years = full years in a row, back from this one, with a profit above zero. 0 if this year has
+      none; null if its profit is not reported.
     - revenue_growth_years = full years in a row, back from this one, with revenue above that of the year
-      before in the same currency and by the same route. 0 where it did not grow; null where one of the two is
+      before in the same currency and by the same route. 0 if it did not grow; null if one of the two is
       not reported.
     - years_held = full years held without a gap, back from this one. A count that reaches the oldest of them
       may be longer than the history that is held.
@@ -96,7 +96,7 @@ def _known(known: MetricYears, year: FullYear, day: int) -> _Known:
 
 
 def _in_a_row(years: Iterable[_YearResult | None]) -> tuple[int | None, list[Figure]]:
-    """How many good years there are from the first on, and their figures; None where that is not told."""
+    """How many good years there are in a row, and their figures; None if that is not known."""
     count: int | None = None
     figures: list[Figure] = []
     for year in years:

@@ -38,10 +38,10 @@ class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
     value: Annotated[Figure, doc("Value as known on that day, with every digit.")]
     unit: Annotated[str | None, doc("Unit as the source writes it.")]
     momentum_1p: Annotated[
-        Decimal | None, doc("Value divided by that of one period earlier, minus 1; null where unknown.")
+        Decimal | None, doc("Value divided by that of one period earlier, minus 1; null if unknown.")
     ]
     momentum_3p: Annotated[
-        Decimal | None, doc("Value divided by that of three periods earlier, minus 1; null where unknown.")
+        Decimal | None, doc("Value divided by that of three periods earlier, minus 1; null if unknown.")
     ]
     methodology_ref: Annotated[
         Literal["signals-v1/macro-momentum"],
@@ -83,7 +83,7 @@ def macro_momentum(basis: Basis) -> Iterator[Observation]:
     - momentum_1p = value / value of the period before - 1
     - momentum_3p = value / value of the third period before - 1
 
-    Null where the earlier value was not known on that day, was withdrawn, is in another unit, or is not above
+    Null if the earlier value was not known on that day, was withdrawn, is in another unit, or is not above
     zero; and where several values were known by then for one of the two periods. A value that was withdrawn
     on the day it became known has no row. Ordered by series, series_type, frequency and country, then date
     descending.
@@ -146,6 +146,6 @@ def _only(periods: dict[int, list[_History]], period: int, day: int) -> SeriesRe
 
 
 def _known(history: _History, day: int) -> SeriesReport | None:
-    """The value in force on a day; None where there was none, or it was withdrawn."""
+    """The value in force on a day; None if there was none, or it was withdrawn."""
     known = [vintage.report for vintage in history if vintage.known_from <= day]
     return known[-1] if known and known[-1].value is not None else None

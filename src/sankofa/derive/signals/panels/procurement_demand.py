@@ -43,7 +43,7 @@ class ProcurementDemandRow(PanelRow, frozen=True, kw_only=True):
         Decimal, doc("Share of the country's tenders of the month that are of the category, 0 to 1.")
     ]
     buyer_hhi: Annotated[
-        Decimal | None, doc("Concentration of buyers, 0 to 1; null where a buyer is withheld or not named.")
+        Decimal | None, doc("Concentration of buyers, 0 to 1; null if a buyer is withheld or not named.")
     ]
     momentum_3m: Annotated[
         Decimal | None,
@@ -90,7 +90,7 @@ def procurement_demand(basis: Basis) -> Iterator[Observation]:
     - buyer_hhi = sum over buyers of (tenders of the buyer / tenders of the category)^2. Buyers are told apart
       by their service_id where they are resolved, else by their normalised name. Where the buyer of one of
       the tenders is withheld or not named it is null: who holds which share is then not known.
-    - momentum_3m = tenders of the category in the months m-2..m / those in m-5..m-3, less 1. Null where the
+    - momentum_3m = tenders of the category in the months m-2..m / those in m-5..m-3, less 1. Null if the
       earlier sum is 0, and where fewer than six months, this one included, have closed since the first with a
       release of the country.
     - value_coverage = tenders of the category with a published amount / tenders of the category

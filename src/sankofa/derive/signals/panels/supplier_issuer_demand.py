@@ -20,19 +20,19 @@ class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
     """The awards that one issuer won in one country in one closed quarter, by currency."""
 
     service_id: Annotated[str, doc("Organisation identifier of the issuer.")]
-    legal_name: Annotated[str | None, doc("Legal name as registered; null where unknown.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     country: Annotated[str | None, doc("Country of the issuer, ISO 3166-1 alpha-2.")]
     tender_country: Annotated[str, doc("Country of the tenders, ISO 3166-1 alpha-2.")]
     quarter: Annotated[str, doc("Quarter of the release dates in UTC, as YYYY-Qn.")]
     closed_at: Annotated[date, doc("Last day of the quarter.")]
     award_count: Annotated[int, doc("Number of awards won in the quarter, in any currency.", ge=1)]
     buyer_count: Annotated[
-        int | None, doc("Number of buyers of these awards; null where one is withheld or not named.")
+        int | None, doc("Number of buyers of these awards; null if one is withheld or not named.")
     ]
     value_coverage: Annotated[
         Decimal, doc("Share of these awards with a published amount that is the issuer's alone, 0 to 1.")
     ]
-    currency: Annotated[str | None, doc("Currency code, ISO 4217; null where no amount is published.")]
+    currency: Annotated[str | None, doc("Currency code, ISO 4217; null if no amount is published.")]
     award_value: Annotated[Figure | None, doc("Sum of the amounts in this currency, with every digit.")]
     methodology_ref: Annotated[
         Literal["signals-v1/supplier-issuer-demand"],
@@ -60,7 +60,7 @@ def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
     - value_coverage = awards with a published amount that is the issuer's alone / awards. What several won
       together has no amount that is one's own, and counts as an award without.
     - award_value = sum of these amounts in one currency. One row for each currency; amounts are never
-      converted. One row with neither where no award has an amount.
+      converted. One row with neither if no award has an amount.
 
     Ordered by service_id, quarter descending, tender_country and currency.
     """

@@ -87,7 +87,7 @@ def restatement(before: FundamentalsRow, after: FundamentalsRow, legal_name: str
 
 
 def relative_change(before: Decimal | None, after: Decimal | None) -> Decimal | None:
-    """(after - before) / |before|; None where the first is 0 or one of them is not there."""
+    """(after - before) / |before|; None if the first is 0 or one of them is not there."""
     if after is None or not before:
         return None
     return rounded((Fraction(after) - Fraction(before)) / abs(Fraction(before)))

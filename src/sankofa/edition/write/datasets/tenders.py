@@ -178,11 +178,11 @@ class AwardRow(Row, frozen=True, kw_only=True):
     award_date: Annotated[date | None, doc("Day of the award, where published.")]
     status: Annotated[str | None, doc("Status of the award as published.")]
     value_amount: Annotated[
-        Figure | None, doc("Value of the whole award, with every digit; null where not published.")
+        Figure | None, doc("Value of the whole award, with every digit; null if not published.")
     ]
     value_currency: Annotated[str | None, doc("Currency code, ISO 4217.")]
     supplier_service_id: Annotated[str | None, doc("Organisation identifier of the winner, where resolved.")]
-    supplier_name: Annotated[str | None, doc("Name of the winner; null where none may be named.")]
+    supplier_name: Annotated[str | None, doc("Name of the winner; null if none may be named.")]
     supplier_country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     supplier_identifier: Annotated[
         PartyIdentifier | None, doc("First identifier of the winner, as published.")
