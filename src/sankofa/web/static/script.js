@@ -66,7 +66,7 @@
   // A figure opens its vintages over the page; the link leads to the same as a page.
   const openOver = async (link) => {
     const dialog = document.createElement("dialog");
-    dialog.setAttribute("aria-label", link.dataset.title || "");
+    dialog.setAttribute("aria-label", link.closest("tr")?.querySelector("th")?.textContent || "");
     try {
       put(dialog, await fetchPart(link.href, "figure"));
     } catch { location.assign(link.href); return; }
