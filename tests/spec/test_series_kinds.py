@@ -198,3 +198,15 @@ def test_any_day_can_be_repeated_from_the_file_alone(asked: Asked) -> None:
         }
         assert repeated.keys() == told.keys(), day
         assert [float(value) for value in repeated.values()] == [float(told[key]) for key in repeated]
+
+
+@pytest.mark.rule("LOCK-2")
+def test_a_value_released_before_its_own_date_is_known_from_that_date(tmp_path: Path) -> None:
+    desk = desk_in(tmp_path)
+    take(desk, "one", HEAD + "FX.USD.GHS,fx,daily,GH,2024-06-30,15.1,GHS per USD,2024-03-01\n")
+    desk.publish()
+    with desk.serve() as asked:
+        for day, keys in (("2024-04-01", []), ("2024-06-30", ["FX.USD.GHS"])):
+            assert [row["id"] for row in asked.get("/v1/search", q="FX.USD.GHS", as_of=day)["data"]] == keys
+            listed = asked.get(f"/at/{day}/v1/series", q="FX.USD.GHS")["data"]
+            assert [row["series"] for row in listed] == keys

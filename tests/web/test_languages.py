@@ -1,6 +1,7 @@
 """The pages in each language."""
 
 import re
+from decimal import Decimal
 
 import httpx
 import pytest
@@ -73,10 +74,16 @@ def test_long_figures_and_units_are_shortened_and_named_as_cldr_says() -> None:
         (-1, "\N{MINUS SIGN}100%"),
         (999_999, "\N{MULTIPLICATION SIGN}1,000,000"),
         (-0.999, "\N{DIVISION SIGN}1,000"),
+        (10.0**30, "\N{MULTIPLICATION SIGN}1" + 10 * ",000"),
     ],
 )
 def test_a_change_is_written_so_that_its_size_can_be_read(change: float, written: str) -> None:
     assert language_of("en").signed_share(change) == written
+
+
+def test_a_figure_of_any_size_is_rounded_for_reading() -> None:
+    assert language_of("en").reading(Decimal(10**60)) == "1" + 20 * ",000"
+    assert language_of("en").reading(Decimal("0.0012345")) == "0.00123"
 
 
 def test_an_arabic_day_has_its_parts_in_one_order_wherever_it_stands() -> None:

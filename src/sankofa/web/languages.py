@@ -89,7 +89,7 @@ class Language:
             return _NOTHING
         exact = Decimal(str(value))
         digits = max(0, 2 - exact.adjusted()) if exact else 0
-        return self._localised(f"{exact:,.{digits}f}" if exact % 1 else f"{exact:,.0f}")
+        return self._localised(f"{exact:,.{0 if exact == exact.to_integral_value() else digits}f}")
 
     def share(self, value: Decimal | float | None, digits: int = 1) -> str:
         """A ratio as a percentage, rounded."""
@@ -102,9 +102,9 @@ class Language:
         """A change with its sign: a percentage, or a factor where a percentage says little."""
         ratio = Decimal(str(value))
         if ratio >= _LARGE:
-            return "\N{MULTIPLICATION SIGN}" + self.reading(round(1 + ratio, 3))
+            return "\N{MULTIPLICATION SIGN}" + self.reading(1 + ratio)
         if -1 < ratio <= _SMALL:
-            return "\N{DIVISION SIGN}" + self.reading(round(1 / (1 + ratio), 3))
+            return "\N{DIVISION SIGN}" + self.reading(1 / (1 + ratio))
         if 0 < abs(ratio) < _TINY:
             return "<" + self.share(_TINY)
         return ("+" if ratio > 0 else "") + self.share(ratio, 0 if abs(ratio) >= _TENTH else 1)

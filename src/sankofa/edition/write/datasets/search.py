@@ -174,8 +174,10 @@ def known_entries(
         if entry.is_indicator or own is None:
             days.append(ordinal(entry.observed_at[:10]))
             continue
-        days.append(own[-1].day)
-        pairs = array("i", (part for one in reversed(own) for part in (one.day, one.oldest)))
+        # a value is not known before its own date, however early it was released
+        known = sorted((max(one.day, one.oldest), one.oldest) for one in own)
+        days.append(known[0][0])
+        pairs = array("i", chain.from_iterable(known))
         dated.append(KeyRows(str(number), [Entry(pairs.tobytes())]))
     yield KeyRows("", [Entry(days.tobytes())])
     yield from sorted(dated, key=lambda one: one.key)
