@@ -248,7 +248,12 @@ class _Older:
         if edition_id not in self._stored_ids and time.monotonic() - self._seen > _LOOK_EVERY:
             self.see(await asyncio.to_thread(self._store.list_editions))
         if edition_id not in self._stored_ids:
-            raise await self._missing(edition_id)
+            problem = await self._missing(edition_id)
+            if not isinstance(problem, Gone) or edition_id < max(self._stored_ids, default=""):
+                raise problem
+            self.see(await asyncio.to_thread(self._store.list_editions))  # published since the last look
+            if edition_id not in self._stored_ids:
+                raise problem
         if (edition := self._open.get(edition_id)) is not None and edition.damage is None:
             self._open.move_to_end(edition_id)
             return edition
