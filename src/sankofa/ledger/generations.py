@@ -12,6 +12,7 @@ See docs/decisions/licences-and-withdrawals.md. See contract: PROV-6, ING-9.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -152,50 +153,13 @@ class CaptureFilter(NamedTuple):
         return columns
 
 
-class PastSession:
-    """A ledger session as of a capture: its SELECTs omit later rows, but for files that were captured again
-    in place of earlier ones. Persons and withdrawals are those of today."""
+class _CutSession(ABC):
+    """A ledger session that leaves out rows; see `engines.datastore.LedgerRows`."""
 
-    def __init__(self, session: LedgerRows, last_capture: int) -> None:
+    capture_filter: CaptureFilter
+
+    def __init__(self, session: LedgerRows) -> None:
         self._session = session
-        again = f"SELECT capture_id FROM recapture WHERE stands_for <= {last_capture}"  # noqa: S608 - a number
-        self._condition = f"capture_id <= {last_capture} OR capture_id IN ({again})"
-        shown = self.query("SELECT capture_id FROM capture")
-        self._captures = CaptureFilter(frozenset(number for (number,) in shown), {})
-
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
-        return self._session.query(_TABLE.sub(self._cut, sql), parameters)
-
-    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        return self._captures.passed(names, self._session.columns(table, names, key))
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        return self._session.snapshot()
-
-    def close(self) -> None:
-        self._session.close()
-
-    def _cut(self, named: re.Match[str]) -> str:
-        word, table, alias = named.groups()
-        if table not in _DATED:
-            return named[0]
-        return f"{word} (SELECT * FROM {table} WHERE {self._condition}) AS {alias or table}"  # noqa: S608 - a number
-
-
-class FilteredSession:
-    """A ledger session whose SELECTs omit hidden rows; see `engines.datastore.LedgerRows`."""
-
-    def __init__(
-        self, session: LedgerRows, source_ids: Collection[str], generations: Generations | None = None
-    ) -> None:
-        self._session = session
-        generations = generations or Generations(session)
-        hidden = [*generations.withdrawn, *(generations.stored_id(source_id) for source_id in source_ids)]
-        self._source = f"source_id NOT IN ({_quoted(hidden)})" if hidden else "1 = 1"
-        self._capture = f"capture_id IN (SELECT capture_id FROM capture WHERE {self._source})"  # noqa: S608 - quoted
-        shown = session.query(f"SELECT capture_id FROM capture WHERE {self._source}")  # noqa: S608 - quoted
-        self.capture_filter = CaptureFilter(frozenset(n for (n,) in shown), generations.stands_for)
-        self._renames = generations.current_names
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         return self._session.query(_TABLE.sub(self._cut, sql), parameters)
@@ -209,8 +173,45 @@ class FilteredSession:
     def close(self) -> None:
         self._session.close()
 
+    @abstractmethod
     def _cut(self, named: re.Match[str]) -> str:
         """A table that a SELECT names, without what is left out."""
+
+
+class PastSession(_CutSession):
+    """A ledger session as of a capture: its SELECTs omit later rows, but for files that were captured again
+    in place of earlier ones. Persons and withdrawals are those of today."""
+
+    def __init__(self, session: LedgerRows, last_capture: int) -> None:
+        super().__init__(session)
+        again = f"SELECT capture_id FROM recapture WHERE stands_for <= {last_capture}"  # noqa: S608 - a number
+        self._condition = f"capture_id <= {last_capture} OR capture_id IN ({again})"
+        shown = self.query("SELECT capture_id FROM capture")
+        self.capture_filter = CaptureFilter(frozenset(number for (number,) in shown), {})
+
+    def _cut(self, named: re.Match[str]) -> str:
+        word, table, alias = named.groups()
+        if table not in _DATED:
+            return named[0]
+        return f"{word} (SELECT * FROM {table} WHERE {self._condition}) AS {alias or table}"  # noqa: S608 - a number
+
+
+class FilteredSession(_CutSession):
+    """A ledger session whose SELECTs omit hidden rows."""
+
+    def __init__(
+        self, session: LedgerRows, source_ids: Collection[str], generations: Generations | None = None
+    ) -> None:
+        super().__init__(session)
+        generations = generations or Generations(session)
+        hidden = [*generations.withdrawn, *(generations.stored_id(source_id) for source_id in source_ids)]
+        self._source = f"source_id NOT IN ({_quoted(hidden)})" if hidden else "1 = 1"
+        self._capture = f"capture_id IN (SELECT capture_id FROM capture WHERE {self._source})"  # noqa: S608 - quoted
+        shown = session.query(f"SELECT capture_id FROM capture WHERE {self._source}")  # noqa: S608 - quoted
+        self.capture_filter = CaptureFilter(frozenset(n for (n,) in shown), generations.stands_for)
+        self._renames = generations.current_names
+
+    def _cut(self, named: re.Match[str]) -> str:
         word, table, alias = named.groups()
         if table in _BY_SOURCE:
             condition = self._source
