@@ -10,7 +10,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from sankofa.operations.service import COMMIT_FILE, commit_of_checkout  # noqa: E402
+from sankofa.operations.service import COMMIT_FILE, commit_of_checkout  # noqa: E402 - the path is set first
 
 
 class BuildFromCheckout(build_py):

@@ -30,7 +30,7 @@ def every(
 
         own = inspect.signature(test)
         left = [one for name, one in own.parameters.items() if name not in parameters]
-        run.__signature__ = own.replace(parameters=left)  # type: ignore[attr-defined]
+        run.__signature__ = own.replace(parameters=left)  # type: ignore[attr-defined]  # pytest reads it
         return run
 
     return decorate

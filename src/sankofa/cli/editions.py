@@ -255,7 +255,7 @@ def verify() -> None:
 def rebuild_edition(moment: str) -> None:
     """Build the edition that was the newest at INSTANT from the ledger, and compare it with the log.
 
-    What was withdrawn since is left out, and so are natural persons proven since. The edition is not kept.
+    Rows withdrawn since then and people recognised since then are left out. The edition is not stored.
     """
     now = datetime.now(UTC)
     try:

@@ -37,7 +37,7 @@ class Rebuilt(NamedTuple):
     """The number of rows that the log has of each dataset that differs."""
     withdrawals: int
     persons: int
-    """What was withdrawn, and who was proven a natural person, since then: both are left out."""
+    """The withdrawals and the people recognised since then; the rebuilt edition leaves both out."""
 
     @property
     def unexplained(self) -> list[str]:
