@@ -101,7 +101,7 @@ def test_new_releases_are_sent_in_order_though_the_address_and_the_service_fail(
         until(lambda: len(receiver.accepted("/za")) == 3)
         until(lambda: len(receiver.accepted("/editions")) == 1)
         assert server.get("/health").status_code == 200
-    assert ids(receiver.accepted("/za")) == ["B1-1", "B2-1", "B0-1"]
+    assert list(dict.fromkeys(ids(receiver.accepted("/za")))) == ["B1-1", "B2-1", "B0-1"]
     assert {message["type"] for message in receiver.accepted("/za")} == {"release.published"}
     (edition,) = receiver.accepted("/editions")
     assert (edition["type"], edition["data"]["edition"]) == ("edition.published", second)
@@ -131,8 +131,8 @@ def test_new_releases_are_sent_in_order_though_the_address_and_the_service_fail(
     with LiveServer(desk.home, workers=1, hooks_private="true", **desk.settings):
         until(lambda: set(ids(receiver.accepted("/za"))) >= {"D1-1", "D2-1", "D3-1"})
         until(lambda: len(receiver.accepted("/editions")) >= 2)
-    later = list(dict.fromkeys(ids(receiver.accepted("/za"))[3:]))
-    assert later == ["D1-1", "D2-1", "D3-1"]
+    # At least once: a message that was not confirmed before the service stopped may come again.
+    assert list(dict.fromkeys(ids(receiver.accepted("/za")))) == ["B1-1", "B2-1", "B0-1", "D1-1", "D2-1", "D3-1"]
 
 
 @pytest.mark.deep
