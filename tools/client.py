@@ -7,7 +7,6 @@ The session that waits is written from the one that is awaited, so that neither 
 same lines, without `async` and `await`. The methods of both are those of the one that waits.
 """
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,20 +26,6 @@ from sankofa.settings import Settings
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "src" / "sankofa" / "client"
 _NOTICE: Final = "Written by tools/client.py (make docs). Change the operation, not this module."
-_AWAITED: Final = ("async_client", "async_session")
-"""Each has a twin that waits."""
-_TWINS: Final = {"async_client": "sync_client"}  # a module is not named as its package
-_WAITING: Final = (
-    (r"\basync (?=def|for|with)", ""),
-    (r"\bawait ", ""),
-    (r"\basyncio\b", "time"),
-    (r"\bAsync(?=[A-Z])", ""),
-    (r"\basync_", ""),
-    (r"\b__a(?=enter|exit)", "__"),
-    (r"\ba(?=close\b|read\b|iter_bytes\b)", ""),
-    (r"\bAwaitable\[object\]", "object"),
-)
-"""Words that differ where nothing is awaited."""
 _DATED: Final = {"date": "Day", "date-time": "Instant"}
 _KINDS_OF_VALUES: Final = '''\
 Day = Annotated[str, "day"]
@@ -82,26 +67,13 @@ def modules() -> dict[str, str]:
         "rows.py": _rows(words),
         "endpoints.py": _endpoints(asked),
         "methods.py": _methods(signatures),
-        "async_methods.py": _async_methods(signatures),
     }
-    for name in _AWAITED:
-        twin = _TWINS.get(name, name.removeprefix("async_"))
-        texts[f"{twin}.py"] = _waiting((FOLDER / f"{name}.py").read_text(), name)
     return {name: _formatted(text) for name, text in texts.items()}
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
     """The modules that are missing or not as the code has it."""
     return [n for n, text in modules().items() if not (p := folder / n).exists() or p.read_text() != text]
-
-
-def _waiting(awaited: str, name: str) -> str:
-    """A module of the client that is awaited, as it is where one waits."""
-    body = awaited.split('"""', 2)[2]
-    for word, other in _WAITING:
-        body = re.sub(word, other, body)
-    first = f"What `{name}` does, waiting for each answer."
-    return f'"""{first}\n\nWritten by tools/client.py (make docs) from it.\n"""{body}'
 
 
 def _rows(words: Words) -> str:
@@ -239,59 +211,46 @@ def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
 
 def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
     head = (
-        f'"""One method per endpoint.\n\n{_NOTICE}\n"""\n\n'
-        "from collections.abc import Iterator, Sequence\n"
+        f'"""The clients: one method per endpoint, declared by its signature.\n\n{_NOTICE}\n"""\n\n'
+        '# mypy: disable-error-code="empty-body"\n\n'
+        "from collections.abc import Sequence\n"
         "from datetime import date\nfrom decimal import Decimal\n\n"
         "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
-        "from sankofa.client.answers import row_by_row\nfrom sankofa.client.session import Session"
+        "from sankofa.client.core import asks, awaited, paged, pages_of, row_by_row\n"
+        "from sankofa.client.session import AsyncSession, Session"
     )
-    body = ['class Methods(Session):\n    """Every endpoint of the service."""']
+    body = ['class Client(Session):\n    """Asks the service with a key."""']
     for operation in endpoints():
         body += _method(operation, signatures[operation.name])
-    return f"{head}\n\n\n" + "\n\n".join(body)
+    return f"{head}\n\n\n" + "\n\n".join(body) + "\n\n\n" + _async_client(signatures)
 
 
 def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iterator[str]:
-    rows, name = f"rows.{_rows_of(operation)}", operation.name
-    has_pages = _has_pages(signature)
+    name, has_pages = operation.name, _has_pages(signature)
     taken = [*signature, ("all", "bool", "False")] if has_pages else signature
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
     doc += "\n\n`all` fetches every page and returns them as one answer." if has_pages else ""
     yield indent(
-        f"def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
-        f"{_docstring(doc)}\n"
-        f"    return self._ask({name!r}, {_passed(taken)})",
+        f"@asks\ndef {name}(self, {_arguments(taken)}) -> Answer[rows.{_rows_of(operation)}]:\n"
+        f"{_docstring(doc)}",
         "    ",
     )
     if has_pages:
-        paged = [one for one in signature if one[0] != "cursor"]
         noun = _noun(name)
-        yield indent(
-            f"def {noun}_pages(self, {_arguments(paged)}) -> Iterator[Answer[{rows}]]:\n"
-            f'    """Every page of `{name}`, of `limit` rows; all of one edition, or Gone is raised."""\n'
-            f"    return self._paged({name!r}, {_passed(paged)})\n\n"
-            f"iter_{noun} = row_by_row({noun}_pages)",
-            "    ",
-        )
+        yield f"    {noun}_pages = pages_of({name})\n    iter_{noun} = row_by_row({noun}_pages)"
 
 
-def _async_methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
-    lines = []
+def _async_client(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
+    lines = ['class AsyncClient(AsyncSession):\n    """Asks the service with a key; awaited."""\n']
+    lines.append("    _ask = AsyncSession._asked")
     for name, signature in signatures.items():
-        lines.append(f"    {name} = awaited(Methods.{name})")
+        lines.append(f"    {name} = awaited(Client.{name})")
         if _has_pages(signature):
             names = (f"{_noun(name)}_pages", f"iter_{_noun(name)}")
-            lines += [f"    {one} = paged(Methods.{one})" for one in names]
-    return (
-        f'"""The methods of `methods`, awaited.\n\n{_NOTICE}\n"""\n\n'
-        "from sankofa.client.async_session import AsyncSession\n"
-        "from sankofa.client.answers import awaited, paged\n"
-        "from sankofa.client.methods import Methods\n\n\n"
-        "class AsyncMethods(AsyncSession):\n"
-        '    """Every endpoint of the service, asked as `Methods` says."""\n\n' + "\n".join(lines)
-    )
+            lines += [f"    {one} = paged(Client.{one})" for one in names]
+    return "\n".join(lines)
 
 
 def _has_pages(signature: list[tuple[str, str, str]]) -> bool:
@@ -307,10 +266,6 @@ def _arguments(signature: list[tuple[str, str, str]]) -> str:
     needed = [f"{name}: {kind}" for name, kind, default in signature if not default]
     optional = [f"{name}: {kind} = {default}" for name, kind, default in signature if default]
     return ", ".join((*needed, "*", *optional) if optional else needed)
-
-
-def _passed(signature: list[tuple[str, str, str]]) -> str:
-    return ", ".join(f"{name}={name}" for name, *_ in signature)
 
 
 def _rows_of(operation: Operation) -> str:

@@ -12,7 +12,6 @@
 """
 
 from sankofa.client.answers import Answer
-from sankofa.client.async_client import AsyncClient
 from sankofa.client.errors import (
     BadRequest,
     ConnectionFailed,
@@ -34,9 +33,9 @@ from sankofa.client.errors import (
     UpgradeRequired,
 )
 from sankofa.client.exchange import VERSION, Retries
+from sankofa.client.methods import AsyncClient, Client
 from sankofa.client.proofs import verify
 from sankofa.client.shortcuts import look_ahead_check
-from sankofa.client.sync_client import Client
 
 __all__ = [
     "Answer",

@@ -1,28 +1,22 @@
-"""Requests, retries and the reading of answers, without any I/O; both sessions build on it.
+"""Requests, retries and the reading of answers, without any I/O; both sessions build on it."""
 
-An exchange is a generator. It yields a Request to be sent and receives the Reply or the error, or it yields a
-number of seconds to wait. The synchronous and the asynchronous session only send and wait.
-"""
-
-import copy
 import hashlib
 import json
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import httpx
 
-from sankofa.client import frames
-from sankofa.client.endpoints import ENDPOINTS, Endpoint
-from sankofa.client.errors import ConnectionFailed, InvalidAnswer, Unauthorized, refusal
+from sankofa.client.endpoints import Endpoint
+from sankofa.client.errors import ConnectionFailed, InvalidAnswer, refusal
 
 JSON: Final = "application/json"
 ARROW: Final = "application/vnd.apache.arrow.stream"
@@ -44,10 +38,16 @@ class Request(NamedTuple):
     """The fields to send, where it is no GET."""
 
     @property
-    def headers(self) -> dict[str, str]:
-        """Columns come packed one by one, which costs a third of packing the whole body."""
+    def sent(self) -> dict[str, Any]:
+        """What httpx sends. Columns come packed one by one, which costs a third of packing the whole body."""
         plain = {"Accept-Encoding": "identity"} if self.accept.startswith(ARROW) else {}
-        return {"Accept": self.accept, **plain}
+        return {
+            "method": "GET" if self.form is None else "POST",
+            "url": self.path,
+            "params": self.query,
+            "headers": {"Accept": self.accept, **plain},
+            "data": self.form,
+        }
 
 
 class Reply(NamedTuple):
@@ -59,7 +59,6 @@ class Reply(NamedTuple):
 
 
 Outcome = Reply | httpx.RequestError
-Exchange = Generator[Request | float, Any, Reply]
 
 
 @dataclass(frozen=True)
@@ -99,23 +98,13 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     return max(0.0, (then - now).total_seconds())
 
 
-def exchange(request: Request, base_url: str, retries: Retries, clock: Callable[[], datetime]) -> Exchange:
-    """Asks until there is an answer or the retries are used up. Raises the error of the last answer."""
-    attempt, waited = 1, 0.0
-    while True:
-        outcome: Outcome = yield request
-        accepted = isinstance(outcome, Reply) and outcome.status in request.also
-        pause = None if accepted else retries.pause(outcome, attempt, waited, clock())
-        if pause is None:
-            break
-        yield pause
-        attempt, waited = attempt + 1, waited + pause
+def accepted(request: Request, base_url: str, outcome: Outcome, now: datetime) -> Reply:
+    """The reply, if it is an answer. Raises the error that the outcome stands for."""
     if isinstance(outcome, httpx.RequestError):
         # not its cause: an error of httpx holds the request, and the request the key
         raise ConnectionFailed(f"{base_url}{request.path}: {type(outcome).__name__}: {outcome}") from None
     if outcome.status != 200 and outcome.status not in request.also:
-        wait = retry_after(outcome.headers, clock())
-        raise refusal(outcome.status, _problem(outcome), outcome.headers, wait)
+        raise refusal(outcome.status, _problem(outcome), outcome.headers, retry_after(outcome.headers, now))
     return outcome
 
 
@@ -211,49 +200,12 @@ def verified_file(request: Request, reply: Reply) -> Path:
     return target
 
 
-_KEY_FIELD: Final = "X-API-Key"
+KEY_FIELD: Final = "X-API-Key"
 VERSION: Final = "0.1.0"
 PAGE: Final = 10_000
 """Rows of a page where everything is asked for: the most that a paid tier is given at once."""
 RETRIES: Final = Retries()
 TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
-
-
-class SessionBase:
-    """A client before it can send."""
-
-    def __init__(self, base_url: str, headers: Mapping[str, str], retries: Retries) -> None:
-        address = httpx.URL(base_url)
-        self._shown_url = str(address.copy_with(userinfo=b"") if address.userinfo else base_url).rstrip("/")
-        self._has_key = _KEY_FIELD in headers
-        self._retries = retries
-        self._by_columns = False
-        self._service_ids: dict[str, str] = {}
-        self._clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-
-    @property
-    def columns(self) -> Self:
-        """The same client, answered in columns: an Arrow stream, which turns into frames many times faster.
-
-        Where neither pyarrow nor Polars is installed the answers are as before.
-        """
-        other = copy.copy(self)
-        other._by_columns = frames.reads_columns()
-        return other
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._shown_url}>"
-
-    def _exchange(self, request: Request) -> Exchange:
-        try:
-            return (yield from exchange(request, self._shown_url, self._retries, self._clock))
-        except Unauthorized as refused:
-            if not self._has_key:
-                refused.args = (f"{refused.detail} SANKOFA_API_KEY is not set, and no key was given.",)
-            raise
-
-    def _question(self, name: str, arguments: Mapping[str, object]) -> Request:
-        return question(ENDPOINTS[name], arguments, COLUMNS if self._by_columns else JSON)
 
 
 def given_only(arguments: Mapping[str, object]) -> dict[str, object]:
@@ -274,4 +226,4 @@ def default_headers(key: str | None) -> dict[str, str]:
         return headers
     if not (key.isascii() and key.isprintable() and key and " " not in key):
         raise ValueError("key: expected printable ASCII without spaces")  # what sends it would repeat it
-    return {**headers, _KEY_FIELD: key}
+    return {**headers, KEY_FIELD: key}

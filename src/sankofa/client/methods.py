@@ -1,20 +1,24 @@
-"""One method per endpoint.
+"""The clients: one method per endpoint, declared by its signature.
 
 Written by tools/client.py (make docs). Change the operation, not this module.
 """
 
-from collections.abc import Iterator, Sequence
+# mypy: disable-error-code="empty-body"
+
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
 from sankofa.client import rows
-from sankofa.client.answers import Answer, row_by_row
-from sankofa.client.session import Session
+from sankofa.client.answers import Answer
+from sankofa.client.core import asks, awaited, paged, pages_of, row_by_row
+from sankofa.client.session import AsyncSession, Session
 
 
-class Methods(Session):
-    """Every endpoint of the service."""
+class Client(Session):
+    """Asks the service with a key."""
 
+    @asks
     def get_changes(
         self,
         *,
@@ -38,33 +42,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_changes",
-            since=since,
-            dataset=dataset,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def changes_pages(
-        self,
-        *,
-        since: str | None = None,
-        dataset: rows.Dataset | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.ChangeRow]]:
-        """Every page of `get_changes`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_changes", since=since, dataset=dataset, limit=limit, edition=edition, known_by=known_by
-        )
-
+    changes_pages = pages_of(get_changes)
     iter_changes = row_by_row(changes_pages)
 
+    @asks
     def check_claim(
         self,
         subject: str,
@@ -85,18 +67,8 @@ class Methods(Session):
         figure of that subject, measure and period is known, or its unit is another one. Units and
         currencies are never guessed.
         """
-        return self._ask(
-            "check_claim",
-            subject=subject,
-            period=period,
-            value=value,
-            measure=measure,
-            unit=unit,
-            as_of=as_of,
-            edition=edition,
-            known_by=known_by,
-        )
 
+    @asks
     def get_contract(
         self,
         ocid: str,
@@ -112,8 +84,8 @@ class Methods(Session):
         release that set each value, and `changes` lists amounts, deadlines, statuses and suppliers that a
         release replaced. Before its first release a process has no row.
         """
-        return self._ask("get_contract", ocid=ocid, as_of=as_of, edition=edition, known_by=known_by)
 
+    @asks
     def get_coverage(
         self,
         *,
@@ -133,33 +105,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_coverage",
-            country=country,
-            sku=sku,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def coverage_pages(
-        self,
-        *,
-        country: str | None = None,
-        sku: rows.Sku | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.CoverageRow]]:
-        """Every page of `get_coverage`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_coverage", country=country, sku=sku, limit=limit, edition=edition, known_by=known_by
-        )
-
+    coverage_pages = pages_of(get_coverage)
     iter_coverage = row_by_row(coverage_pages)
 
+    @asks
     def get_cross_rates(
         self,
         base: str,
@@ -185,50 +135,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_cross_rates",
-            base=base,
-            quote=quote,
-            via=via,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def cross_rates_pages(
-        self,
-        base: str,
-        quote: str,
-        *,
-        via: str | None = None,
-        as_of: date | str | None = None,
-        from_: date | str | None = None,
-        to: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.CrossRateRow]]:
-        """Every page of `get_cross_rates`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_cross_rates",
-            base=base,
-            quote=quote,
-            via=via,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    cross_rates_pages = pages_of(get_cross_rates)
     iter_cross_rates = row_by_row(cross_rates_pages)
 
+    @asks
     def find_by_identifier(
         self,
         id_type: rows.IdType,
@@ -250,41 +161,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "find_by_identifier",
-            id_type=id_type,
-            id_value=id_value,
-            as_of=as_of,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def by_identifier_pages(
-        self,
-        id_type: rows.IdType,
-        id_value: str,
-        *,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.CrosswalkMatchRow]]:
-        """Every page of `find_by_identifier`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "find_by_identifier",
-            id_type=id_type,
-            id_value=id_value,
-            as_of=as_of,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    by_identifier_pages = pages_of(find_by_identifier)
     iter_by_identifier = row_by_row(by_identifier_pages)
 
+    @asks
     def get_crosswalk(
         self,
         service_id: str,
@@ -306,41 +187,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_crosswalk",
-            service_id=service_id,
-            as_of=as_of,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            proof=proof,
-            all=all,
-        )
 
-    def crosswalk_pages(
-        self,
-        service_id: str,
-        *,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-        proof: rows.Proof | None = None,
-    ) -> Iterator[Answer[rows.CrosswalkRow]]:
-        """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_crosswalk",
-            service_id=service_id,
-            as_of=as_of,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-            proof=proof,
-        )
-
+    crosswalk_pages = pages_of(get_crosswalk)
     iter_crosswalk = row_by_row(crosswalk_pages)
 
+    @asks
     def get_entity(
         self,
         service_id: str,
@@ -358,10 +209,8 @@ class Methods(Session):
         id. Under `as_of` the record has the names, status, listings and parents of that day; nobody known
         that day is no row. A parent consolidates its accounts; one that is not held has a LEI alone.
         """
-        return self._ask(
-            "get_entity", service_id=service_id, as_of=as_of, edition=edition, known_by=known_by, proof=proof
-        )
 
+    @asks
     def get_entity_history(
         self,
         service_id: str,
@@ -377,10 +226,8 @@ class Methods(Session):
         Under `as_of` nothing later is told: an `until` after that day is null. The sample tier sees the LEI
         among the identifiers. Ordered by kind, then `from`.
         """
-        return self._ask(
-            "get_entity_history", service_id=service_id, as_of=as_of, edition=edition, known_by=known_by
-        )
 
+    @asks
     def get_export(
         self, *, edition: str | None = None, known_by: str | None = None
     ) -> Answer[rows.ExportRow]:
@@ -392,8 +239,8 @@ class Methods(Session):
         question does. Range, `If-Range` and HEAD are answered, so that a reader of Parquet fetches no more
         than it needs.
         """
-        return self._ask("get_export", edition=edition, known_by=known_by)
 
+    @asks
     def get_flags(
         self,
         *,
@@ -419,47 +266,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_flags",
-            country=country,
-            ocid=ocid,
-            buyer=buyer,
-            supplier=supplier,
-            as_of=as_of,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def flags_pages(
-        self,
-        *,
-        country: str | None = None,
-        ocid: str | None = None,
-        buyer: str | None = None,
-        supplier: str | None = None,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.FlagRow]]:
-        """Every page of `get_flags`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_flags",
-            country=country,
-            ocid=ocid,
-            buyer=buyer,
-            supplier=supplier,
-            as_of=as_of,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    flags_pages = pages_of(get_flags)
     iter_flags = row_by_row(flags_pages)
 
+    @asks
     def get_fundamentals(
         self,
         service_id: str,
@@ -485,53 +296,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_fundamentals",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            vintages=vintages,
-            line_items=line_items,
-            order=order,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            proof=proof,
-            all=all,
-        )
 
-    def fundamentals_pages(
-        self,
-        service_id: str,
-        *,
-        as_of: date | str | None = None,
-        period_type: rows.PeriodType | None = None,
-        vintages: rows.Vintages = "latest",
-        line_items: Sequence[str] | None = None,
-        order: rows.Order | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-        proof: rows.Proof | None = None,
-    ) -> Iterator[Answer[rows.FundamentalsRow]]:
-        """Every page of `get_fundamentals`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_fundamentals",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            vintages=vintages,
-            line_items=line_items,
-            order=order,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-            proof=proof,
-        )
-
+    fundamentals_pages = pages_of(get_fundamentals)
     iter_fundamentals = row_by_row(fundamentals_pages)
 
+    @asks
     def get_fundamentals_matrix(
         self,
         service_id: str,
@@ -552,19 +321,8 @@ class Methods(Session):
         concept or unit: JSON always has these, CSV, Arrow and Excel only those that tell rows of one date
         apart. Ordered by date, then by these.
         """
-        return self._ask(
-            "get_fundamentals_matrix",
-            service_id=service_id,
-            line_item=line_item,
-            period_type=period_type,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            release=release,
-            edition=edition,
-            known_by=known_by,
-        )
 
+    @asks
     def list_issuers(
         self,
         *,
@@ -587,41 +345,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "list_issuers",
-            country=country,
-            exchange=exchange,
-            as_of=as_of,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def issuers_pages(
-        self,
-        *,
-        country: str | None = None,
-        exchange: str | None = None,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.IssuerRow]]:
-        """Every page of `list_issuers`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "list_issuers",
-            country=country,
-            exchange=exchange,
-            as_of=as_of,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    issuers_pages = pages_of(list_issuers)
     iter_issuers = row_by_row(issuers_pages)
 
+    @asks
     def get_macro(
         self,
         *,
@@ -655,59 +383,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_macro",
-            country=country,
-            indicator=indicator,
-            series=series,
-            series_type=series_type,
-            frequency=frequency,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            proof=proof,
-            all=all,
-        )
 
-    def macro_pages(
-        self,
-        *,
-        country: str | None = None,
-        indicator: str | None = None,
-        series: str | None = None,
-        series_type: str | None = None,
-        frequency: rows.Frequency | None = None,
-        as_of: date | str | None = None,
-        from_: date | int | str | None = None,
-        to: date | int | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-        proof: rows.Proof | None = None,
-    ) -> Iterator[Answer[rows.MacroRow]]:
-        """Every page of `get_macro`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_macro",
-            country=country,
-            indicator=indicator,
-            series=series,
-            series_type=series_type,
-            frequency=frequency,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-            proof=proof,
-        )
-
+    macro_pages = pages_of(get_macro)
     iter_macro = row_by_row(macro_pages)
 
+    @asks
     def get_metrics(
         self,
         service_id: str,
@@ -731,47 +411,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_metrics",
-            service_id=service_id,
-            metric=metric,
-            as_of=as_of,
-            basis=basis,
-            max_age=max_age,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def metrics_pages(
-        self,
-        service_id: str,
-        *,
-        metric: rows.Metric | None = None,
-        as_of: date | str | None = None,
-        basis: rows.Basis | None = None,
-        max_age: int | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.MetricsRow]]:
-        """Every page of `get_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_metrics",
-            service_id=service_id,
-            metric=metric,
-            as_of=as_of,
-            basis=basis,
-            max_age=max_age,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    metrics_pages = pages_of(get_metrics)
     iter_metrics = row_by_row(metrics_pages)
 
+    @asks
     def get_panel(
         self,
         from_: date | str,
@@ -800,59 +444,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_panel",
-            from_=from_,
-            metrics=metrics,
-            line_items=line_items,
-            series=series,
-            to=to,
-            every=every,
-            country=country,
-            exchange=exchange,
-            issuers=issuers,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def panel_pages(
-        self,
-        from_: date | str,
-        *,
-        metrics: Sequence[str] | None = None,
-        line_items: Sequence[str] | None = None,
-        series: Sequence[str] | None = None,
-        to: date | str | None = None,
-        every: rows.Every = "month",
-        country: str | None = None,
-        exchange: str | None = None,
-        issuers: Sequence[str] | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.IssuerDayRow]]:
-        """Every page of `get_panel`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_panel",
-            from_=from_,
-            metrics=metrics,
-            line_items=line_items,
-            series=series,
-            to=to,
-            every=every,
-            country=country,
-            exchange=exchange,
-            issuers=issuers,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    panel_pages = pages_of(get_panel)
     iter_panel = row_by_row(panel_pages)
 
+    @asks
     def get_proof(
         self,
         record_ref: str,
@@ -868,10 +464,8 @@ class Methods(Session):
         proves that the log only grew since it had so many entries. A row that the edition does not have is
         a 404.
         """
-        return self._ask(
-            "get_proof", record_ref=record_ref, since_size=since_size, edition=edition, known_by=known_by
-        )
 
+    @asks
     def get_quality_metrics(
         self,
         sku: str,
@@ -890,24 +484,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_quality_metrics",
-            sku=sku,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def quality_metrics_pages(
-        self, sku: str, *, limit: int | None = None, edition: str | None = None, known_by: str | None = None
-    ) -> Iterator[Answer[rows.QualityRow]]:
-        """Every page of `get_quality_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged("get_quality_metrics", sku=sku, limit=limit, edition=edition, known_by=known_by)
-
+    quality_metrics_pages = pages_of(get_quality_metrics)
     iter_quality_metrics = row_by_row(quality_metrics_pages)
 
+    @asks
     def get_restatements(
         self,
         *,
@@ -933,50 +514,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_restatements",
-            since=since,
-            until=until,
-            country=country,
-            service_id=service_id,
-            line_item=line_item,
-            min_change=min_change,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def restatements_pages(
-        self,
-        *,
-        since: date | str | None = None,
-        until: date | str | None = None,
-        country: str | None = None,
-        service_id: str | None = None,
-        line_item: str | None = None,
-        min_change: Decimal | float | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.RestatementRow]]:
-        """Every page of `get_restatements`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_restatements",
-            since=since,
-            until=until,
-            country=country,
-            service_id=service_id,
-            line_item=line_item,
-            min_change=min_change,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    restatements_pages = pages_of(get_restatements)
     iter_restatements = row_by_row(restatements_pages)
 
+    @asks
     def get_screen(
         self,
         metric: rows.Metric,
@@ -1002,50 +544,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_screen",
-            metric=metric,
-            order=order,
-            as_of=as_of,
-            country=country,
-            basis=basis,
-            max_age=max_age,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def screen_pages(
-        self,
-        metric: rows.Metric,
-        *,
-        order: rows.ScreenOrder = "desc",
-        as_of: date | str | None = None,
-        country: str | None = None,
-        basis: rows.Basis | None = None,
-        max_age: int | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.ScreenRow]]:
-        """Every page of `get_screen`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_screen",
-            metric=metric,
-            order=order,
-            as_of=as_of,
-            country=country,
-            basis=basis,
-            max_age=max_age,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    screen_pages = pages_of(get_screen)
     iter_screen = row_by_row(screen_pages)
 
+    @asks
     def search(
         self,
         q: str,
@@ -1070,44 +573,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "search",
-            q=q,
-            country=country,
-            type=type,
-            as_of=as_of,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def search_pages(
-        self,
-        q: str,
-        *,
-        country: str | None = None,
-        type: rows.Type | None = None,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.SearchRow]]:
-        """Every page of `search`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "search",
-            q=q,
-            country=country,
-            type=type,
-            as_of=as_of,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    search_pages = pages_of(search)
     iter_search = row_by_row(search_pages)
 
+    @asks
     def list_series(
         self,
         *,
@@ -1127,33 +597,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "list_series",
-            country=country,
-            q=q,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def series_pages(
-        self,
-        *,
-        country: str | None = None,
-        q: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.SeriesCatalogueRow]]:
-        """Every page of `list_series`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "list_series", country=country, q=q, limit=limit, edition=edition, known_by=known_by
-        )
-
+    series_pages = pages_of(list_series)
     iter_series = row_by_row(series_pages)
 
+    @asks
     def get_series_matrix(
         self,
         series: str,
@@ -1175,18 +623,8 @@ class Methods(Session):
         rows with `truncated: true`, paid tiers everything. `country` chooses where several series share the
         key.
         """
-        return self._ask(
-            "get_series_matrix",
-            series=series,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            release=release,
-            country=country,
-            edition=edition,
-            known_by=known_by,
-        )
 
+    @asks
     def get_series_revisions(
         self,
         series: str,
@@ -1201,10 +639,8 @@ class Methods(Session):
         The latest vintage of that day counts as final. An annual indicator has no rows: its tables evidence
         no day of release; ask for the series `WDI:<indicator>:<alpha-3 country>`.
         """
-        return self._ask(
-            "get_series_revisions", series=series, as_of=as_of, edition=edition, known_by=known_by
-        )
 
+    @asks
     def get_series_vintages(
         self,
         series: str,
@@ -1222,31 +658,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_series_vintages",
-            series=series,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def series_vintages_pages(
-        self,
-        series: str,
-        *,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.SeriesReleaseRow]]:
-        """Every page of `get_series_vintages`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_series_vintages", series=series, limit=limit, edition=edition, known_by=known_by
-        )
-
+    series_vintages_pages = pages_of(get_series_vintages)
     iter_series_vintages = row_by_row(series_vintages_pages)
 
+    @asks
     def get_shared_facts(
         self,
         *,
@@ -1276,47 +692,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_shared_facts",
-            entity_id=entity_id,
-            country=country,
-            dataset=dataset,
-            as_of=as_of,
-            measure=measure,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def shared_facts_pages(
-        self,
-        *,
-        entity_id: str | None = None,
-        country: str | None = None,
-        dataset: rows.SharedFactsDataset | None = None,
-        as_of: date | str | None = None,
-        measure: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.FactRow]]:
-        """Every page of `get_shared_facts`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_shared_facts",
-            entity_id=entity_id,
-            country=country,
-            dataset=dataset,
-            as_of=as_of,
-            measure=measure,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    shared_facts_pages = pages_of(get_shared_facts)
     iter_shared_facts = row_by_row(shared_facts_pages)
 
+    @asks
     def get_procurement_demand(
         self,
         *,
@@ -1338,47 +718,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_procurement_demand",
-            country=country,
-            category=category,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def procurement_demand_pages(
-        self,
-        *,
-        country: str = "ZA",
-        category: str | None = None,
-        as_of: date | str | None = None,
-        from_: date | str | None = None,
-        to: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.ProcurementDemandRow]]:
-        """Every page of `get_procurement_demand`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_procurement_demand",
-            country=country,
-            category=category,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    procurement_demand_pages = pages_of(get_procurement_demand)
     iter_procurement_demand = row_by_row(procurement_demand_pages)
 
+    @asks
     def get_signal(
         self,
         signal_key: str,
@@ -1399,41 +743,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_signal",
-            signal_key=signal_key,
-            as_of=as_of,
-            basis=basis,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def signal_pages(
-        self,
-        signal_key: str,
-        *,
-        as_of: date | str | None = None,
-        basis: rows.Basis | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.SignalRow]]:
-        """Every page of `get_signal`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_signal",
-            signal_key=signal_key,
-            as_of=as_of,
-            basis=basis,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    signal_pages = pages_of(get_signal)
     iter_signal = row_by_row(signal_pages)
 
+    @asks
     def get_sources(
         self, *, edition: str | None = None, known_by: str | None = None
     ) -> Answer[rows.SourceRow]:
@@ -1444,8 +758,8 @@ class Methods(Session):
         publication that the source evidences to the edition's last capture, and is null if it evidences
         none.
         """
-        return self._ask("get_sources", edition=edition, known_by=known_by)
 
+    @asks
     def get_statement(
         self,
         service_id: str,
@@ -1473,50 +787,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_statement",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            kind=kind,
-            line_items=line_items,
-            shape=shape,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def statement_pages(
-        self,
-        service_id: str,
-        *,
-        as_of: date | str | None = None,
-        period_type: rows.PeriodType | None = None,
-        kind: rows.Kind | None = None,
-        line_items: Sequence[str] | None = None,
-        shape: rows.Shape = "long",
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.StatementRow]]:
-        """Every page of `get_statement`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_statement",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            kind=kind,
-            line_items=line_items,
-            shape=shape,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    statement_pages = pages_of(get_statement)
     iter_statement = row_by_row(statement_pages)
 
+    @asks
     def get_resolved_parties(
         self,
         *,
@@ -1538,41 +813,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "get_resolved_parties",
-            country=country,
-            role=role,
-            service_id=service_id,
-            limit=limit,
-            cursor=cursor,
-            edition=edition,
-            known_by=known_by,
-            all=all,
-        )
 
-    def resolved_parties_pages(
-        self,
-        *,
-        country: str | None = None,
-        role: str | None = None,
-        service_id: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-    ) -> Iterator[Answer[rows.TenderPartyRow]]:
-        """Every page of `get_resolved_parties`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "get_resolved_parties",
-            country=country,
-            role=role,
-            service_id=service_id,
-            limit=limit,
-            edition=edition,
-            known_by=known_by,
-        )
-
+    resolved_parties_pages = pages_of(get_resolved_parties)
     iter_resolved_parties = row_by_row(resolved_parties_pages)
 
+    @asks
     def search_tenders(
         self,
         *,
@@ -1607,77 +852,11 @@ class Methods(Session):
 
         `all` fetches every page and returns them as one answer.
         """
-        return self._ask(
-            "search_tenders",
-            country=country,
-            from_=from_,
-            limit=limit,
-            cursor=cursor,
-            query=query,
-            detail=detail,
-            ocid=ocid,
-            to=to,
-            closing_from=closing_from,
-            closing_to=closing_to,
-            buyer=buyer,
-            supplier=supplier,
-            category=category,
-            status=status,
-            min_value=min_value,
-            buyer_query=buyer_query,
-            edition=edition,
-            known_by=known_by,
-            proof=proof,
-            all=all,
-        )
 
-    def tenders_pages(
-        self,
-        *,
-        country: str = "ZA",
-        from_: date | str | None = None,
-        limit: int | None = None,
-        query: str | None = None,
-        detail: rows.Detail = "full",
-        ocid: str | None = None,
-        to: date | str | None = None,
-        closing_from: date | str | None = None,
-        closing_to: date | str | None = None,
-        buyer: str | None = None,
-        supplier: str | None = None,
-        category: str | None = None,
-        status: str | None = None,
-        min_value: Decimal | float | None = None,
-        buyer_query: str | None = None,
-        edition: str | None = None,
-        known_by: str | None = None,
-        proof: rows.Proof | None = None,
-    ) -> Iterator[Answer[rows.TendersRow]]:
-        """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
-        return self._paged(
-            "search_tenders",
-            country=country,
-            from_=from_,
-            limit=limit,
-            query=query,
-            detail=detail,
-            ocid=ocid,
-            to=to,
-            closing_from=closing_from,
-            closing_to=closing_to,
-            buyer=buyer,
-            supplier=supplier,
-            category=category,
-            status=status,
-            min_value=min_value,
-            buyer_query=buyer_query,
-            edition=edition,
-            known_by=known_by,
-            proof=proof,
-        )
-
+    tenders_pages = pages_of(search_tenders)
     iter_tenders = row_by_row(tenders_pages)
 
+    @asks
     def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer[rows.UsageRow]:
         """Usage and limits of the key, including this request.
 
@@ -1685,4 +864,89 @@ class Methods(Session):
         when the next begins. A key that replaced another is counted together with it. The answer is never
         cached.
         """
-        return self._ask("get_usage", edition=edition, known_by=known_by)
+
+
+class AsyncClient(AsyncSession):
+    """Asks the service with a key; awaited."""
+
+    _ask = AsyncSession._asked
+    get_changes = awaited(Client.get_changes)
+    changes_pages = paged(Client.changes_pages)
+    iter_changes = paged(Client.iter_changes)
+    check_claim = awaited(Client.check_claim)
+    get_contract = awaited(Client.get_contract)
+    get_coverage = awaited(Client.get_coverage)
+    coverage_pages = paged(Client.coverage_pages)
+    iter_coverage = paged(Client.iter_coverage)
+    get_cross_rates = awaited(Client.get_cross_rates)
+    cross_rates_pages = paged(Client.cross_rates_pages)
+    iter_cross_rates = paged(Client.iter_cross_rates)
+    find_by_identifier = awaited(Client.find_by_identifier)
+    by_identifier_pages = paged(Client.by_identifier_pages)
+    iter_by_identifier = paged(Client.iter_by_identifier)
+    get_crosswalk = awaited(Client.get_crosswalk)
+    crosswalk_pages = paged(Client.crosswalk_pages)
+    iter_crosswalk = paged(Client.iter_crosswalk)
+    get_entity = awaited(Client.get_entity)
+    get_entity_history = awaited(Client.get_entity_history)
+    get_export = awaited(Client.get_export)
+    get_flags = awaited(Client.get_flags)
+    flags_pages = paged(Client.flags_pages)
+    iter_flags = paged(Client.iter_flags)
+    get_fundamentals = awaited(Client.get_fundamentals)
+    fundamentals_pages = paged(Client.fundamentals_pages)
+    iter_fundamentals = paged(Client.iter_fundamentals)
+    get_fundamentals_matrix = awaited(Client.get_fundamentals_matrix)
+    list_issuers = awaited(Client.list_issuers)
+    issuers_pages = paged(Client.issuers_pages)
+    iter_issuers = paged(Client.iter_issuers)
+    get_macro = awaited(Client.get_macro)
+    macro_pages = paged(Client.macro_pages)
+    iter_macro = paged(Client.iter_macro)
+    get_metrics = awaited(Client.get_metrics)
+    metrics_pages = paged(Client.metrics_pages)
+    iter_metrics = paged(Client.iter_metrics)
+    get_panel = awaited(Client.get_panel)
+    panel_pages = paged(Client.panel_pages)
+    iter_panel = paged(Client.iter_panel)
+    get_proof = awaited(Client.get_proof)
+    get_quality_metrics = awaited(Client.get_quality_metrics)
+    quality_metrics_pages = paged(Client.quality_metrics_pages)
+    iter_quality_metrics = paged(Client.iter_quality_metrics)
+    get_restatements = awaited(Client.get_restatements)
+    restatements_pages = paged(Client.restatements_pages)
+    iter_restatements = paged(Client.iter_restatements)
+    get_screen = awaited(Client.get_screen)
+    screen_pages = paged(Client.screen_pages)
+    iter_screen = paged(Client.iter_screen)
+    search = awaited(Client.search)
+    search_pages = paged(Client.search_pages)
+    iter_search = paged(Client.iter_search)
+    list_series = awaited(Client.list_series)
+    series_pages = paged(Client.series_pages)
+    iter_series = paged(Client.iter_series)
+    get_series_matrix = awaited(Client.get_series_matrix)
+    get_series_revisions = awaited(Client.get_series_revisions)
+    get_series_vintages = awaited(Client.get_series_vintages)
+    series_vintages_pages = paged(Client.series_vintages_pages)
+    iter_series_vintages = paged(Client.iter_series_vintages)
+    get_shared_facts = awaited(Client.get_shared_facts)
+    shared_facts_pages = paged(Client.shared_facts_pages)
+    iter_shared_facts = paged(Client.iter_shared_facts)
+    get_procurement_demand = awaited(Client.get_procurement_demand)
+    procurement_demand_pages = paged(Client.procurement_demand_pages)
+    iter_procurement_demand = paged(Client.iter_procurement_demand)
+    get_signal = awaited(Client.get_signal)
+    signal_pages = paged(Client.signal_pages)
+    iter_signal = paged(Client.iter_signal)
+    get_sources = awaited(Client.get_sources)
+    get_statement = awaited(Client.get_statement)
+    statement_pages = paged(Client.statement_pages)
+    iter_statement = paged(Client.iter_statement)
+    get_resolved_parties = awaited(Client.get_resolved_parties)
+    resolved_parties_pages = paged(Client.resolved_parties_pages)
+    iter_resolved_parties = paged(Client.iter_resolved_parties)
+    search_tenders = awaited(Client.search_tenders)
+    tenders_pages = paged(Client.tenders_pages)
+    iter_tenders = paged(Client.iter_tenders)
+    get_usage = awaited(Client.get_usage)

@@ -1,10 +1,13 @@
-"""What `async_session` does, waiting for each answer.
+"""The two sessions: one that waits and one that is awaited.
 
-Written by tools/client.py (make docs) from it.
+What a client does is written once, as coroutines. `AsyncSession` lets you await them. `Session` sends without
+ever suspending, so `waits` runs each of them to its end.
 """
 
+import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -12,32 +15,224 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 import httpx
 
 from sankofa.client.answers import Answer, next_page
-from sankofa.client.endpoints import ENDPOINTS
-from sankofa.client.errors import UpgradeRequired
+from sankofa.client.core import SessionBase, waits
 from sankofa.client.exchange import (
-    PAGE,
     RETRIES,
     TIMEOUT,
-    Exchange,
     Outcome,
     Reply,
     Request,
     Retries,
-    SessionBase,
     default_headers,
     default_url,
     file_request,
-    given_only,
     part_path,
-    read_json,
-    remove_part_file,
-    verified_file,
 )
-from sankofa.client.shortcuts import NAME, Engine, named_by, scan, service_id_of, to_look_up
+from sankofa.client.frames import Figures
+from sankofa.client.rows import PeriodType
+from sankofa.client.shortcuts import (
+    Engine,
+    FeatureJoin,
+    StatementKind,
+    by_date,
+    by_period,
+    by_release,
+    scan,
+    series_key,
+    to_look_up,
+    universe_frame,
+)
 
 if TYPE_CHECKING:
     import duckdb
+    import pandas
     import polars
+
+
+class AsyncSession(SessionBase):
+    """Sends with httpx. The key defaults to SANKOFA_API_KEY, the base_url to SANKOFA_URL."""
+
+    def __init__(
+        self,
+        key: str | None = None,
+        base_url: str | None = None,
+        *,
+        timeout: httpx.Timeout | float = TIMEOUT,
+        retries: Retries = RETRIES,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        base_url, headers = base_url or default_url(), default_headers(key)
+        super().__init__(base_url, headers, retries)
+        self._sleep = sleep
+        self._http = httpx.AsyncClient(base_url=base_url, timeout=timeout, headers=headers)
+
+    async def get_health(self) -> dict[str, Any]:
+        """Whether the service is up; needs no key."""
+        return await self._body(Request("/health"))
+
+    async def get_status(self) -> dict[str, Any]:
+        """The result of a real read of each dependency; answers also when some failed. Needs no key."""
+        return await self._body(Request("/v1/status", also=(503,)))
+
+    async def get_openapi(self) -> dict[str, Any]:
+        """The description of the service; needs no key."""
+        return await self._body(Request("/openapi.json"))
+
+    async def link(self, path: str) -> str:
+        """An address that opens this path with exactly these parameters, for programs that cannot send a key.
+
+        For example `link("/v1/macro?series=CPI.ZA&format=csv")`. It has a small quota of its own, and ends
+        with the key; `sankofa keys revoke` ends it alone.
+        """
+        body = await self._body(Request("/links", also=(201,), form={"path": path}))
+        return str(body["address"])
+
+    async def get_open_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
+        """Fetches an open Parquet file, as `get_export` lists it, whole and verified."""
+        return await self._file(file_request("/open/", file, into, edition))
+
+    async def get_licensed_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
+        """Fetches a licensed Parquet file, as `get_export` lists it, whole and verified."""
+        return await self._file(file_request("/v1/export/files/", file, into, edition))
+
+    @overload
+    async def scan_panel(
+        self, name: str, *, engine: Literal["polars"] = "polars", edition: str | None = None
+    ) -> "polars.LazyFrame": ...
+
+    @overload
+    async def scan_panel(
+        self, name: str, *, engine: Literal["duckdb"], edition: str | None = None
+    ) -> "duckdb.DuckDBPyRelation": ...
+
+    async def scan_panel(self, name: str, *, engine: Engine = "polars", edition: str | None = None) -> Any:
+        """A lazy frame of Polars, or a relation of DuckDB, over an open panel by its URL.
+
+        Only what a query needs is fetched, and all of it from one edition. Raises NotOpen.
+        """
+        return scan(await self._asked("get_export", edition=edition), name, engine)
+
+    async def series(
+        self,
+        series: str,
+        *,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """A series as it was known on a day: every observation, by date, the oldest first.
+
+        Raises UnknownSeries, with the nearest keys, if there is no such series.
+        """
+        key, days = series_key(series), {"as_of": as_of, "from_": from_, "to": to}
+        return by_date(key, await self.columns._asked("get_macro", series=key, **days, all=True), figures)
+
+    async def vintages(
+        self,
+        series: str,
+        *,
+        release: str = "all",
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """The vintages of a series side by side: dates down, release days across, oldest first.
+
+        A cell is the value known on that release day. With `release` (`first`, `latest` or a number as text)
+        the columns are `available_at` and `value`.
+        """
+        asked = {"series": series_key(series), "release": release, "as_of": as_of, "from_": from_, "to": to}
+        return by_release(await self.columns._asked("get_series_matrix", **asked), figures)
+
+    async def statement(
+        self,
+        issuer: str,
+        *,
+        as_of: date | str | None = None,
+        kind: StatementKind | None = None,
+        period_type: PeriodType = "FY",
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """The statements of an issuer as known on a day: line items by period, newest first.
+
+        `issuer` is a service_id, a ticker (`JSE:NPN`, or `NPN` where one organisation has it), an LEI or
+        an exact name.
+        """
+        asked = {"service_id": issuer, "as_of": as_of, "kind": kind, "period_type": period_type}
+        return by_period(await self._asked("get_statement", **asked, shape="wide"), figures)
+
+    async def universe(
+        self,
+        country: str | None = None,
+        *,
+        exchange: str | None = None,
+        as_of: date | str | None = None,
+        all: bool = True,
+    ) -> "pandas.DataFrame":
+        """Every issuer known on a day, by service_id, including those that stopped reporting since.
+
+        With `all=False` one page of them.
+        """
+        asked = {"country": country, "exchange": exchange, "as_of": as_of, "all": all}
+        return universe_frame(await self.columns._asked("list_issuers", **asked))
+
+    async def join_as_of(self, frame: Any, *, on: tuple[str, str], features: Sequence[str]) -> Any:
+        """A frame of pandas or Polars with features, each as known on the day of its row.
+
+        `on` names the identifier column (service_ids, tickers, LEIs or exact names) and the date column.
+        `features` are metrics, line items of the latest full year, and series (`CPI.ZA`). The rows stay
+        as they are and in their order; a cell is empty if nothing was known. A series takes a request
+        for each day. Needs the starter tier or above.
+        """
+        join = FeatureJoin(frame, on, features)
+        for identifier in join.identifiers():
+            lookup = to_look_up(identifier)
+            join.service_ids[identifier] = identifier if lookup is None else await self._identify(*lookup)
+        for issuers in join.batches():
+            join.add(await self._asked("get_panel", **join.panel, issuers=issuers, all=True))
+        for key, day in join.observations():
+            join.observed[key, day] = await self._asked("get_macro", series=key, as_of=day, limit=1)
+        return join.joined()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _paged(self, name: str, **arguments: object) -> AsyncIterator[Answer[Any]]:
+        following: dict[str, object] | None = arguments
+        while following is not None:
+            page = await self._asked(name, **following)
+            yield page
+            following = None if page.next_cursor is None else following | next_page(name, page)
+
+    async def _each_row(self, pages: AsyncIterator[Answer[Any]]) -> AsyncIterator[Any]:
+        async for page in pages:
+            for row in page.rows:
+                yield row
+
+    async def _pause(self, seconds: float) -> None:
+        await self._sleep(seconds)
+
+    async def _send(self, request: Request) -> Outcome:
+        try:
+            async with self._http.stream(**request.sent) as response:
+                if request.into is not None and response.status_code == 200:
+                    with part_path(request.into).open("wb") as file:
+                        async for chunk in response.aiter_bytes():
+                            file.write(chunk)
+                    return Reply(200, response.headers, b"")
+                return Reply(response.status_code, response.headers, await response.aread())
+        except httpx.RequestError as failure:
+            return failure
 
 
 class Session(SessionBase):
@@ -57,34 +252,18 @@ class Session(SessionBase):
         self._sleep = sleep
         self._http = httpx.Client(base_url=base_url, timeout=timeout, headers=headers)
 
-    def get_health(self) -> dict[str, Any]:
-        """Whether the service is up; needs no key."""
-        return self._body(Request("/health"))
-
-    def get_status(self) -> dict[str, Any]:
-        """The result of a real read of each dependency; answers also when some failed. Needs no key."""
-        return self._body(Request("/v1/status", also=(503,)))
-
-    def get_openapi(self) -> dict[str, Any]:
-        """The description of the service; needs no key."""
-        return self._body(Request("/openapi.json"))
-
-    def link(self, path: str) -> str:
-        """An address that opens this path with exactly these parameters, for programs that cannot send a key.
-
-        For example `link("/v1/macro?series=CPI.ZA&format=csv")`. It has a small quota of its own, and ends
-        with the key; `sankofa keys revoke` ends it alone.
-        """
-        body = self._body(Request("/links", also=(201,), form={"path": path}))
-        return str(body["address"])
-
-    def get_open_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
-        """Fetches an open Parquet file, as `get_export` lists it, whole and verified."""
-        return self._file(file_request("/open/", file, into, edition))
-
-    def get_licensed_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
-        """Fetches a licensed Parquet file, as `get_export` lists it, whole and verified."""
-        return self._file(file_request("/v1/export/files/", file, into, edition))
+    get_health = waits(AsyncSession.get_health)
+    get_status = waits(AsyncSession.get_status)
+    get_openapi = waits(AsyncSession.get_openapi)
+    link = waits(AsyncSession.link)
+    get_open_file = waits(AsyncSession.get_open_file)
+    get_licensed_file = waits(AsyncSession.get_licensed_file)
+    series = waits(AsyncSession.series)
+    vintages = waits(AsyncSession.vintages)
+    statement = waits(AsyncSession.statement)
+    universe = waits(AsyncSession.universe)
+    join_as_of = waits(AsyncSession.join_as_of)
+    _ask = waits(SessionBase._asked)
 
     @overload
     def scan_panel(
@@ -114,78 +293,28 @@ class Session(SessionBase):
     ) -> None:
         self.close()
 
-    def _ask(self, name: str, **arguments: object) -> Answer[Any]:
-        everything = arguments.pop("all", False)
-        if lookup := to_look_up(arguments.get("service_id")):
-            arguments["service_id"] = self._identify(*lookup)
-        if everything:
-            return self._ask_all(name, arguments)
-        reply = self._run(self._exchange(self._question(name, arguments)))
-        return Answer(ENDPOINTS[name], reply, limited=arguments.get("limit") is not None)
-
-    def _ask_all(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
-        pages: list[Answer[Any]] = []
-        try:
-            for page in self._paged(name, **{"limit": PAGE, **given_only(arguments)}):
-                pages.append(page)
-        except UpgradeRequired:
-            if arguments.get("limit") is not None or pages:
-                raise
-            return (self._ask(name, **arguments)).cut_by_tier()  # as much as the sample tier serves
-        return pages[0].with_pages(pages[1:])
-
-    def _identify(self, kind: str, identifier: str) -> str:
-        if identifier not in self._service_ids:
-            if kind == NAME:
-                matches = self._ask("search", q=identifier, type="organisation")
-                self._service_ids[identifier] = named_by(identifier, matches)
-            else:
-                matches = self._ask("find_by_identifier", id_type=kind, id_value=identifier)
-                self._service_ids[identifier] = service_id_of(identifier, matches)
-        return self._service_ids[identifier]
-
     def _paged(self, name: str, **arguments: object) -> Iterator[Answer[Any]]:
-        while True:
-            page = self._ask(name, **arguments)
+        following: dict[str, object] | None = arguments
+        while following is not None:
+            page = self._ask(name, **following)
             yield page
-            if page.next_cursor is None:
-                return
-            arguments |= next_page(name, page)
+            following = None if page.next_cursor is None else following | next_page(name, page)
 
     def _each_row(self, pages: Iterator[Answer[Any]]) -> Iterator[Any]:
         for page in pages:
             yield from page.rows
 
-    def _body(self, request: Request) -> dict[str, Any]:
-        body: dict[str, Any] = read_json(self._run(self._exchange(request)))
-        return body
+    async def _pause(self, seconds: float) -> None:
+        self._sleep(seconds)
 
-    def _file(self, request: Request) -> Path:
-        with remove_part_file(request):
-            return verified_file(request, self._run(self._exchange(request)))
-
-    def _run(self, steps: Exchange) -> Reply:
-        step = next(steps)
-        while True:
-            outcome = self._send(step) if isinstance(step, Request) else self._sleep(step)
-            try:
-                step = steps.send(outcome)
-            except StopIteration as done:
-                reply: Reply = done.value
-                return reply
-
-    def _send(self, request: Request) -> Outcome:
+    async def _send(self, request: Request) -> Outcome:
         try:
-            method = "GET" if request.form is None else "POST"
-            with self._http.stream(
-                method, request.path, params=request.query, headers=request.headers, data=request.form
-            ) as response:
-                headers = response.headers
+            with self._http.stream(**request.sent) as response:
                 if request.into is not None and response.status_code == 200:
                     with part_path(request.into).open("wb") as file:
                         for chunk in response.iter_bytes():
                             file.write(chunk)
-                    return Reply(200, headers, b"")
-                return Reply(response.status_code, headers, response.read())
+                    return Reply(200, response.headers, b"")
+                return Reply(response.status_code, response.headers, response.read())
         except httpx.RequestError as failure:
             return failure

@@ -181,12 +181,16 @@ class FeatureJoin:
         self._rows: defaultdict[str, list[Any]] = defaultdict(list)
 
     @property
-    def first(self) -> date:
-        return min(cast("list[date]", self._days), default=date.min)
-
-    @property
-    def last(self) -> date:
-        return max(cast("list[date]", self._days), default=date.min)
+    def panel(self) -> dict[str, Any]:
+        """What to ask the panel for, besides the issuers."""
+        days = cast("list[date]", self._days)
+        return {
+            "from_": min(days, default=date.min),
+            "to": max(days, default=date.min),
+            "every": "change",
+            "metrics": self.metrics or None,
+            "line_items": self.line_items or None,
+        }
 
     def identifiers(self) -> list[str]:
         return list(dict.fromkeys(self._ids)) if self.metrics or self.line_items else []
