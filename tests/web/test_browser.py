@@ -143,7 +143,15 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(
     assert failures == [], "\n".join(failures)
 
 
-@pytest.mark.rule("WEB-2", "WEB-3")
+_READ = """() => [document.title, document.body.innerText, ...Array.from(document.links, ({ href }) => {
+    const address = new URL(href);
+    address.searchParams.sort();
+    return address.href;
+})]"""
+"""What a visitor reads on a page, and where its links lead."""
+
+
+@pytest.mark.rule("WEB-2", "WEB-3", "WEB-17")
 def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
     browser: Browser, server: LiveServer, paid_key: str
 ) -> None:
@@ -154,7 +162,6 @@ def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
         slider = window.page.get_by_role("slider")
         asked: list[str] = []
         window.page.on("request", lambda request: asked.append(request.url))
-        shown: dict[Any, Any] = {}
         for _ in range(rounds(4, 12, 50)):
             day = first + timedelta(days=draw.randrange(1500))
             asked.clear()
@@ -180,9 +187,12 @@ def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
                 for row in body["data"]
             }
             assert {place: (Decimal(value), mark) for place, (value, mark) in shown.items()} == expected
-        shared = window.page.url.removeprefix(server.url)
-        window.go(shared)
-        assert figures(window.page.locator("#statements").inner_html()) == shown
+        window.page.locator("input[name=as_of]").first.fill("2000-01-01")
+        expect(window.page.locator("#statements")).to_have_attribute("data-day", "2000-01-01")
+        moved = window.page.evaluate(_READ)
+        assert "No record named it on Jan 1, 2000" in moved[1]
+        window.go(window.page.url.removeprefix(server.url))
+        assert window.page.evaluate(_READ) == moved
 
 
 @pytest.mark.deep

@@ -62,7 +62,7 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
     "which of its figures were restated": (_GOLD_FIELDS, ["466800000", "594400000"]),
     "which filing does the figure come from": (
         [*_GOLD_FIELDS, "/company/DC91D49F08F903ABF0D2E95294/figure?line_item=revenue"],
-        ["https://www.sec.gov/Archives/edgar/data/1193125/000119312521101972/0001193125-21-101972-index.htm"],
+        ["https://www.sec.gov/Archives/edgar/data/1172724/000119312521101972/0001193125-21-101972-index.htm"],
     ),
     "what is its LEI": (_GOLD_FIELDS, ["5299003KXIBJQYCBBD72"]),
     "who trades as NYSE:GFI": ([(_FIND, {"q": "NYSE:GFI"})], ["Gold Fields Limited"]),

@@ -294,9 +294,10 @@ class WebApp:
             return await asyncio.to_thread(chart_reply, view, chart, visit, uncut)
         elif visit.request.embed:
             raise NotFound("This page has no chart to embed.")
-        if visit.cited:
+        if visit.cited or visit.filings:
             rows = (await visit.ask("get_sources", shown=False)).rows
             visit.sites = {row["source_id"]: row["url"] or "" for row in rows}
+            await visit.find_filers()
         part = visit.request.query.get("part")
         if part is not None and part not in view.parts:
             raise InvalidParameter("part", f"this page has {', '.join(view.parts) or 'no parts'}")

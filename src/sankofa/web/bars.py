@@ -115,7 +115,6 @@ def heat_map(
     title: str,
     cells: dict[tuple[date, date], tuple[int, int]],
     table: Table,
-    chosen: date | None,
     words: Callable[[date, date, int, int], str],
 ) -> Chart:
     """Periods from top to bottom against days of publication from left to right.
@@ -149,8 +148,6 @@ def heat_map(
             f'width="7" height="{row_height - 2}" rx="1.5">'
             f"<title>{escape(words(period, day, count, restated))}</title></rect>"
         )
-    if chosen is not None and first <= chosen <= last:
-        parts.append(line(days(chosen), TOP - 6, days(chosen), height - BOTTOM, "chosen"))
     return Chart(name, title, WIDTH, height, "".join(parts), *table)
 
 

@@ -15,18 +15,28 @@ _LEI: Final = re.compile(r"lei:([A-Z0-9]{20})", re.ASCII)
 """A record of GLEIF, such as "lei:5299003KXIBJQYCBBD72"."""
 
 
-def original(sources: Mapping[str, str], source_ref: str) -> str:
-    """The filing, the indicator's page, the record, the document itself, or the publisher's site; or ""."""
+def filing_of(source_ref: str) -> str | None:
+    """The accession number of the filing behind a `source_ref`; None if it is of no filing with the SEC."""
+    match = _ACCESSION.match(source_ref, len(source_of_ref(source_ref)) + 1)
+    return match[0] if match else None
+
+
+def original(sources: Mapping[str, str], filers: Mapping[str, int], source_ref: str) -> str:
+    """The filing, the indicator's page, the record, the document itself, or the publisher's site; or "".
+
+    `filers` has the CIK of the company that a filing is about: an accession number begins with the CIK of
+    whoever sent it, often an agent, under which the SEC has no such folder.
+    """
     name = source_of_ref(source_ref)
     document, _, place = source_ref[len(name) + 1 :].partition("#")
     site = sources.get(name, "")
     host = urlsplit(site).hostname or name
     if document.startswith(("https://", "http://")):
         return document
-    if "sec" in host.replace("-", ".").split(".") and (filing := _ACCESSION.match(document)):
-        number = filing[0].replace("-", "")
-        folder = f"https://www.sec.gov/Archives/edgar/data/{int(number[:10])}/{number}"
-        return f"{folder}/{filing[0]}-index.htm"
+    is_sec = "sec" in host.replace("-", ".").split(".")
+    if is_sec and (filing := filing_of(source_ref)) and (cik := filers.get(filing)):
+        folder = filing.replace("-", "")
+        return f"https://www.sec.gov/Archives/edgar/data/{cik}/{folder}/{filing}-index.htm"
     if "worldbank" in host and (value := _INDICATOR.fullmatch(place)):
         return f"https://data.worldbank.org/indicator/{value[1]}?locations={value[2]}"
     if "gleif" in host and (record := _LEI.fullmatch(place)):

@@ -211,7 +211,7 @@ def _context(view: View, visit: Visit) -> dict[str, Any]:
         "metric_value": partial(metric_value, language),
         "visit": visit,
         "title": view.title,
-        "origin": partial(original, visit.sites),
+        "origin": partial(original, visit.sites, visit.filers),
         "charts": {chart.name: chart for chart in view.charts},
         "base_url": settings.base_url + visit.prefix,
         "upgrade_url": _configured(settings.upgrade_url),

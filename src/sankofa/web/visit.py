@@ -5,7 +5,7 @@ other way to a row from here. A page is one counted request, however many operat
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from http.cookies import CookieError, SimpleCookie
@@ -17,6 +17,7 @@ import msgspec
 from sankofa.access.domains import Site
 from sankofa.access.tiers import Grant, RateState
 from sankofa.model.errors import BadRequest, InvalidParameter, NotFound
+from sankofa.model.identifiers import SEC_CIK
 from sankofa.model.limits import limit
 from sankofa.model.provenance import source_of_ref
 from sankofa.operations.answers import envelope
@@ -26,6 +27,7 @@ from sankofa.operations.locked import AT, explained
 from sankofa.operations.parameter_types import Day
 from sankofa.operations.service import Service, check_request
 from sankofa.web.languages import LANGUAGES, Language, preferred
+from sankofa.web.origins import filing_of
 
 _KEY_COOKIE: Final = "sankofa_key"
 LANGUAGE_COOKIE: Final = "sankofa_lang"
@@ -122,6 +124,14 @@ _ALL: Final = 1 << 31
 _PAST_DAY: Final = Day(past=True)
 
 
+class _Identifier(msgspec.Struct):
+    scheme: str | None
+    id_value: str
+
+
+_identifiers = msgspec.json.Decoder(list[_Identifier]).decode
+
+
 class Result(msgspec.Struct, frozen=True):
     """The answer of an operation: its rows, and the rest of the envelope."""
 
@@ -176,6 +186,10 @@ class Visit:
         """The sources of the rows on the page."""
         self.sites: dict[str, str] = {}
         """The publishers' sites by source, for links to where rows come from."""
+        self.filers: dict[str, int] = {}
+        """The CIK of the company that a filing with the SEC is about, by accession number."""
+        self.filings: dict[str, str] = {}
+        """The service_id of the company that a filing on the page is about, by accession number."""
         self.usage: RateState | None = None
         self.grant: Grant | None = None
         self.tier = ""
@@ -260,13 +274,14 @@ class Visit:
         if (shown or drawn) and body["truncated"]:
             self._note_cut(name, given)
         rows = body.pop(operation.rows_under)
+        self.note_filings(rows)
         if shown or drawn:
             self.cited |= dict.fromkeys(
                 source_of_ref(row["source_ref"]) for row in rows if "source_ref" in row
             )
         return Result(rows, body, body["truncated"])
 
-    async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> tuple[list[T], bool]:
+    async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> list[T]:
         """Like `ask`, with only some fields of each row. Decodes many rows in parts, so that other
         requests are not blocked."""
         given = {label: text for label, text in parameters.items() if text}
@@ -278,19 +293,43 @@ class Visit:
             await asyncio.sleep(0)
         if answer.selection.truncated:
             self._note_cut(name, given)
-        return rows, answer.selection.truncated
+        return rows
 
     def _note_cut(self, name: str, given: Mapping[str, Any]) -> None:
         if self.call.grant.sample:
             self.cuts.append((name, given))
 
+    def _uncut(self) -> Call:
+        whole = replace(self.call.grant, tier="professional", row_cap=_ALL, default_rows=_ALL)
+        return msgspec.structs.replace(self.call, grant=whole)
+
     async def rows_uncut(self) -> int:
         """How many rows the first of the cut answers would have for a key that sees them all."""
-        whole = replace(self.call.grant, tier="professional", row_cap=_ALL, default_rows=_ALL)
-        call = msgspec.structs.replace(self.call, grant=whole)
         name, given = self.cuts[0]
-        answer = await ask(call, name, {label: text for label, text in given.items() if label != "limit"})
-        return answer.selection.count
+        asked = {label: text for label, text in given.items() if label != "limit"}
+        return (await ask(self._uncut(), name, asked)).selection.count
+
+    def note_filings(self, rows: Iterable[Row]) -> None:
+        """Remember the filings that rows of the page come from."""
+        for row in rows:
+            inputs = row.get("inputs")
+            for one in (row, *inputs) if isinstance(inputs, list) else (row,):
+                if "service_id" in row and (filing := filing_of(one.get("source_ref") or "")):
+                    self.filings[filing] = row["service_id"]
+
+    async def find_filers(self) -> None:
+        """Look up the CIKs of the companies whose filings are on the page.
+
+        They are part of the address of a filing, which every tier is told as it is told the filing's number.
+        """
+        numbers: dict[str, list[int]] = {}
+        for service_id in set(self.filings.values()):
+            answer = await ask(self._uncut(), "get_crosswalk", {"service_id": service_id})
+            held = [row for rows in answer.selection.lists() for row in _identifiers(rows)]
+            numbers[service_id] = [int(one.id_value) for one in held if one.scheme == SEC_CIK]
+        for filing, service_id in self.filings.items():
+            if ciks := numbers[service_id]:
+                self.filers[filing] = next((cik for cik in ciks if cik == int(filing[:10])), ciks[0])
 
     @property
     def fixed_address(self) -> str:

@@ -43,30 +43,32 @@ _RESTATEMENTS_SHOWN: Final = "8"
 
 @page("/company/{service_id}", "as_of", "kind", "period", "beside")
 async def company(visit: Visit) -> View:
-    """The page of one company. The part `statements` is all that a move of the day changes."""
+    """The page of one company. The part `statements` is all but the control that moves the day."""
     service_id = visit.parameters["service_id"]
     as_of = visit.day()
     context = await _statements(visit, service_id, as_of)
     context.update(await _metrics(visit, service_id, as_of))
     asked = await visit.ask("get_entity", service_id=service_id, as_of=as_of.isoformat(), shown=False)
-    if not asked.rows:  # nobody knew it that day
-        asked = await visit.ask("get_entity", service_id=service_id, shown=False)
+    day_of_record = as_of.isoformat()
+    if not asked.rows:  # it was on no record that day
+        asked, day_of_record = await visit.ask("get_entity", service_id=service_id, shown=False), ""
     entity, successor = asked.first, asked.members["successor"]
     context["facts"], facts = await _facts(visit, service_id, as_of)
     context["ranks"] = await _ranks(visit, entity, context["metrics"], as_of)
-    context["country"], context["is_bare"] = entity["country"], False
+    context["country"] = entity["country"]
     context["restatements"] = await _restatements(visit, service_id, as_of)
     facts.append(_statement_table(visit, context["table"]))
-    if visit.given("part") == "statements":
-        return View("company.html", "", context, tuple(facts), ("statements",))
     if successor:
         successor = (await visit.ask("get_entity", service_id=successor, shown=False)).first
     name = entity["legal_name"] or service_id
-    crosswalk = await visit.ask("get_crosswalk", shown=False, drawn=True, service_id=service_id)
+    crosswalk = await visit.ask(
+        "get_crosswalk", shown=False, drawn=True, service_id=service_id, as_of=day_of_record
+    )
     parties = await visit.ask("get_resolved_parties", shown=False, drawn=True, service_id=service_id)
-    known, known_truncated = await _known(visit, service_id)
+    known = await _known(visit, service_id)
     stops = sorted({row.available_at for row in known})
-    charts = (*facts, *([_heat(visit, known, as_of)] if known else ()))
+    then = [row for row in known if row.available_at <= as_of]
+    charts = (*facts, *([_heat(visit, then)] if then else ()))
     context.update(
         entity=entity,
         successor=successor,
@@ -77,7 +79,7 @@ async def company(visit: Visit) -> View:
         parties=parties.rows,
         first=stops[0] if stops else as_of,
         stops=stops[-_MOST_STOPS:],
-        known_truncated=known_truncated,
+        is_on_record=bool(day_of_record),
         is_bare=not known and not await data.has_figures(visit, service_id),
     )
     described = visit.language.text("Every figure as it was published, when it was published, and by whom.")
@@ -94,19 +96,13 @@ class _Known(msgspec.Struct, gc=False):
     vintage: int
 
 
-async def _known(visit: Visit, service_id: str) -> tuple[list[_Known], bool]:
+async def _known(visit: Visit, service_id: str) -> list[_Known]:
     """Every vintage of every figure; where the tier shows a part, those of a few line items, to see far."""
-    if not visit.call.grant.sample:
-        return await visit.ask_fields("get_fundamentals", _Known, service_id=service_id, vintages="all")
+    asked: dict[str, Any] = {"service_id": service_id, "vintages": "all"}
     rows: list[_Known] = []
-    truncated = False
-    for item in _TELLING:
-        some, more = await visit.ask_fields(
-            "get_fundamentals", _Known, service_id=service_id, vintages="all", line_items=[item]
-        )
-        rows += some
-        truncated = truncated or more
-    return rows, truncated
+    for items in [[item] for item in _TELLING] if visit.call.grant.sample else [[]]:
+        rows += await visit.ask_fields("get_fundamentals", _Known, **asked, line_items=items)
+    return rows
 
 
 async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
@@ -127,8 +123,6 @@ async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, A
         "as_of": as_of,
         "kind": kind,
         "cadence": cadence,
-        "kinds": STATEMENT_KINDS,
-        "cadences": CADENCES,
         "table": table,
         "truncated": truncated,
         "for_reading": for_reading,
@@ -239,8 +233,8 @@ def _with_definitions(rows: list[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def _heat(visit: Visit, rows: list[_Known], as_of: date) -> Chart:
-    """Periods against days of publication: everything known of this issuer."""
+def _heat(visit: Visit, rows: list[_Known]) -> Chart:
+    """Periods against days of publication: everything that was known of this issuer."""
     counts: dict[tuple[date, date], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
         cell = counts[row.period_end, row.available_at]
@@ -269,7 +263,6 @@ def _heat(visit: Visit, rows: list[_Known], as_of: date) -> Chart:
         text("Figures by period and day of publication"),
         cells,
         (("period_end", "public_on", "figures", "restated"), table),
-        as_of,
         words,
     )
 

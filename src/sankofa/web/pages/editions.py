@@ -67,6 +67,9 @@ _SHOWN: Final = (
 )
 
 
+_CHANGES_SHOWN: Final = 100
+
+
 @page("/company/{service_id}/changes", "since", cached=False)
 async def company_changes(visit: Visit) -> View:
     """The figures of a company that an edition has and an earlier one had not, or the other way round."""
@@ -81,6 +84,7 @@ async def company_changes(visit: Visit) -> View:
         "shown": visit.call.edition.id,
         "since": since,
         "changes": [],
+        "most": _CHANGES_SHOWN,
         "upgrade": visit.call.grant.sample,
     }
     if since and not visit.call.grant.sample:
@@ -90,6 +94,7 @@ async def company_changes(visit: Visit) -> View:
         changes += [("removed", before[key]) for key in before.keys() - after.keys()]
         changes.sort(key=lambda change: (change[1]["available_at"], change[1]["period_end"]), reverse=True)
         context["changes"] = changes
+        visit.note_filings(row for _, row in changes[:_CHANGES_SHOWN])
     return View("company_changes.html", context["name"], context)
 
 

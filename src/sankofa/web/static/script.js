@@ -32,6 +32,7 @@
       slider.setAttribute("aria-valuetext", iso);
       calendar.value = iso;
       shown.textContent = iso;
+      for (const stop of form.querySelectorAll("[data-day]")) stop.ariaCurrent = stop.dataset.day === iso ? "true" : null;
     };
     const move = (iso) => {
       show(iso);
@@ -45,8 +46,19 @@
         try {
           const html = await fetchPart(url, form.dataset.part, abort.signal);
           put(place, html);
-          place.dataset.day = iso;
+          for (const moved of place.querySelectorAll("[data-place]")) {
+            document.title = moved.dataset.title;
+            document.getElementById(moved.dataset.place).replaceChildren(...moved.childNodes);
+            moved.remove();
+          }
           history.replaceState(null, "", url);
+          for (const link of document.querySelectorAll("a[href]:not([data-day], [href^='#'])")) {
+            if (link.pathname !== location.pathname || place.contains(link)) continue;
+            const same = new URL(link.href);
+            same.searchParams.set("as_of", iso);
+            link.href = same;
+          }
+          place.dataset.day = iso;
         } catch (failure) {
           if (failure.name === "AbortError") return;
           location.assign(url); // the server says on a page of its own what is wrong
