@@ -33,6 +33,7 @@ from sankofa.ledger import seals
 from sankofa.ledger.store import dump_rows, load_rows
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
+from sankofa.replication.remote_log import PUSHED_TO
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 from sankofa.vault.store import Vault
@@ -42,10 +43,11 @@ _SECRETS: Final = {
     "cursor-secret": "cursor_secret",
     "keys-secret": "keys_secret",
 }
+_FILES: Final = ("sources.toml", PUSHED_TO)
 _VAULT: Final = "vault/"
 _STAGING: Final = ".restoring-"
 _MEMBER: Final = re.compile(
-    r"sources\.toml|keys\.jsonl|published\.json|log|secrets/[a-z0-9-]+-(?:secret|key)|ledger/[a-z_]+/[0-9]+\.jsonl"
+    r"sources\.toml|pushed-to|keys\.jsonl|published\.json|log|secrets/[a-z0-9-]+-(?:secret|key)|ledger/[a-z_]+/[0-9]+\.jsonl"
     r"|hooks/[0-9a-f]+\.(?:json|cursor)"
     r"|vault/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)+[0-9]+"
 )
@@ -144,8 +146,9 @@ def _small_files(settings: Settings) -> Iterator[tuple[str, bytes]]:
         is_secret = path.name.endswith(("-secret", "-key"))
         if is_secret and path.is_file() and not getattr(settings, _SECRETS.get(path.name, ""), ""):
             yield f"secrets/{path.name}", path.read_bytes()
-    if (settings.home / "sources.toml").is_file():
-        yield "sources.toml", (settings.home / "sources.toml").read_bytes()
+    for name in _FILES:
+        if (settings.home / name).is_file():
+            yield name, (settings.home / name).read_bytes()
     for path in sorted(hooks_folder(settings).glob("*")):
         if _MEMBER.fullmatch(name := f"hooks/{path.name}"):
             yield name, path.read_bytes()
@@ -224,7 +227,7 @@ def _write_small_files(settings: Settings, small: dict[str, bytes]) -> None:
         setting = getattr(settings, _SECRETS.get(file, ""), "")
         if kind == "secrets" and file == "gate-secret" and setting and setting != content.decode().strip():
             raise OperatorError("SANKOFA_GATE_SECRET: not the one of the backup; unset it, or set that one")
-        if name == "sources.toml" or kind == "hooks" or (kind == "secrets" and not setting):
+        if name in _FILES or kind == "hooks" or (kind == "secrets" and not setting):
             folder = hooks_folder(settings) if kind == "hooks" else settings.home
             make_private_folder(folder)
             with open(_inside(folder, file), "xb", opener=open_private) as stream:
@@ -281,7 +284,11 @@ def backup_command(file: Path, with_vault: bool) -> None:
 @click.command("restore")
 @_FILE
 def restore_command(file: Path) -> None:
-    """Bring a backup back into an empty HOME; then `sankofa publish` builds the same edition as before."""
+    """Bring a backup back into an empty HOME; then `sankofa publish` builds the same edition as before.
+
+    Were editions published after the backup? `publish` takes over the log from where `sankofa push` sent it.
+    If it was never pushed, take it from a node first: `sankofa editions take-log https://HOST`.
+    """
     current = settings.load()
     with progress_bar("restore", None) as progress:
         restored = restore(current, file, progress)

@@ -21,6 +21,7 @@ from sankofa.edition.read.row_trees import decode_row_trees
 from sankofa.edition.write.context import described, left_out_of
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import NO_ENTRIES, LoggedErasure, checked_log, row_trees_path
+from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import (
     KEY_FILE,
     NOTE,
@@ -29,9 +30,10 @@ from sankofa.engines.publication import (
     signers_to_sign,
     write_signers,
 )
-from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
+from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
 from sankofa.model.signed_notes import NotTrusted, new_signer
 from sankofa.operations.contract import KNOWN_BY
+from sankofa.replication.remote_log import take_log
 from sankofa.replication.stores import (
     editions_folder,
     open_fresh_store,
@@ -248,6 +250,25 @@ def verify() -> None:
         raise click.ClickException(
             f"{broken} of them must not be served: `sankofa publish` builds them again"
         )
+
+
+@editions.command("take-log")
+@click.argument("address", metavar="ADDRESS")
+def take_log_command(address: str) -> None:
+    """Take over the log of editions at ADDRESS: a place that was pushed to, or https://HOST of a node.
+
+    For a HOME that was restored from an older backup. Entries that only HOME has go behind the others.
+    """
+    settings = environment.load()
+    refuse_where_editions_are_followed(settings)
+    store = open_store(settings)
+    try:
+        with closing(open_source(address)) as source, store.exclusive("switch"):
+            count = take_log(store, source, replacing=True)
+    except (ObjectError, NotTrusted, SettingsError) as failure:
+        raise OperatorError(f"the log could not be taken over: {failure}") from failure
+    EditionLogWriter(settings, store).update()
+    click.echo(f"took over {count} entries; the log has {len(store.log.tree().entries)} now")
 
 
 @editions.command("rebuild")

@@ -33,9 +33,11 @@ from sankofa.edition.write.publish import count_parts, publish
 from sankofa.edition.write.worker_processes import WorkerProcesses, keep_pandas_out
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import replace_file
+from sankofa.engines.witnesses import parse_witnesses
 from sankofa.ledger.ingest import Summary
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import BuildFailed, EditionError, OperatorError
+from sankofa.replication.remote_log import take_pushed_logs
 from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import Source, load_sources
@@ -137,6 +139,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
     sources = load_sources(settings.home)
     store = open_fresh_store(settings)
     log = EditionLogWriter(settings, store)
+    take_pushed_logs(store, settings.home, parse_witnesses(settings.log_witnesses))
     with open_ledger(settings) as ledger:
         inputs = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
         if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:

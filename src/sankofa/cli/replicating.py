@@ -19,12 +19,20 @@ from sankofa.cli.process import (
     stop_on_signals,
 )
 from sankofa.edition.format.keys import LAYOUT
-from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
+from sankofa.engines.object_store import (
+    ObjectError,
+    ObjectMissing,
+    ObjectSource,
+    open_destination,
+    open_source,
+)
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import OperatorError, SettingsError
+from sankofa.model.signed_notes import NotTrusted
 from sankofa.replication.follow import Follower
 from sankofa.replication.following_store import FollowState
 from sankofa.replication.push import Pushed, push
+from sankofa.replication.remote_log import note_pushed_to, take_log
 from sankofa.replication.stores import (
     editions_folder,
     followed_address,
@@ -47,13 +55,19 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
     keep_freed_memory()
     try:
         with closing(target), progress_bar("push", None) as progress:
-            return push(
-                open_store(settings),
+            store = open_store(settings)
+            if store.log.tree().entries:
+                with suppress(ObjectMissing, NotTrusted), store.exclusive("switch"):
+                    take_log(store, target)
+            pushed = push(
+                store,
                 target,
                 keep_unused=keep_unused,
                 progress=lambda name, size: progress(name),
                 now=now,
             )
+            note_pushed_to(settings.home, destination)
+            return pushed
     except ObjectError as failure:
         raise OperatorError(str(failure)) from failure
 

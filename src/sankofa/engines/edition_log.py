@@ -10,7 +10,7 @@ their Merkle tree (RFC 9162). Tiles and bundles are cut from the entries when so
 import os
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from hashlib import file_digest
 from pathlib import Path
@@ -165,13 +165,27 @@ def checked_log(content: bytes, checkpoint: bytes, trusted: Sequence[Verifier], 
     return tree
 
 
-def _signed_part(tree: LogTree, checkpoint: str) -> LogTree:
-    """The entries that the text of a checkpoint is about. Raises NotTrusted if they are others."""
-    lines = checkpoint.split("\n")
+def checkpoint_head(text: str) -> tuple[int, bytes]:
+    """The number of entries and the root that the text of a checkpoint tells. Raises NotTrusted."""
+    lines = text.split("\n")
     try:
-        size, root = int(lines[1]), b64decode(lines[2], validate=True)
+        return int(lines[1]), b64decode(lines[2], validate=True)
     except (IndexError, ValueError):
         raise NotTrusted(f"{CHECKPOINT} is no checkpoint") from None
+
+
+def bundle_paths(size: int) -> Iterator[str]:
+    """The paths of the bundles of entries of a log of a size."""
+    for first in range(0, size, _TILE_WIDTH):
+        *groups, last = f"{first // _TILE_WIDTH:,}".split(",")
+        path = "".join(f"x{group:>03}/" for group in groups) + f"{last:>03}"
+        count = min(size - first, _TILE_WIDTH)
+        yield f"{FOLDER}/tile/entries/{path}" + (f".p/{count}" if count < _TILE_WIDTH else "")
+
+
+def _signed_part(tree: LogTree, checkpoint: str) -> LogTree:
+    """The entries that the text of a checkpoint is about. Raises NotTrusted if they are others."""
+    size, root = checkpoint_head(checkpoint)
     tree = LogTree(tree.entries[:size], tree.leaves[:size])
     if len(tree.leaves) != size or root_of(tree.leaves) != root:
         raise NotTrusted(f"{ENTRIES} is not the log that was signed")

@@ -11,6 +11,7 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import httpx
@@ -87,6 +88,17 @@ def cosigned(note: bytes, leaves: Sequence[bytes], witnesses: Sequence[Witness])
     with ThreadPoolExecutor(len(missing), thread_name_prefix="witness") as threads:
         lines = threads.map(lambda witness: _asked(witness, text, leaves), missing)
         return note + "".join(lines).encode()
+
+
+def sizes_seen(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness]) -> dict[str, int]:
+    """The size of the log that each witness saw, where it saw another than this one and says so."""
+    sizes = {}
+    for witness in witnesses:
+        with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError):
+            status, answer = _post(witness, note, leaves, len(leaves))
+            if status == httpx.codes.CONFLICT:
+                sizes[witness.name] = int(answer)
+    return sizes
 
 
 def _asked(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:

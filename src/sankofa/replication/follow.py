@@ -17,10 +17,7 @@ from sankofa.engines.datastore import EditionList
 from sankofa.engines.edition_folder import edition_contents, link_edition
 from sankofa.engines.edition_log import (
     CHECKPOINT,
-    ENTRIES,
-    LARGEST_LOG,
     ROW_TREES_NOTE,
-    checked_log,
     listed_row_trees,
     row_trees_path,
 )
@@ -45,6 +42,7 @@ from sankofa.replication.following_store import (
     write_state,
 )
 from sankofa.replication.pool import Catalogue, Pool, PooledFile, RemoteEdition
+from sankofa.replication.remote_log import read_log
 
 _log = logging.getLogger("sankofa.following")
 _PROGRESS_SECONDS: Final = 5.0
@@ -221,11 +219,11 @@ class Follower:
         try:
             if all(edition != publication.current for _, edition in log.published()):
                 checkpoint = self._source.read(CHECKPOINT, NOTE_BYTES)
-                content = self._source.read(ENTRIES, LARGEST_LOG)
-                tree = checked_log(content, checkpoint, publication.verifiers(), self._store.seen_log())
+                trusted, seen = publication.verifiers(), self._store.seen_log()
+                content = read_log(self._source, trusted, seen, checkpoint).bundle()
                 self._count(len(content))
                 with self._store.locked_here("switch"):
-                    log.take(tree.bundle(), checkpoint)
+                    log.take(content, checkpoint)
             current = self._store.edition_folder(publication.current)
             if current.exists() and not row_trees_path(current).exists():
                 self._pull_row_trees(publication)

@@ -39,6 +39,7 @@ from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import NotTrusted, Signer
 from sankofa.replication.deltas import INDEX_BYTES, OPEN, POOL, Digest, digest_of, pool_path, push_deltas
 from sankofa.replication.pool import file_digest
+from sankofa.replication.remote_log import refuse_contradiction
 
 _AT_ONCE: Final = 4
 _OPEN_INDEX: Final = f"{OPEN}index.json"
@@ -163,10 +164,15 @@ def _push(
 
 
 def push_log(store: Datastore, destination: ObjectDestination) -> None:
-    """Send the log of editions and the list of the hashes of rows, the checkpoint last."""
+    """Send the log of editions and the list of the hashes of rows, the checkpoint last.
+
+    Raises OperatorError if the log that is there is no beginning of this one.
+    """
     log = store.log
+    verifiers = [signer.verifier for signer in store.signers()]
+    refuse_contradiction(log.tree(), destination, verifiers)
     if (note := log.row_trees_note()) is not None and not _holds(destination, ROW_TREES_NOTE, note):
-        listed = listed_row_trees(note, [signer.verifier for signer in store.signers()])
+        listed = listed_row_trees(note, verifiers)
         for edition, file in listed.items():
             path = pool_path(file.sha256)
             if not any(stored.path == path for stored in destination.objects(f"{path.rpartition('/')[0]}/")):

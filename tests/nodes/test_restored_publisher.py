@@ -1,0 +1,102 @@
+"""A publisher that was restored from an older backup goes on with the log that its readers saw."""
+
+from pathlib import Path
+
+import pytest
+
+from sankofa.client import verify
+from tests.live import LiveServer, create_key, run
+from tests.nodes.commands import follow
+from tests.spec import market
+from tests.spec.market import Desk, package, release
+from tests.spec.test_witnesses import Witness
+
+plain_desk = market.plain_desk
+
+
+def publish_release(home: Path, folder: Path, name: str, **settings: str) -> None:
+    file = folder / f"{name}.json"
+    file.write_text(market.json.dumps(package(release(name))))
+    assert run(home, "ingest", "portal-za", file).returncode == 0
+    done = run(home, "publish", **settings)
+    assert done.returncode == 0, done.stderr
+
+
+def restored(home: Path, backup: Path) -> Path:
+    done = run(home, "restore", backup)
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+def entries(home: Path) -> bytes:
+    return (home / "editions" / "log" / "entries").read_bytes()
+
+
+@pytest.mark.rule("LOG-12")
+def test_a_restored_publisher_goes_on_with_the_log_that_was_seen(plain_desk: Desk, tmp_path: Path) -> None:
+    home, store, node = plain_desk.home, tmp_path / "store", tmp_path / "node"
+    publish_release(home, tmp_path, "a")
+    unpushed, pushed = tmp_path / "unpushed.backup", tmp_path / "pushed.backup"
+    assert run(home, "backup", unpushed).returncode == 0
+    assert run(home, "push", store).returncode == 0
+    assert run(home, "backup", pushed).returncode == 0
+    for name in ("b", "c"):
+        publish_release(home, tmp_path, name)
+    assert run(home, "push", store).returncode == 0
+    seen = entries(home)
+    key = run(home, "editions", "key").stdout.strip()
+    follow(node, f"file://{store}", trusted_keys=key)
+
+    # It knows where it pushed to: what is there is taken over, or nothing is published.
+    second = restored(tmp_path / "second", pushed)
+    checkpoint = store / "log" / "checkpoint"
+    checkpoint.rename(tmp_path / "moved")
+    checkpoint.mkdir()  # it cannot be read
+    refused = run(second, "publish")
+    assert refused.returncode == 1
+    assert "HOME was restored from a backup, and the log was pushed there" in refused.stderr
+    checkpoint.rmdir()
+    (tmp_path / "moved").rename(checkpoint)
+    publish_release(second, tmp_path, "d")
+    assert entries(second).startswith(seen)
+    assert len(entries(second)) > len(seen)
+    assert run(second, "push", store).returncode == 0
+    follow(node, f"file://{store}", trusted_keys=key)
+    assert entries(node) == entries(second)
+    assert run(second, "editions", "verify").returncode == 0
+
+    # It does not know: it has signed another past before it is told, and says so before anybody is told.
+    third = restored(tmp_path / "third", unpushed)
+    publish_release(third, tmp_path, "e")
+    there = entries(second)
+    refused = run(third, "push", store)
+    assert (refused.returncode, "the log there has 4 entries" in refused.stderr) == (1, True), refused.stderr
+    assert (store / "log" / "entries").read_bytes() == there
+    with LiveServer(second) as server:  # a node that has no files, but /log/
+        taken = run(third, "editions", "take-log", server.url)
+    assert "took over 3 entries; the log has 5 now" in taken.stdout, taken.stderr
+    assert entries(third).startswith(there)
+    assert run(third, "push", store).returncode == 0
+    follow(node, f"file://{store}", trusted_keys=key)
+    assert run(third, "editions", "verify").returncode == 0
+    with LiveServer(third) as server:
+        answer = server.get("/v1/tenders?country=ZA&proof=true", create_key(third, "starter")).text
+    assert verify(answer, key)
+
+
+@pytest.mark.rule("LOG-12")
+def test_a_witness_that_saw_a_longer_log_stops_a_restored_publisher(plain_desk: Desk, tmp_path: Path) -> None:
+    home, backup = plain_desk.home, tmp_path / "a.backup"
+    publish_release(home, tmp_path, "a")
+    assert run(home, "backup", backup).returncode == 0
+    witness = Witness(run(home, "editions", "key").stdout.strip())
+    with witness.serve() as address:
+        publish_release(home, tmp_path, "b", log_witnesses=address)
+        second = restored(tmp_path / "second", backup)
+        refused = run(second, "publish", log_witnesses=address)
+        assert refused.returncode == 1
+        assert "saw a log of 2 entries, and the one in HOME has 1" in refused.stderr
+        assert run(second, "editions", "take-log", home / "editions").returncode == 0
+        publish_release(second, tmp_path, "c", log_witnesses=address)
+    assert entries(second).startswith(entries(home))
+    witness.check((second / "editions" / "log" / "checkpoint").read_bytes())
