@@ -1,5 +1,6 @@
 """A publisher that was restored from an older backup goes on with the log that its readers saw."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ plain_desk = market.plain_desk
 
 def publish_release(home: Path, folder: Path, name: str, **settings: str) -> None:
     file = folder / f"{name}.json"
-    file.write_text(market.json.dumps(package(release(name))))
+    file.write_text(json.dumps(package(release(name))))
     assert run(home, "ingest", "portal-za", file).returncode == 0
     done = run(home, "publish", **settings)
     assert done.returncode == 0, done.stderr
