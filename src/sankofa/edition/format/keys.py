@@ -16,7 +16,7 @@ import msgspec
 
 from sankofa.model.text import one_line, search_form
 
-LAYOUT: Final = 14
+LAYOUT: Final = 15
 """Version of the layout. A reader refuses an edition of another version."""
 
 
@@ -247,6 +247,11 @@ class SearchRecord(msgspec.Struct, frozen=True, array_like=True):
 def code_key(code: str) -> str:
     """The key of a ticker symbol, a series key or an indicator code among the words."""
     return f"${code}"
+
+
+def former_scope(country: str) -> str:
+    """Among the words, the scope of organisations that were of a country in an earlier record."""
+    return f"~{country}"
 
 
 def bucket(form: str, buckets: int) -> int:

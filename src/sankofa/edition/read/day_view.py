@@ -157,13 +157,15 @@ class DayView(Edition):
             counts.put(index.records, count)
         return int(count)
 
-    async def names(self, number: int) -> list[str]:
-        """The names of an organisation, the legal name first."""
+    async def names(self, number: int, country: str | None = None) -> list[str]:
+        """The names of an organisation, the legal name first; none if it was of another country."""
         known = await self.known_days()
         row = await self.entity(known.ids[number * ID_LENGTH : (number + 1) * ID_LENGTH].decode())
         if row is None:
             return []
         own = organisation(row)
+        if country is not None and own.country != country:
+            return []
         return [name for name in (own.legal_name, *own.other_names) if name]
 
     async def entity(self, service_id: str) -> bytes | None:
@@ -261,6 +263,9 @@ class DayView(Edition):
             return ((b"", selection.rows),)[skip : skip + most]
         entries = (Entry(bytes(row), modes=FREE | PAID) for row in selection.slices)
         return tuple(pack(entries, _ROWS_IN_A_BLOCK))[skip : skip + most]
+
+    async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
+        return await self.entity(key) if kind == ENTITIES else await super().raw(kind, key)
 
     async def holds(self, kind: str, key: str) -> bool:
         if kind == ENTITIES:

@@ -3,10 +3,19 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from heapq import merge
+from itertools import zip_longest
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from sankofa.edition.format.keys import LETTERS, MOST_COUNTED, ORGANISATIONS, SearchIndex, bucket
+from sankofa.edition.format.keys import (
+    LETTERS,
+    MOST_COUNTED,
+    ORGANISATIONS,
+    SearchIndex,
+    bucket,
+    former_scope,
+)
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import BoundedCache, Edition
 from sankofa.edition.read.yield_points import YieldPoints
@@ -131,31 +140,40 @@ def _keep(cache: _MeaningsCache, name: _Name, words: list[Meaning]) -> Meanings:
 
 async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Postings:
     """The records with a word, a code, or a word in a country."""
+    postings = await _stored_postings(edition, index, key)
+    return await _known_postings(edition, index, key, postings) if isinstance(edition, DayView) else postings
+
+
+async def _stored_postings(edition: Edition, index: SearchIndex, key: str) -> Postings:
     block = await edition.index_block(index.words, key)
     if block is None:
         return NO_RECORDS
     counts, numbers = block
-    postings = Postings(memoryview(numbers).cast("I"), counts, mapped=isinstance(numbers, memoryview))
-    return await _known_postings(edition, index, key, postings) if isinstance(edition, DayView) else postings
+    return Postings(memoryview(numbers).cast("I"), counts, mapped=isinstance(numbers, memoryview))
 
 
 async def _known_postings(edition: DayView, index: SearchIndex, key: str, postings: Postings) -> Postings:
-    """The records that were known, and had the word in a name of that day."""
+    """The records that were known, had the word in a name of that day, and were of the country."""
     day, days = edition.day, await edition.record_days(index)
     dated = (await edition.known_days()).dated if index is ORGANISATIONS else frozenset()
-    word = key.rpartition("|")[2]
+    country, _, word = key.rpartition("|")
+    stored: Iterable[tuple[int, int]] = zip_longest(
+        postings.numbers, postings.word_counts[: len(postings.numbers)], fillvalue=0
+    )
+    if country and dated:
+        left = await _stored_postings(edition, index, f"{former_scope(country)}|{word}")
+        stored = merge(stored, ((number, 0) for number in left.numbers)) if left.numbers else stored
     numbers, counts = array("I"), bytearray()
-    for at, number in enumerate(postings.numbers):
+    for number, count in stored:
         if days[number] > day:
             continue
         if number in dated and not word.startswith("$"):
-            names = await edition.names(number)
+            names = await edition.names(number, country or None)
             if not any(word in words(name) for name in names):
                 continue
             own = words(names[0]) if len(names) == 1 else []
-            counts.append(len(own) if len(own) == len(set(own)) <= MOST_COUNTED else 0)
-        else:
-            counts.append(postings.word_counts[at] if postings.word_counts else 0)
+            count = len(own) if len(own) == len(set(own)) <= MOST_COUNTED else 0
+        counts.append(count)
         numbers.append(number)
     padded = bytes(counts) if any(counts) else b""
     return Postings(memoryview(numbers), padded, mapped=False)

@@ -26,6 +26,7 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.format.macro import RELEASES_ON_A_PAGE, DayRange, read_page, rows_on_release_page
 from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.macro import SeriesObservation, read_observations, read_series
@@ -34,6 +35,7 @@ from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.provenance import source_of_ref
 from sankofa.model.rows import MacroSeriesRow, wire
+from sankofa.model.vintages import Mode
 
 _RELEASED: Final = b'"release_date":"'
 _ROWS_PER_YIELD = 64
@@ -325,6 +327,7 @@ async def restatements(
             kind,
             key,
             day=asked.day,
+            modes=_modes(edition, kind),
             limit=limit - count,
             where=asked.test(),
             skip=skip if number == first else 0,
@@ -339,6 +342,11 @@ async def restatements(
     return Selection(slices, count, truncated=False)
 
 
+def _modes(edition: Edition, kind: str) -> int:
+    """A list shows a locked view the organisations that were of its country on the day."""
+    return AS_KNOWN if edition.lock is not None and kind == RESTATEMENT_LISTS else int(Mode.LATEST)
+
+
 async def restatement_behind(
     edition: Edition, asked: RestatementQuestion, key: SortKey
 ) -> tuple[int | str, ...]:
@@ -347,7 +355,15 @@ async def restatement_behind(
     for number, kind, listed in asked.lists(edition):
         if number == year:
             is_behind = RESTATEMENT_ORDER.behind(key)
-            at = await find(edition, kind, listed, is_behind, day=asked.day, where=asked.test())
+            at = await find(
+                edition,
+                kind,
+                listed,
+                is_behind,
+                day=asked.day,
+                modes=_modes(edition, kind),
+                where=asked.test(),
+            )
             return number, *at
     return year, 0, 0
 

@@ -21,19 +21,25 @@ from sankofa.derive.rounding import rounded
 from sankofa.derive.statements import item_of
 from sankofa.edition.format.keys import RESTATEMENT_LISTS, RESTATEMENTS, restatement_list
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, KeyRows, Outcome, dataset
 from sankofa.edition.write.datasets.fundamentals import fact_row
 from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.ledger.entities import Entity
+from sankofa.ledger.spells import places
 from sankofa.model.catalogue_rows import RestatementRow
-from sankofa.model.days import ordinal
+from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.rows import FundamentalsRow, wire
 from sankofa.model.vintages import vintages
 
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 """Days with the rows of each, compressed; or the day from which each row is known, and the row."""
+_MODES = Entry(b"").modes
+_Seen = tuple[int, int, int]
+"""The days [first, until) on which a row is in a list, and the modes that see it."""
 
 
 @issuer_part(RESTATEMENTS)
@@ -103,19 +109,37 @@ def restatements(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyR
 
 @dataset(RESTATEMENT_LISTS, None, partitioned=True, of_organisations=True)
 def restatement_lists(context: BuildContext) -> Building:
-    """The same rows in lists by year, of all organisations and of each country."""
-    listed: defaultdict[str, list[tuple[int, str, bytes]]] = defaultdict(list)
+    """The same rows in lists by year, of all organisations and of each country.
+
+    A locked view, which asks for AS_KNOWN, has an organisation in the list of its country of that day.
+    """
+    listed: defaultdict[str, defaultdict[tuple[int, str, bytes], list[_Seen]]]
+    listed = defaultdict(lambda: defaultdict(list))
     years: set[int] = set()
     for entity in context.entities:
-        for day, packed in _read(context.issuers.part(RESTATEMENTS, entity.service_id) or b"\x90"):
+        if not (part := context.issuers.part(RESTATEMENTS, entity.service_id)):
+            continue
+        spells = list(country_spells(places(entity, context.captures)))
+        lists = [("", (0, FOREVER, _MODES | AS_KNOWN))]
+        if len(spells) == 1:
+            lists.append((entity.country or "", (0, FOREVER, _MODES | AS_KNOWN)))
+        else:
+            lists.append((entity.country or "", (0, FOREVER, _MODES)))
+            lists += [(country, (first, until, AS_KNOWN)) for country, first, until in spells]
+        for day, packed in _read(part):
             year = date.fromordinal(day).year
             years.add(year)
-            for country in {"", entity.country or ""}:
-                listed[restatement_list(country, year)].append((-day, entity.service_id, packed))
+            for country, seen in (one for one in lists if one[0] or one is lists[0]):
+                listed[restatement_list(country, year)][-day, entity.service_id, packed].append(seen)
     for key in sorted(listed):
-        yield KeyRows(key, (entry for *_, packed in sorted(listed[key]) for entry in _entries(packed)))
+        rows = sorted(listed[key].items())
+        yield KeyRows(key, (entry for (*_, packed), seen in rows for entry in _entries(packed, seen)))
     return Outcome(manifest_extras={"restatement_years": sorted(years)})
 
 
-def _entries(packed: bytes) -> Iterator[Entry]:
-    return (Entry(row, first) for first, row in _read(zlib.decompress(packed)))
+def _entries(packed: bytes, seen: Sequence[_Seen] = ((0, FOREVER, _MODES),)) -> Iterator[Entry]:
+    """The rows in order; one that different modes see on different days comes once for each."""
+    for first, row in _read(zlib.decompress(packed)):
+        for since, until, modes in seen:
+            if first < until:
+                yield Entry(row, max(first, since), until, modes)

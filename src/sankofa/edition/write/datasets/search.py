@@ -1,6 +1,7 @@
 """The search indexes of organisations, series and indicators: inverted indexes (`format.search_records`).
 
-A word of the name of an organisation is also stored under `CC|word` for its country.
+A word of the name of an organisation is also stored under `CC|word` for its country, and under `~CC|word`
+for a country that it left.
 """
 
 from array import array
@@ -24,6 +25,7 @@ from sankofa.edition.format.keys import (
     SearchRecord,
     bucket,
     code_key,
+    former_scope,
 )
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
@@ -55,11 +57,13 @@ def _declare(
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
         word_counts: defaultdict[str, bytearray] = defaultdict(bytearray)
         vocabulary: set[str] = set()
+        left = _countries_left(context) if index is ORGANISATIONS else {}
         for number, record in enumerate(records(context, *built)):
             own = set(chain.from_iterable(record.words))
+            scopes = [*([record.country] if record.country else ()), *left.get(number, ())]
             count = _word_count(record) if index.in_order_of_ids else 0
             vocabulary |= own
-            for key in chain(own, [f"{record.country}|{word}" for word in own] if record.country else ()):
+            for key in chain(own, (f"{scope}|{word}" for scope in scopes for word in own)):
                 postings[key].append(number)
                 word_counts[key].append(count)
             for symbol in {ticker.partition(":")[2] for ticker in record.tickers}:
@@ -106,6 +110,16 @@ def _word_count(record: SearchRecord) -> int:
 
 def _organisations(context: BuildContext) -> Iterator[SearchRecord]:
     return map(_organisation, context.entities)
+
+
+def _countries_left(context: BuildContext) -> dict[int, list[str]]:
+    """The scopes of the countries that earlier records name, by the number of the organisation."""
+    left = {}
+    for number, entity in enumerate(context.entities):
+        profiles = [one.profile for one in (*entity.statements, *entity.earlier)]
+        if other := {p.country for p in profiles if p.country} - {entity.country}:
+            left[number] = [former_scope(country) for country in sorted(other)]
+    return left
 
 
 def _organisation(entity: Entity) -> SearchRecord:
