@@ -3,7 +3,8 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from sankofa.engines.datastore import Block, ByteRange, Manifest, NeedsRows
+from sankofa.engines.datastore import Block, ByteRange, NeedsRows
+from sankofa.engines.publication import Manifest
 
 
 class MemoryReader:

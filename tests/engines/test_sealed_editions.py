@@ -13,7 +13,7 @@ import pytest
 
 from sankofa.engines import edition_reader
 from sankofa.engines.datastore import EditionReader
-from sankofa.engines.manifest import open_manifest, seal_manifest
+from sankofa.engines.publication import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.edition_parts import parts_of
 from tests.engines.datastores import SMALL_SOURCES, Engine, keys_of, publish_sample, run

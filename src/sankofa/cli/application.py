@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sankofa import settings
+from sankofa.access.owner import FOLDER, LINK, token_in_path, token_in_query
 from sankofa.cli.guard import KnownClients, PriorityQueue
 from sankofa.cli.observers import observe_requests
 from sankofa.cli.process import configure, keep_freed_memory
 from sankofa.dialects.app import DialectsApp
 from sankofa.mcp.surface import McpSurface
-from sankofa.operations.linked import FOLDER, LINK, token_in_path, token_in_query
 from sankofa.operations.locked import AT, PREFIX, day_of_path
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, RestApp, Scope

@@ -44,8 +44,8 @@ from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import LoggedEdition
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import EditionError, NotFound, OperatorError, StoreUnavailable
-from sankofa.operations.asking import ask
 from sankofa.operations.contract import Call, no_such_edition
+from sankofa.operations.locked import ask
 from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings
 

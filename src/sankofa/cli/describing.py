@@ -27,8 +27,8 @@ from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.operations.answers import envelope
-from sankofa.operations.asking import decode_answer
 from sankofa.operations.contract import Call, operations
+from sankofa.operations.locked import decode_answer
 from sankofa.replication.stores import open_fresh_store
 from sankofa.rest.openapi import describe
 from sankofa.sources.registry import load_sources

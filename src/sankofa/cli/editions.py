@@ -10,10 +10,9 @@ import click
 import msgspec
 
 from sankofa import settings as environment
-from sankofa.cli.edition_log import EditionLogWriter, rows_of
+from sankofa.cli.edition_log import EditionLogWriter, rebuild, rows_of
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import as_json, print_json, print_table
-from sankofa.cli.rebuilding import rebuild
 from sankofa.edition.format.keys import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import COUNTED, Difference, diff
 from sankofa.edition.read.edition_manager import open_edition

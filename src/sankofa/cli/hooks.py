@@ -157,7 +157,7 @@ def deliver_hooks() -> None:
 
 
 def _checked_filters(on: str, filters: Sequence[str]) -> dict[str, str]:
-    from sankofa.operations.asking import operation_named
+    from sankofa.operations.locked import operation_named
 
     checked: dict[str, str] = {}
     today = datetime.now(UTC).date()

@@ -91,8 +91,8 @@ async def link(
 
 def _one_dialect(name: str) -> tuple[str, str, str]:
     """The dialect that the link opens, and the address before and after its token."""
+    from sankofa.access.owner import A_DIALECT, FOLDER
     from sankofa.dialects.contract import dialects
-    from sankofa.operations.linked import A_DIALECT, FOLDER
 
     roots = {one.name: one.roots[0] for one in dialects() if not one.open}
     if name not in roots:
@@ -101,8 +101,8 @@ def _one_dialect(name: str) -> tuple[str, str, str]:
 
 
 def _one_path(address: str) -> tuple[str, str, str]:
+    from sankofa.access.owner import PATHS, address_of_path
     from sankofa.dialects.contract import dialects
-    from sankofa.operations.linked import PATHS, address_of_path
     from sankofa.operations.locked import day_of_path
 
     address = address.removeprefix(settings.load().base_url)

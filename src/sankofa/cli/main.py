@@ -27,7 +27,7 @@ _COMMANDS = {
     "sources": "describing:list_sources",
     "editions": "editions:editions",
     "ledger": "ledger:ledger_commands",
-    "matches": "matches:matches",
+    "matches": "ledger:matches",
     "backup": "backup:backup_command",
     "restore": "backup:restore_command",
     "doctor": "running:doctor",

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from sankofa.access.domains import Site
 from sankofa.access.keys import presented_key
+from sankofa.access.owner import A_DIALECT, FOLDER, IS_FULL_KEY, LINK, is_link
 from sankofa.access.tiers import Grant, Usage, grant
 from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest, dialects
 from sankofa.model.errors import (
@@ -41,7 +42,6 @@ from sankofa.operations.answers import (
     problem_headers,
 )
 from sankofa.operations.contract import Call
-from sankofa.operations.linked import A_DIALECT, FOLDER, IS_FULL_KEY, LINK, is_link
 from sankofa.operations.locked import AT, locked, narrower
 from sankofa.operations.service import ObservedRequest, Service, check_request
 

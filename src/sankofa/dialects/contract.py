@@ -17,8 +17,8 @@ import msgspec
 import sankofa.dialects
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, Problem
-from sankofa.operations.asking import ask, decode_answer
 from sankofa.operations.contract import Answer, Call
+from sankofa.operations.locked import ask, decode_answer
 from sankofa.operations.service import Service
 
 Row = dict[str, Any]

@@ -4,13 +4,13 @@ The ledger is in SQLite or in PostgreSQL: its statements are written once, with 
 both understand. An edition is always files under HOME.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from sankofa.engines.edition_log import EditionLog
-from sankofa.engines.publication import Publication
+from sankofa.engines.publication import Manifest, Publication
 from sankofa.model.signed_notes import Signer
 
 Row = tuple[Any, ...]
@@ -25,7 +25,6 @@ BLOCK_BITS: Final = 18
 of its kind: what is in one part moves no address in another."""
 ALIASES: Final = "alias"
 """The kind whose keys are an organisation's other ids; each leads to the key of its rows."""
-Manifest = Mapping[str, Any]
 LockName = Literal["publish", "switch"]
 """Locks: one command at a time builds an edition; one at a time moves the pointer or removes editions."""
 

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 from sankofa.engines.block_file import BlockFileWriter
 from sankofa.engines.checked_file import CheckedFile, Damaged, FileStates
-from sankofa.engines.datastore import Manifest
 from sankofa.engines.edition_reader import (
     CHECKSUMS,
     FILES,
@@ -39,8 +38,8 @@ from sankofa.engines.edition_reader import (
     seal_path,
     stored_files,
 )
-from sankofa.engines.manifest import seal_manifest
 from sankofa.engines.private_files import PRIVATE_FOLDER, operator_errors, replace_file, sync
+from sankofa.engines.publication import Manifest, seal_manifest
 from sankofa.model.errors import EditionError
 
 BUILDING = ".building-"

@@ -28,9 +28,9 @@ from sankofa.engines.checked_file import (
     page_count,
     page_digests,
 )
-from sankofa.engines.datastore import ALIASES, BLOCK_BITS, Block, ByteRange, Manifest, NeedsRows
+from sankofa.engines.datastore import ALIASES, BLOCK_BITS, Block, ByteRange, NeedsRows
 from sankofa.engines.edition_log import row_trees_path
-from sankofa.engines.manifest import open_manifest
+from sankofa.engines.publication import Manifest, open_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _READ: Final = 16 * PAGE

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sankofa.engines.block_file import BLOCK_CACHE_BYTES, ByteCache
 from sankofa.engines.checked_file import Damaged, FileStates
-from sankofa.engines.datastore import EditionList, LedgerStore, LockName, Manifest
+from sankofa.engines.datastore import EditionList, LedgerStore, LockName
 from sankofa.engines.edition_folder import EditionFolderWriter, remove_edition
 from sankofa.engines.edition_log import EditionLog
 from sankofa.engines.edition_reader import (
@@ -36,6 +36,7 @@ from sankofa.engines.publication import (
     KEY_FILE,
     LIST,
     NOTE,
+    Manifest,
     Publication,
     PublishedList,
     read_list,

@@ -1,4 +1,5 @@
-"""Locked views: a day that no answer goes beyond (contract: LOCK-1 to LOCK-6).
+"""How every surface asks an operation, and locked views: a day that no answer goes beyond (contract: LOCK-1
+to LOCK-6).
 
 A view is locked by its address, `/at/DAY/...`, or by the lock of its key; the earlier day wins. Its `today`
 is that day and its edition is a `DayView`, so every operation asks about the day by itself. This module
@@ -6,7 +7,9 @@ removes from the rows what the capture would tell.
 """
 
 import re
+from collections.abc import Mapping
 from datetime import date, datetime
+from decimal import Decimal
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
@@ -23,7 +26,7 @@ from sankofa.model.facts import SharedFact, provenance_id, source_of
 from sankofa.model.provenance import notice
 from sankofa.model.rows import Row, wire
 from sankofa.operations.absence import absence_of
-from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation
+from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation, operations
 from sankofa.operations.parameter_types import IN_THE_FUTURE
 
 PREFIX: Final = "/at/"
@@ -223,3 +226,42 @@ async def with_names(rows: bytes, edition: DayView) -> bytes:
                     fields[name] = msgspec.Raw(_encode(value))
         patched.append(_encode(fields))
     return b",".join(patched)
+
+
+decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
+"""Reads the body of an answer, every digit of a figure kept."""
+
+
+@cache
+def _operations() -> Mapping[str, Operation]:
+    return {operation.name: operation for operation in operations()}
+
+
+def operation_named(name: str) -> Operation:
+    return _operations()[name]
+
+
+async def ask(call: Call, name: str, given: Mapping[str, Any]) -> Answer:
+    """Perform an operation with these parameters as text. Raises the problem that REST would answer with."""
+    operation = operation_named(name)
+    return await perform(operation, call, arguments_of(operation, given, call))
+
+
+def arguments_of(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    """All arguments, read and admitted as REST reads and admits them (contract: KEY-7).
+
+    Reads them as a tool does if REST has no such operation or parameter.
+    """
+    path = {name: text for name, text in given.items() if f"{{{name}}}" in operation.path}
+    query = {name: text for name, text in given.items() if name not in path}
+    if not operation.path or not query.keys() <= operation.query.keys():
+        arguments = operation.read_tool(given, call.today)
+    else:
+        read = dict(operation.argument(name, as_text(value), call.today) for name, value in query.items())
+        arguments = operation.complete(read, call.today, path)
+    operation.admit(call.grant, arguments)
+    return arguments
+
+
+def as_text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)

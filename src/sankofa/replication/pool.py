@@ -24,10 +24,9 @@ import msgspec
 from sankofa.engines.checked_file import DIGEST, page_count
 from sankofa.engines.edition_log import ROW_TREES, RowTreesFile
 from sankofa.engines.edition_reader import CHECKSUMS, MANIFEST, listed_files
-from sankofa.engines.manifest import open_manifest
 from sankofa.engines.object_store import CHUNK, ObjectError, ObjectMissing, ObjectSource
 from sankofa.engines.private_files import make_private_folder, open_private, sync
-from sankofa.engines.publication import LIST, NOTE, NOTE_BYTES, Publication
+from sankofa.engines.publication import LIST, NOTE, NOTE_BYTES, Publication, open_manifest
 from sankofa.replication.deltas import (
     INDEX_BYTES,
     Deltas,

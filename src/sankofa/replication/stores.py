@@ -1,15 +1,162 @@
-"""Opens the datastore that the settings name, also where machines share a ledger or follow editions."""
+"""Opens the datastore that the settings name, also where machines share a ledger or follow editions.
 
+Machines that share one PostgreSQL database have the ledger in it, and the objects that editions travel as
+(`engines.object_postgres`, or the store that SANKOFA_EDITIONS names). Each machine reads editions from files
+of its own: it follows what is published, and a machine that publishes pushes first and then switches itself.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
 
 from sankofa.edition.format.keys import LAYOUT
-from sankofa.engines.datastore import Datastore
+from sankofa.engines.datastore import Datastore, EditionList, LedgerStore, LockName
+from sankofa.engines.edition_folder import EditionFolderWriter
+from sankofa.engines.edition_log import NO_ENTRIES, LogTree
 from sankofa.engines.factory import open_datastore, open_ledgers
+from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
+from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError
-from sankofa.replication.following_store import FollowingStore
-from sankofa.replication.shared_store import SharedStore
+from sankofa.model.signed_notes import Signer, Verifier
+from sankofa.replication.follow import Follower, RefusedNote
+from sankofa.replication.following_store import FollowingStore, utc, write_state
+from sankofa.replication.push import push, push_log
 from sankofa.settings import Settings
+
+KEEP_UNUSED: Final = timedelta(hours=1)
+"""Objects that no edition needs any more stay for so long, for nodes that are pulling them."""
+
+
+class SharedStore(FollowingStore):
+    """One key signs for all machines that publish: without SANKOFA_TRUSTED_KEYS a machine that has the key
+    trusts it, and every other trusts the first key it saw."""
+
+    def __init__(
+        self,
+        folder: Path,
+        ledgers: LedgerStore,
+        cache_bytes: int,
+        trusted: tuple[Verifier, ...],
+        *,
+        home: Path,
+        address: str,
+        layout: int,
+        kept: int,
+    ) -> None:
+        super().__init__(folder, ledgers, cache_bytes, trusted, home)
+        self._address = address
+        self._layout = layout
+        self._kept = kept
+
+        self._refused: RefusedNote | None = None
+        """Why the note there is not followed, as of the last look."""
+
+    def follower(self, source: ObjectSource) -> Follower:
+        return Follower(
+            source,
+            self,
+            self._home,
+            layout=self._layout,
+            kept=self._kept,
+            trusted=self.trusted(),
+            clock=lambda: datetime.now(UTC),
+        )
+
+    def refresh(self) -> None:
+        """Pull what other machines published; a refused note changes nothing. Raises OperatorError."""
+        self._refused = None
+        try:
+            with closing(open_source(self._address)) as source:
+                self.follower(source).look()
+        except RefusedNote as refused:
+            self._refused = refused
+        except ObjectError as failure:
+            raise OperatorError(str(failure)) from failure
+
+    @contextmanager
+    def exclusive(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Begins with what other machines published."""
+        with self.ledgers.exclusive(lock_name, waiting):
+            self.refresh()
+            with self.locked_here(lock_name, waiting):
+                yield
+
+    def build(self) -> EditionFolderWriter:
+        if self._refused is not None:
+            raise OperatorError(
+                f"{self._refused}. To publish from this machine too, copy {KEY_FILE} from the HOME of the "
+                "machine that published; to replace what is there, run `sankofa push` with its address"
+            )
+        if self._note.exists():
+            self.signers()
+        return super().build()
+
+    def is_shared(self) -> bool:
+        return self._refused is None and not self.following().refusal
+
+    def signers(self) -> tuple[Signer, ...]:
+        if self._note.exists() and not signers_of(self._keys):
+            publication = self.publication()
+            names = ", ".join(publication.keys) if publication else "another key"
+            raise OperatorError(
+                f"{KEY_FILE} in HOME: missing; what is published is signed by {names}: copy {KEY_FILE} from "
+                "the HOME of the machine that published, or begin anew with `sankofa editions key --rotate` "
+                "and tell the nodes"
+            )
+        return super().signers()
+
+    def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
+        """Push, then switch: a machine that dies in between follows its own note. Called while holding the
+        lock to switch."""
+        kept = [name for name in self.list_editions().editions if name in editions or name == current]
+        try:
+            with closing(open_destination(self._address)) as destination:
+                pushed = push(
+                    self,
+                    destination,
+                    keep_unused=KEEP_UNUSED,
+                    progress=lambda name, size: None,
+                    now=lambda: datetime.now(UTC),
+                    listed=EditionList(tuple(kept), current),
+                )
+        except ObjectError as failure:
+            raise OperatorError(f"nothing was published: {failure}") from failure
+        note, published = pushed.signed
+        self.take_list(published)
+        self.take(note, current, kept)
+        now = utc(datetime.now(UTC))
+        state = replace(
+            self.following(),
+            index=sha256(note).hexdigest(),
+            remote_edition=current,
+            looked_at=now,
+            answered_at=now,
+            failure="",
+            failing_since="",
+            refusal="",
+            untrusted="",
+        )
+        write_state(self._folder, state)
+
+    def seen_log(self) -> LogTree:
+        """Nothing: the shared log counts, though this machine was killed before it shared its own entry."""
+        return NO_ENTRIES
+
+    def share_log(self) -> None:
+        try:
+            with closing(open_destination(self._address)) as destination:
+                push_log(self, destination)
+        except ObjectError as failure:
+            raise OperatorError(f"the log could not be shared: {failure}") from failure
+
+    def trusted(self) -> tuple[Verifier, ...]:
+        return self._trusted or tuple(signer.verifier for signer in signers_of(self._keys))
 
 
 def shares_ledger(settings: Settings) -> bool:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from sankofa.access.domains import Site
 from sankofa.access.keys import presented_key
+from sankofa.access.owner import LINK
 from sankofa.access.tiers import Grant, Usage
 from sankofa.model.errors import (
     InternalError,
@@ -43,7 +44,6 @@ from sankofa.operations.answers import (
     problem_headers,
 )
 from sankofa.operations.contract import Call, Operation, endpoints
-from sankofa.operations.linked import LINK
 from sankofa.operations.locked import AT, explained, locked, narrower, refuse_edition
 from sankofa.operations.nearest import explained_id
 from sankofa.operations.proofs import PROOF_OF_ROW, with_proof

@@ -12,8 +12,8 @@ from sankofa.edition.format.keys import ENTITIES
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import NotFound
 from sankofa.operations.answers import Headers
-from sankofa.operations.asking import operation_named
 from sankofa.operations.contract import Answer, Call, Operation, printable
+from sankofa.operations.locked import operation_named
 from sankofa.rest.formats import ResponseFormat
 from sankofa.rest.request import EndpointRoute
 

@@ -17,10 +17,10 @@ import msgspec
 from starlette.types import Receive, Scope
 
 from sankofa.access.domains import Site
+from sankofa.access.owner import PATHS, address_of_path
 from sankofa.model.errors import BadRequest, InvalidParameter, NotFound, Problem, Unauthorized
 from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers, choose_encoding, compressed
-from sankofa.operations.linked import PATHS, address_of_path
 from sankofa.operations.locked import day_of_path
 from sankofa.operations.service import Service
 from sankofa.web.documents import pictures

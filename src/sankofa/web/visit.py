@@ -21,9 +21,8 @@ from sankofa.model.identifiers import SEC_CIK
 from sankofa.model.limits import limit
 from sankofa.model.provenance import source_of_ref
 from sankofa.operations.answers import envelope
-from sankofa.operations.asking import as_text, ask, decode_answer, operation_named
 from sankofa.operations.contract import Call, Operation
-from sankofa.operations.locked import AT, explained
+from sankofa.operations.locked import AT, as_text, ask, decode_answer, explained, operation_named
 from sankofa.operations.parameter_types import Day
 from sankofa.operations.service import Service, check_request
 from sankofa.web.languages import LANGUAGES, Language, preferred

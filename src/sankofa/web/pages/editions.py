@@ -10,7 +10,7 @@ from sankofa.edition.format.keys import may_name_a_person
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import NotFound, Problem, UpgradeRequired
 from sankofa.operations.answers import envelope
-from sankofa.operations.asking import ask, decode_answer, operation_named
+from sankofa.operations.locked import ask, decode_answer, operation_named
 from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit

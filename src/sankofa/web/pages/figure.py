@@ -1,4 +1,4 @@
-"""One figure and its vintages: what it was, from which day on, and who said so."""
+"""One figure and its vintages, and the list of figures that replaced earlier ones."""
 
 from datetime import date
 from decimal import Decimal
@@ -90,3 +90,21 @@ def vintage_chart(visit: Visit, rows: list[Row], title: str, as_of: date | None 
     )
     table = [tuple(row[name] for name in columns) for row in rows]
     return step_chart("vintages", title, steps, visit.today, language.short, (columns, table), as_of)
+
+
+_FILTERS = ("country", "service_id", "line_item", "since", "until", "min_change")
+
+
+@page("/restatements", *_FILTERS, "cursor")
+async def restatements(visit: Visit) -> View:
+    """A list of restatements, narrowed by country, company, line item, days and size."""
+    asked = visit.passed_on(*_FILTERS, "cursor")
+    result = await visit.ask("get_restatements", **asked)
+    context = {
+        "rows": result.rows,
+        "truncated": result.truncated,
+        "next_cursor": result.next_cursor,
+        "countries": await data.issuer_countries(visit),
+        "feed": visit.address("/feeds/restatements.atom", **{name: asked[name] for name in _FILTERS}),
+    }
+    return View("restatements.html", visit.language.text("Restatements"), context)

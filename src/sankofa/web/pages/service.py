@@ -1,16 +1,19 @@
-"""The service itself: sources, coverage, downloads, status, and the visitor's key."""
+"""The service itself: sources, coverage, quality, downloads, status, your key, and how to call it."""
 
 import re
-from typing import Final
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, urlencode
 
 from sankofa import __version__
 from sankofa.model.days import instant
-from sankofa.model.errors import StoreUnavailable
+from sankofa.model.errors import InvalidParameter, StoreUnavailable
+from sankofa.model.provenance import SKUS
+from sankofa.operations.contract import Operation, endpoints
 from sankofa.operations.service import build_id, probe
 from sankofa.web import data
 from sankofa.web.pages.home import countries_map
 from sankofa.web.view import View, page
-from sankofa.web.visit import Visit
+from sankofa.web.visit import Row, Visit
 
 _NUMBER: Final = re.compile(r'"(\w+)";(?:q|r)=(\d+)')
 _RESET: Final = re.compile(r'"(\w+)";r=\d+;t=(\d+)')
@@ -75,3 +78,73 @@ async def key(visit: Visit) -> View:
         for name, limit in limits.items()
     ]
     return View("key.html", visit.language.text("Your key"), {"grant": grant, "windows": windows})
+
+
+_STATUSES: Final = ("PASS", "FAIL", "UNMEASURED")
+_SHARES: Final = ("share_", "coverage_", "restatement_rate")
+_COVERAGE: Final = "coverage_"
+
+
+@page("/quality")
+async def quality(visit: Visit) -> View:
+    """Every measure of every dataset, with what passes at a glance."""
+    datasets = []
+    for sku in SKUS:
+        rows = (await visit.ask("get_quality_metrics", sku=sku)).rows
+        datasets.append({"sku": sku, "rows": [_measure(row) for row in rows], "counts": _counts(rows)})
+    return View("quality.html", visit.language.text("Quality"), {"datasets": datasets})
+
+
+def _counts(rows: list[Row]) -> dict[str, int]:
+    """How many measures have each status; those without a floor have none."""
+    return {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
+
+
+def _measure(row: Row) -> dict[str, Any]:
+    """A measure with whether it is a share, and the metric whose coverage it is."""
+    measure = row["measure"]
+    of_metric = measure.removeprefix(_COVERAGE) if measure.startswith(_COVERAGE) else None
+    return {**row, "is_share": measure.startswith(_SHARES), "of_metric": of_metric}
+
+
+_EXAMPLE: Final = "/v1/screen?metric=net_margin"
+"""Answered by every edition, whatever is in it."""
+
+
+@page("/use", "call", needs_key=False)
+async def use(visit: Visit) -> View:
+    """The lines for a call of the API, with the public sandbox key if there is one."""
+    settings = visit.site.settings
+    path, query = _read_call(visit.given("call", _EXAMPLE))
+    base = settings.base_url + visit.prefix
+    context = {
+        "call": _address(path, query),
+        "json_url": base + _address(path, query),
+        "csv_url": base + _address(path, {**query, "format": "csv"}),
+        "mcp": f"{settings.public_mcp_url}{visit.prefix}/mcp",
+        "key": settings.sandbox_key or "YOUR_KEY",
+    }
+    return View("use.html", visit.language.text("Use it from"), context)
+
+
+def _address(path: str, query: dict[str, str]) -> str:
+    """With everything encoded that ends a text or begins a command, in any of the languages."""
+    return quote(path, safe="/:%") + (f"?{urlencode(query)}" if query else "")
+
+
+def _read_call(call: str) -> tuple[str, dict[str, str]]:
+    """The path and the parameters of a call of the API. Raises InvalidParameter."""
+    path, _, text = call.partition("?")
+    query = {name: value for name, value in parse_qsl(text) if name != "format"}
+    for operation in endpoints():
+        if _is_at(operation, path):
+            if unknown := query.keys() - operation.query.keys():
+                raise InvalidParameter("call", f"{operation.path} takes no {min(unknown)[:64]}")
+            return path, query
+    raise InvalidParameter("call", f"expected a path of the API, such as {_EXAMPLE}")
+
+
+def _is_at(operation: Operation, path: str) -> bool:
+    parts, own = path.split("/"), operation.path.split("/")
+    same = zip(parts, own, strict=False)
+    return len(parts) == len(own) and all(a and (b.startswith("{") or a == b) for a, b in list(same)[1:])
