@@ -14,8 +14,10 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.series import MacroColumn
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.issuers import Ranking, screen
-from sankofa.edition.write import macro_parts, parts
+from sankofa.edition.write import macro_parts, parquet, parts
+from sankofa.edition.write.parquet import TableWriter
 from sankofa.edition.write.publish import publish
+from sankofa.edition.write.tables import Table
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import Ledger
 from sankofa.sources.registry import load_sources
@@ -179,13 +181,24 @@ def test_an_observation_makes_one_macro_column_again(world: World, monkeypatch: 
         made_again.append(code)
         return MacroColumn(code, *inputs)
 
+    written_again: list[str] = []
+
+    class Noted(TableWriter):
+        def __init__(self, folder: Path, table: Table, *inputs: Any) -> None:
+            written_again.append(table.name)
+            super().__init__(folder, table, *inputs)
+
     monkeypatch.setattr(macro_parts, "MacroColumn", noted)
+    monkeypatch.setattr(parquet, "TableWriter", Noted)
     before = world.published(world.cache)
     assert len(made_again) > len({"CPI.ZA"})
     made_again.clear()
+    written_again.clear()
     an_observation(world)
     after = world.published(world.cache)
     assert made_again == ["CPI.ZA"]
+    assert "af-macro-series" in written_again
+    assert not {"af-fund-fundamentals", "af-fund-entities", "shared-entity"} & {*written_again}
     assert said(after) == said(world.published())
     rates = [next(f for f in m["files"] if "cross-rates" in f["name"])["sha256"] for m in (before, after)]
     assert rates[0] == rates[1]

@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from sankofa.edition.format.row_blocks import Entry
@@ -46,6 +47,8 @@ class Reuse:
         for name in (*self._datasets, *self._tables):
             if (reads := self._all_reads(name)) is not None:
                 self.inputs[name] = context.inputs.digest(name, reads)
+            elif name in self._tables and self._by_organisation(self._tables[name]):
+                self.inputs[name] = _digest_of_partitions(name, context)
         known = {name: self.known(inputs) for name, inputs in self.inputs.items()}
         self.records = {name: record for name, record in known.items() if record is not None}
         """Records of the reused datasets and tables, by name."""
@@ -76,8 +79,12 @@ class Reuse:
             for need in one.needs
             if need in self.records and self.records[need].returned
         }
+        roots_read = {self._root(table) for name, table in self._tables.items() if name not in self.records}
         for name, table in self._tables.items():
-            if root := self._root(table):
+            root = self._root(table)
+            if self._by_organisation(table):
+                dropped.update({name} if root in roots_read else ())
+            elif root:
                 dropped.update(
                     {root} if name not in self.records else {name} if root not in self.records else ()
                 )
@@ -89,6 +96,10 @@ class Reuse:
         while source in self._tables:
             source = self._tables[source].takes_from
         return source
+
+    def _by_organisation(self, table: Table) -> bool:
+        root = self._root(table)
+        return bool(root) and self._datasets[root].by_organisation
 
     def _all_reads(self, name: str) -> set[Input] | None:
         """The inputs of a dataset or table, with those of what it needs; None if they are not declared."""
@@ -104,6 +115,12 @@ class Reuse:
                 return None
             reads |= further
         return reads
+
+
+def _digest_of_partitions(name: str, context: BuildContext) -> str:
+    """The digest of a table that is made of all organisations."""
+    inputs = [name, context.first_observed, *(partition.inputs for partition in context.partitions)]
+    return sha256(" ".join(inputs).encode()).hexdigest()
 
 
 class DatasetWriter:
