@@ -54,6 +54,14 @@ Imeandaliwa na Mwl. {Neema Mushi}
 Project manager - {Naledi Pandor}
 Contact Mr\u00a0{Zulu} on {082\u2013555\u20131234}, tel:\u00a0{011\u00a0555\u00a00000}
 Write to {somebody.else@example.org} or {a.b (at) c.co.za}
+Correo: {juan.perez @ example.com} or {juan at example dot com}
+Mtro. {Luis García}
+Abg. {Pedro Benítez}
+C.P. {Laura Hernández}
+Engº {Carlos Macuácua}
+السيد/ {أحمد محمد}
+Cel: {(11) 95555-0192}, Telef. {(595-21) 555 019}, PBX: {2255 5019}
+Teléfono (s): {(55) 5555-0192}; appeler le {77 555 01 92}; llamar al {987 555 019}
 """
 
 STAYS = """
@@ -71,6 +79,8 @@ Chief Albert Luthuli Municipality roads
 Alhaji Aliko Dangote Foundation
 Réhabilitation de la Rue du Dr Calmette
 Hôpital Général Dr Denis Mukwege
+Hôpital Principal Docteur Aristide Le Dantec
+20 laptops @ R10.50 each, C.P. 06000 Ciudad de México, Sra. Directora
 Escola Primária Dr. Agostinho Neto
 تأهيل مستشفى الدكتور طه حسين
 Mr Muscle oven cleaner and Dr Martens safety boots

@@ -16,7 +16,8 @@ from sankofa.model.text import fold_in_place
 Span = tuple[int, int]
 
 EMAIL: Final = re.compile(
-    r"(?<![\w.+%'-])[\w.+%'-]++(?:@|\s?[(\[]\s?at\s?[)\]]\s?)[\w-]++(?:(?:\.|\s?[(\[]\s?dot\s?[)\]]\s?)[\w-]++)++"
+    r"(?<![\w.+%'-])[\w.+%'-]++(?:(?:@|\s?[(\[]\s?at\s?[)\]]\s?)[\w-]++(?:(?:\.|\s?[(\[]\s?dot\s?[)\]]\s?)[\w-]++)++"
+    r"|\s?@\s?[\w-]++(?:\.[\w-]++)*?\.[A-Za-z]{2,6}\b|\sat\s[\w-]++(?:\sdot\s[\w-]++)++)"
 )
 _LETTERS_APART = re.compile(r"(?:[^\W\d_]\.?/?){1,4}\Z")
 _LINK = re.compile(r"\.?[\u00ba\u00aa\u00b0]?[ \t\u00a0]*\Z")
@@ -31,7 +32,7 @@ _MOST_WORDS, _MOST_ARABIC, _MOST_PARTICLES = 6, 4, 3
 _OF_BODIES: Final = frozenset(
     "ya wa za l d n of general generale nacional nationale national regional provincial central centrale "
     "primaire secondaire municipal municipale publique publico publica universitaire universitario rural "
-    "basica militar militaire tecnica technique".split()
+    "basica militar militaire tecnica technique principal principale".split()
 )
 """Words between the kind of a body and the person it is called after."""
 _DIRECT: Final = frozenset({"c/o", "attn", "att", "fao"})
@@ -130,6 +131,8 @@ class _Reader:
         written = self._text[self._words[number].start : self._words[after - 1].end]
         gap = self._gap(after - 1)
         dotted = gap.startswith(".") or (number and self._gap(number - 1).endswith("."))
+        if not written.isascii():
+            gap = gap.replace("/", "", 1)
         if not _LINK.match(gap) or (phrase in vocabulary().dotted and not gap.startswith(".")):
             return
         if written[0].islower() and not self._capital(after) and not self._small:

@@ -23,7 +23,7 @@ _WORDS: Final = bytes(code | 32 if chr(code).isalpha() else 32 for code in range
 _DIGITS: Final = bytes(48 if 48 <= code < 58 else 32 for code in range(256))
 _BETWEEN_DIGITS: Final = bytes(code for code in range(256) if not (code < 128 and chr(code).isalnum()))
 _DIGITS_IN_A_ROW: Final = b"0" * 6
-_LETTERS = re.compile(r"[^\W\d_]+")
+_LETTERS = re.compile(r"[^\W\d_\u00aa\u00ba]+")
 _OTHER_DIGITS = re.compile("[\u0660-\u0669\u06f0-\u06f9]")
 
 
@@ -96,7 +96,7 @@ def may_name_a_person(text: str) -> bool:
 
 def has_address(text: str) -> bool:
     """Whether a text may hold an address of e-mail."""
-    return "@" in text or "at)" in text or "at]" in text
+    return "@" in text or "at)" in text or "at]" in text or " dot " in text
 
 
 def has_hint(text: str) -> bool:
@@ -134,7 +134,10 @@ _EXTENSION = re.compile(
     r"[\s,;]{0,3}(?:(?:ext(?:ension)?|extn|poste|ramal|x)[\s.:]{0,3}\d{1,6}\b)|(?:\s?/\s?\d{1,4}\b(?![/.,-]?\d))+",
     re.IGNORECASE,
 )
-_NUMBERED = r"(?:\s{0,2}(?:no|nos|nr|num|number|numbers|numero|n|details|us|nambari|namba))?"
+_NUMBERED = (
+    r"(?:\s{0,2}(?:no|nos|nr|num|number|numbers|numero|n|details|us|us on|on|nambari|namba|al|au|le|para"
+    r"|ya\s\w{1,10}|\(\w{1,12}\)))?"
+)
 _CLOSE = r"[\s.:;()/#\u00b0\u00ba=+*_|\u2013-]{0,6}\Z"
 _REFERENCE = re.compile(
     r"(?<!\w)(?:no|nos|nr|n|num|numero|ref|reference|number|bid|tender|rfq|rfp|rfb|contract|order|po|invoice|account|acc|lots?|lote|items?"
@@ -175,7 +178,7 @@ def _plans() -> _Plans:
         ),
         frozenset(" ".join(table["elsewhere"].values()).split()),
         re.compile(
-            rf"(?:(?<!\w)(?:(?:{known})s?|contact(?:o|os|s)?|contato|enquiries)|(?:tel|cell|fax|mobile)){_NUMBERED}{_CLOSE}|(?<![\w/.])\(?[tcfm]\)?[:.)]\s{{0,2}}\Z"
+            rf"(?:(?<!\w)(?:(?:{known})s?|contact(?:o|os|s)?|contato|enquiries)|(?:tel|cell|fax|mobile)){_NUMBERED}{_CLOSE}|(?<![\w/.])\(?[tcfm]\)?[:.)]\s{{0,2}}\(?\Z"
         ),
     )
 
@@ -264,6 +267,12 @@ def _last_of_number(
         if not plus and not around.after_word and _MONEY_AFTER.match(fold_in_place(text[ends : ends + 14])):
             continue
         end, exact = last, exact or proof > 1
+    if end is not None and around.after_word and not plus:
+        whole = text[start : groups[-1][2]]
+        count = sum(len(group[0]) for group in groups[first:])
+        rest = sum(len(group[0]) for group in groups[end + 1 :])
+        if rest in (3, 4) and count <= _LONGEST - 2 and "\n" not in whole and not _dated(whole):
+            return len(groups) - 1  # the plan of another country: `(11) 95555-0192`
     return end
 
 
