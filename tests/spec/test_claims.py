@@ -82,6 +82,13 @@ def test_subjects_and_periods_are_written_as_people_do(
         ("46.2", "ZAR billion", "supported"),
         ("ZAR 46.2bn", "", "supported"),
         ("46.22 billion", "", "supported"),
+        ("R46.2bn", "", "supported"),
+        ("46,2 billion rand", "", "supported"),
+        ("46.222.000.000,00", "ZAR", "supported"),
+        ("46\u00a0222\u202f000'000", "ZAR", "supported"),
+        ("+46.2", "bn ZAR", "supported"),
+        ("(R46.2bn)", "", "contradicted"),
+        ("$46.2bn", "", "unknown"),
         ("46222000000.0", "", "supported"),
         ("46.3bn", "ZAR", "contradicted"),
         ("46222000001", "ZAR", "contradicted"),
@@ -107,6 +114,10 @@ def test_series_and_metrics_are_checked_too(server: LiveServer, paid_key: str) -
     series = {"subject": "cpi.za", "period": "2022-01-31"}
     assert check(server, paid_key, **series, value="103.5")["verdict"] == "supported"
     assert check(server, paid_key, **series, value="104")["verdict"] == "supported"
+    month = {**series, "period": "2022-01-01..2022-01-31"}
+    assert check(server, paid_key, **month, value="103.5")["verdict"] == "supported"
+    year = {**series, "period": "2022-01-01..2022-12-31"}
+    assert check(server, paid_key, **year, value="103.5")["verdict"] == "unknown"
     assert check(server, paid_key, **series, value="104.5")["verdict"] == "contradicted"
     assert check(server, paid_key, **series, value="103.5", as_of="2022-02-01")["verdict"] == "unknown"
     assert check(server, paid_key, subject="CPI.ZA", period="2022", value="103.5")["verdict"] == "unknown"
@@ -122,7 +133,8 @@ def test_series_and_metrics_are_checked_too(server: LiveServer, paid_key: str) -
     ("changed", "parameter"),
     [
         ({"value": "lots"}, "value"),
-        ({"value": "$5"}, "value"),
+        ({"value": "(5"}, "value"),
+        ({"value": "$5", "unit": "ZAR"}, "value"),
         ({"period": "2024-13-01"}, "period"),
         ({"period": "2024.."}, "period"),
         ({"as_of": "2999-01-01"}, "as_of"),

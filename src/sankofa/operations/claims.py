@@ -239,12 +239,16 @@ async def _of_metric(
 async def _of_series(call: Call, subject: str, when: ClaimedPeriod, day: date) -> list[ClaimFigure]:
     figures: list[ClaimFigure] = []
     for column in await columns_of_series(call.edition, subject.strip().upper()):
-        if when.start is not None or (when.year is not None and column.split("|")[2] != _ANNUAL):
+        if when.year is not None and column.split("|")[2] != _ANNUAL:
             continue
         vintages: dict[date, list[Any]] = {}
         async for one in every_vintage(call.edition, column, day):
-            if one.date == when.end or one.date.year == when.year:
+            if one.date.year == when.year or (
+                when.end is not None and (when.start or when.end) <= one.date <= when.end
+            ):
                 vintages.setdefault(one.date, []).append(one)
+        if when.start is not None and len(vintages) > 1:
+            continue  # no figure is of the whole period
         for own in vintages.values():
             own.sort(key=lambda one: one.vintage)
             later = [*(one.available_at for one in own[1:]), None]
