@@ -178,6 +178,14 @@ def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: P
     assert findings(home, "upgrade-check")[0] == 0
 
 
+def test_make_serve_builds_the_edition_of_an_older_version_anew(home: Path) -> None:
+    _of_layout(home, 4)
+    done = run(home, "sample", "--if-empty")
+    assert done.returncode == 0, done.stderr
+    assert "published edition " in done.stdout
+    assert run(home, "sample", "--if-empty").stdout == ""
+
+
 def _of_layout(home: Path, layout: int) -> None:
     """Make the current edition one that another version published: whole, sealed, of another layout."""
 

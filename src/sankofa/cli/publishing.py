@@ -305,9 +305,13 @@ STARTER: Final = BundledWorld(
 def publish_world(
     settings: Settings, world: BundledWorld, *, if_empty: bool
 ) -> tuple[dict[str, Any] | None, list[Summary]]:
-    """Ingest a bundled world and publish it; nothing where an edition is there and `if_empty` is given."""
-    if if_empty and open_fresh_store(settings).list_editions().current is not None:
-        return None, []
+    """Ingest a bundled world and publish it. With `if_empty` an edition that is there is left as it is, but
+    built anew if an older version of Sankofa built it: this version could not read it.
+    """
+    if if_empty:
+        store = open_fresh_store(settings)
+        if (current := store.list_editions().current) is not None:
+            return (publish_edition(settings) if _has_older_layout(store, current) else None), []
     _refuse_to_mix(settings, world)
     with ExitStack() as stack:
         folder = stack.enter_context(as_file(files("sankofa").joinpath(world.name)))
@@ -316,6 +320,13 @@ def publish_world(
             scratch = Path(stack.enter_context(TemporaryDirectory()))
             summaries.append(ingest_files(settings, "ecb-fx", [_ecb_rates(scratch)]))
     return publish_edition(settings), summaries
+
+
+def _has_older_layout(store: Datastore, edition: str) -> bool:
+    with suppress(EditionError):
+        layout = store.manifest(edition).get("format")
+        return isinstance(layout, int) and layout < LAYOUT
+    return False
 
 
 def _refuse_to_mix(settings: Settings, world: BundledWorld) -> None:
@@ -346,7 +357,11 @@ def _ecb_rates(folder: Path) -> Path:
     return target
 
 
-_if_empty = click.option("--if-empty", is_flag=True, help="Do nothing if an edition is already published.")
+_if_empty = click.option(
+    "--if-empty",
+    is_flag=True,
+    help="Do nothing if an edition is already published; build it anew if an older version did.",
+)
 
 
 @click.command()
