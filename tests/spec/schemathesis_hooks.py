@@ -38,6 +38,7 @@ WALKS = {
         "status": "complete",
         "min_value": "1",
         "buyer_query": "district",
+        "method": "open",
         "limit": "2",
     },
     "/v1/flags": {
@@ -214,7 +215,7 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
         words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
         place, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
         process = ("ocid", str(query["ocid"])) if "ocid" in query else ()
-        said_last = ("to", "closing_from", "closing_to", "buyer", "supplier", "category", "status")
+        said_last = ("to", "closing_from", "closing_to", "buyer", "supplier", "category", "status", "method")
         narrowing = [(name, str(query[name])) for name in said_last if name in query]
         if re.fullmatch(r"[0-9]{1,15}([.][0-9]{1,15})?", str(query.get("min_value", ""))):
             narrowing.append(("min_value", str(Decimal(str(query["min_value"])))))

@@ -86,7 +86,7 @@ def test_what_goes_beyond_the_specification_is_marked(server: LiveServer) -> Non
     }
     assert marked("/v1/tenders") == everywhere | {
         *("query", "detail", "ocid", "to", "closing_from", "closing_to"),
-        *("buyer", "supplier", "category", "status", "min_value", "buyer_query", "proof"),
+        *("buyer", "supplier", "category", "status", "min_value", "buyer_query", "method", "proof"),
     }
     assert marked("/v1/macro") == everywhere | {"cursor", "proof"}
     assert marked("/v1/crosswalk") == everywhere | {"as_of", "limit", "cursor"}

@@ -39,6 +39,7 @@ def _release(n: int) -> Json:
         "description": "Hire of a grader. " * (n % 30),
         "category": ("Services: Civil", "SERVICES: civil", "Supplies")[n % 3],
         "status": ("active", "complete", "Active", None)[n % 4],
+        "procurementMethod": ("open", "limited", None)[n % 3],
         "value": {"amount": AMOUNTS[n % 7], "currency": "ZAR"},
     }
     if n % 5:
@@ -91,6 +92,7 @@ FILTERS: dict[str, list[tuple[str, Callable[[Json], bool]]]] = {
     ],
     "category": [("services: civil", lambda row: row["category"].casefold() == "services: civil")],
     "status": [("active", lambda row: (row["status"] or "").casefold() == "active")],
+    "method": [("OPEN", lambda row: row["procurement_method"] == "open")],
     "min_value": [
         ("1000", lambda row: row["value_amount"] is not None and row["value_amount"] >= 1000),
         (

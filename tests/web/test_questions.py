@@ -77,7 +77,7 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
     "who restated figures lately": (["/restatements"], ["MIX TELEMATICS LTD", "1760000"]),
     "when does this tender close": (
         [(_FIND, {"q": "intersite"}), "/tender/ZA/ocds-9t57fa-166479"],
-        ["closed Aug 28, 2026", "Passenger Rail Agency of South Africa"],
+        ["closed Aug 28, 2026", "<h1>Passenger Rail Agency of South Africa: HO/INTERSITE/55/08/2026</h1>"],
     ),
     "what does Eskom buy": ([(_FIND, {"q": "eskom"}), "/tender/ZA/"], ["ESKOM", "data.etenders.gov.za"]),
     "what closed in the last week of August 2026": (

@@ -41,6 +41,12 @@ ALL_BY_DEFAULT = "all by default"
 Vintages = Literal["latest", "as_reported", "all"]
 Basis = Literal["current", "as_known"]
 
+
+def _printable(longest: int, example: str) -> Text:
+    """Text of any characters but controls."""
+    return Text(rf"^[^\x00-\x1f\x7f]{{1,{longest}}}$", example, longest)
+
+
 ServiceIdParameter = Annotated[
     str,
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),  # of the bundled sample world
@@ -126,20 +132,14 @@ OrderParameter = Annotated[
     Literal["asc", "desc"], Choice(("asc", "desc"), "desc"), "Order by value: ascending or descending."
 ]
 QueryParameter = Annotated[
-    str,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "Kgalagadi Retail", longest=200),
-    "A name, a ticker (JSE:NPN or NPN) or another identifier.",
+    str, _printable(200, "Kgalagadi Retail"), "A name, a ticker (JSE:NPN or NPN) or another identifier."
 ]
 SearchParameter = Annotated[
-    str,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "Kgalagadi Retail", longest=200),
-    "Words of a name, complete or not, or an identifier.",
+    str, _printable(200, "Kgalagadi Retail"), "Words of a name, complete or not, or an identifier."
 ]
 SearchTypeParameter = Annotated[str | None, Choice(SEARCH_TYPES), "Type of the results."]
 SeriesQueryParameter = Annotated[
-    str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "CPI", longest=200),
-    "Words that the key or name must have, complete or not.",
+    str | None, _printable(200, "CPI"), "Words that the key or name must have, complete or not."
 ]
 PanelMetricsParameter = Annotated[
     tuple[str, ...] | None,
@@ -197,13 +197,11 @@ CursorParameter = Annotated[
     "`next_cursor` of the previous page, verbatim.",
 ]
 TenderQueryParameter = Annotated[
-    str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "bridge repair", longest=200),
-    "Words that title and description must have, all of them.",
+    str | None, _printable(200, "bridge repair"), "Words that title and description must have, all of them."
 ]
 OcidParameter = Annotated[
     str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "ocds-999sza-00134", longest=200),
+    _printable(200, "ocds-999sza-00134"),
     "Only the releases of this contracting process, as published. Name its `country` too.",
 ]
 ReleasedToParameter = Annotated[date | None, Day(example="2026-12-31"), "Latest release date (UTC day)."]
@@ -215,36 +213,33 @@ ClosingToParameter = Annotated[
 ]
 BuyerParameter = Annotated[
     str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,400}$", "Groot Sample District Municipality", longest=400),
+    _printable(400, "Groot Sample District Municipality"),
     "Buyer: a service_id, or the whole name as published, in any case.",
 ]
 BuyerQueryParameter = Annotated[
     str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "district municipality", longest=200),
+    _printable(200, "district municipality"),
     "Words that the name of the buyer must have, all of them.",
 ]
 SupplierParameter = Annotated[
     str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,400}$", "Duineveld Sample Civils (Pty) Ltd", longest=400),
+    _printable(400, "Duineveld Sample Civils (Pty) Ltd"),
     "Supplier of an award: a service_id, or the whole name as published, in any case.",
 ]
 TenderCategoryParameter = Annotated[
-    str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,400}$", "Services: Civil", longest=400),
-    "Category as published by the source portal, in any case.",
+    str | None, _printable(400, "Services: Civil"), "Category as published by the source portal, in any case."
 ]
 StatusParameter = Annotated[
-    str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,100}$", "complete", longest=100),
-    "Status of the tender as published, in any case.",
+    str | None, _printable(100, "complete"), "Status of the tender as published, in any case."
+]
+MethodParameter = Annotated[
+    str | None, _printable(100, "open"), "Procurement method as published, in any case."
 ]
 MinValueParameter = Annotated[
     Decimal | None, Number(1000000), "Smallest `value_amount`, in whatever currency the row has."
 ]
 ContractParameter = Annotated[
-    str,
-    Text(r"^[^\x00-\x1f\x7f]{1,400}$", "ocds-999sza-00134", longest=400),
-    "Open Contracting process identifier, as published.",
+    str, _printable(400, "ocds-999sza-00134"), "Open Contracting process identifier, as published."
 ]
 ContractDayParameter = Annotated[
     date | None,
@@ -267,7 +262,7 @@ OptionalServiceIdParameter = Annotated[
 ]
 ClaimSubjectParameter = Annotated[
     str,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "DC46AF1B1AAA424B58D1368176", longest=200),
+    _printable(200, "DC46AF1B1AAA424B58D1368176"),
     "A service_id, EXCHANGE:TICKER, LEI, exact name or series key.",
 ]
 ClaimMeasureParameter = Annotated[
@@ -279,13 +274,11 @@ ClaimPeriodParameter = Annotated[
     str, Text(r"^[0-9.-]{4,22}$", "2023", longest=22), "A year, a date, or START..END."
 ]
 ClaimValueParameter = Annotated[
-    str,
-    Text(r"^[^\x00-\x1f\x7f]{1,60}$", "43.6bn", longest=60),
-    "The value as people write it: 2.9bn, 291.9 million, 12%.",
+    str, _printable(60, "43.6bn"), "The value as people write it: 2.9bn, 291.9 million, 12%."
 ]
 ClaimUnitParameter = Annotated[
     str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,60}$", "ZAR", longest=60),
+    _printable(60, "ZAR"),
     "Unit or currency, such as ZAR or USD/shares; a claim in another unit than the figure's is unknown.",
 ]
 RestatedServiceIdParameter = Annotated[

@@ -25,6 +25,7 @@ from sankofa.operations.parameters import (
     CursorParameter,
     DetailParameter,
     LimitParameter,
+    MethodParameter,
     MinValueParameter,
     OcidParameter,
     OptionalServiceIdParameter,
@@ -48,6 +49,7 @@ _NARROWING: Final = (
     "status",
     "min_value",
     "buyer_query",
+    "method",
 )
 _SERVICE_ID: Final = re.compile(r"DC[0-9A-F]{24}\Z", re.IGNORECASE)
 _FILTERS: Final[dict[str, JsonSchema]] = {
@@ -102,6 +104,7 @@ async def search_tenders(
     status: StatusParameter = None,
     min_value: MinValueParameter = None,
     buyer_query: BuyerQueryParameter = None,
+    method: MethodParameter = None,
 ) -> Answer:
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
@@ -112,7 +115,7 @@ async def search_tenders(
     withheld: `withheld_parties` counts them.
     """
     words = tuple(sorted(searched_words(query))) if query is not None else None
-    texts = {"buyer": buyer, "supplier": supplier, "category": category, "status": status}
+    texts = {"buyer": buyer, "supplier": supplier, "category": category, "status": status, "method": method}
     days = {"to": to, "closing_from": closing_from, "closing_to": closing_to}
     narrowing: dict[str, str | date | Decimal | None] = {
         **days, **texts, "min_value": min_value, "buyer_query": buyer_query,

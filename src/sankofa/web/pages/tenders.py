@@ -21,7 +21,9 @@ _LONGEST_HEADING: Final = 140
 _LONGEST_BELOW: Final = 220
 _WORDS: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{3,}+\s++[^\W\d_]{2}")
 """Two words in a row: a title without them is a reference number."""
-_FILTERS: Final = ("from", "to", "supplier", "category", "status", "min_value", "closing_from", "closing_to")
+_FILTERS: Final = (
+    "from", "to", "supplier", "category", "status", "method", "min_value", "closing_from", "closing_to",
+)  # fmt: skip
 _ENDED: Final = ("cancelled", "unsuccessful", "withdrawn")
 _WEEK: Final = 7
 _MOST_CLOSING: Final = 8
@@ -51,10 +53,7 @@ class FieldChange(msgspec.Struct, frozen=True):
     after: object
 
 
-@page(
-    "/tenders", "country", "from", "to", "q", "buyer", "supplier", "category", "status", "min_value",
-    "closing_from", "closing_to", "cursor", "limit", "sort", "page",
-)  # fmt: skip
+@page("/tenders", "country", "q", "buyer", *_FILTERS, "cursor", "limit", "sort", "page")
 async def tenders(visit: Visit) -> View:
     """One page of releases, newest first, or of processes in another order; and what closes this week."""
     countries = await data.tender_countries(visit)
@@ -172,11 +171,15 @@ async def _newest(visit: Visit, row: Row) -> Row:
 
 
 def listed(visit: Visit, row: Row) -> dict[str, Any]:
-    """A release as a list shows it: what is bought comes first where the title is a reference number."""
+    """A release as a list shows it. Where the title is a reference number, what is bought comes first; where
+    that is not published either, the buyer."""
     title, description = row["title"] or row["ocid"], _description(row)
     heading, below = title, description
-    if description and not _WORDS.search(title):
-        heading, below = description, title
+    if not _WORDS.search(title):
+        if description:
+            heading, below = description, title
+        elif row["buyer_name"]:
+            heading = f"{row['buyer_name']}: {title}"
     return {
         **row,
         "address": process_address(visit, row),

@@ -119,6 +119,7 @@ def _filtered(tender: Tender) -> Iterator[tuple[str, str]]:
     for field, value in (
         ("category", summary.category),
         ("status", summary.status),
+        ("method", summary.procurement_method),
         ("buyer", summary.buyer_name),
         ("buyer_id", _buyer(tender)),
         *(("buyer_word", word) for word in searched_words(summary.buyer_name or "")),
