@@ -63,9 +63,10 @@ class Settings:
         "that none of them signed. Empty: a publisher trusts its own key, a follower the first it saw.",
     )
     log_witnesses: str = _setting(
-        "",
-        "Comma-separated witnesses that cosign the log of editions (C2SP tlog-witness): the address and the "
-        "verifier key of each, with a space between.",
+        "", "Comma-separated witnesses that cosign the log (C2SP tlog-witness): address, space, verifier key."
+    )
+    log_timestamp_url: str = _setting(
+        "", "Authority that stamps the checkpoints of the log of editions (RFC 3161); empty for none."
     )
     editions_poll_seconds: int = _setting(1, "Seconds between two looks at what is followed.")
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
@@ -146,8 +147,7 @@ class Settings:
         "", "Comma-separated built-in sources that `sankofa collect` fetches without being told to."
     )
     collect_contact: str = _setting(
-        "",
-        "Name and e-mail address of who fetches, sent to publishers as part of User-Agent; SEC asks for it.",
+        "", "Name and e-mail address of who fetches, sent to publishers in User-Agent; SEC asks for it."
     )
     collect_attempts: int = _setting(5, "How often a request is tried before its source has failed.")
     fred_key: str = _setting("", "Your own key of the FRED API, for `{fred_key}` in addresses.", secret=True)

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from sankofa.client import verify
 from tests.live import run
+from tests.nodes.commands import follow
 from tests.spec import market
 from tests.spec.market import Desk, package, release
 from tests.spec.test_edition_log import opened_checkpoint
@@ -135,6 +136,19 @@ def test_a_witness_cosigns_the_log_as_it_grows(plain_desk: Desk, tmp_path: Path)
             witness.check(checkpoint.read_bytes())
         assert (witness.size, witness.answers) == (3, [200, 409, 200, 409, 200])
         cosigned = checkpoint.read_bytes()
+        # A cosignature that comes after its edition reaches nodes before the next edition.
+        checkpoint.write_text(cosigned.decode().rpartition("— witness.example")[0])
+        store, node = f"file://{tmp_path / 'store'}", tmp_path / "node"
+        assert desk.command("push", tmp_path / "store").returncode == 0
+        follow(node, store, trusted_keys=vkey)
+        late = desk.publish()
+        assert desk.command("push", tmp_path / "store").returncode == 0
+        follow(node, store, trusted_keys=vkey)
+        assert late in (node / "editions" / "CURRENT").read_text()
+        cosigned = checkpoint.read_bytes()
+        witness.check(cosigned)
+        assert (node / "editions" / "log" / "checkpoint").read_bytes() == cosigned
+        del witness.answers[5:]
         desk.publish()
         assert (checkpoint.read_bytes(), len(witness.answers)) == (cosigned, 5), "it is not asked again"
         assert desk.command("editions", "verify").returncode == 0

@@ -28,9 +28,10 @@ from sankofa.edition.write.publish import publish
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import LoggedEdition, LoggedErasure, row_trees_path
 from sankofa.engines.private_files import make_private_folder, operator_errors, replace_file
-from sankofa.engines.witnesses import cosigned, parse_witnesses
+from sankofa.engines.witnesses import cosigned, parse_witnesses, stamped
 from sankofa.model.days import instant
 from sankofa.model.errors import EditionError, OperatorError
+from sankofa.model.signed_notes import note_text
 from sankofa.replication.stores import open_fresh_store, open_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
@@ -97,9 +98,19 @@ class EditionLogWriter:
                 return  # another command changed them, and it tells the log
             signers = store.signers()
             store.log.append(entries, signers, cosign)
+            self._stamp()
             store.log.list_row_trees(store.list_editions().editions, signers)
-        if entries or witnesses:
+        if entries or witnesses or self._settings.log_timestamp_url:
             store.share_log()
+
+    def _stamp(self) -> None:
+        """Let the authority stamp a checkpoint without a stamp."""
+        log, address = self._store.log, self._settings.log_timestamp_url
+        checkpoint = log.checkpoint()
+        if not address or checkpoint is None or log.stamp() is not None:
+            return
+        if (stamp := stamped(note_text(checkpoint), address)) is not None:
+            log.take_stamp(stamp)
 
 
 def rows_of(tree: RowTree) -> dict[str, Any]:

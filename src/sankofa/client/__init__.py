@@ -34,7 +34,7 @@ from sankofa.client.errors import (
 )
 from sankofa.client.exchange import VERSION, Retries
 from sankofa.client.methods import AsyncClient, Client
-from sankofa.client.proofs import verify
+from sankofa.client.proofs import stamped_at, verify
 from sankofa.client.shortcuts import look_ahead_check
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "UnknownSeries",
     "UpgradeRequired",
     "look_ahead_check",
+    "stamped_at",
     "verify",
 ]
 

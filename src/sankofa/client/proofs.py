@@ -6,6 +6,7 @@ the key signed.
 
 import json
 from base64 import b64decode, b64encode
+from datetime import datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
@@ -59,6 +60,37 @@ def verify_digest(digest: str, proof: str | bytes, key: str) -> str:
     except (KeyError, TypeError, AttributeError, IndexError) as failure:
         raise ValueError(f"The proof of the file is not whole: {failure!r}.") from None
     return str(logged["edition"])
+
+
+def stamped_at(path_or_text: Path | str | bytes, stamp: bytes, roots: bytes) -> datetime:
+    """When an authority stamped the checkpoint of an answer, or one by itself (RFC 3161).
+
+    `stamp` is what /log/checkpoint.tsr answers with, `roots` the trusted certificates (PEM). Needs
+    rfc3161-client. Raises ValueError with a sentence that says what is wrong.
+    """
+    from cryptography.x509 import load_pem_x509_certificates
+
+    try:
+        from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
+    except ImportError:
+        raise ValueError("Checking a stamp needs the package rfc3161-client.") from None
+    try:
+        text = _note(_text(path_or_text)).partition("\n\n")[0] + "\n"
+        answer = decode_timestamp_response(stamp)
+        verifier = VerifierBuilder(roots=load_pem_x509_certificates(roots)).build()
+        verifier.verify_message(answer, text.encode())
+    except (KeyError, TypeError, VerificationError, ValueError) as failure:
+        raise ValueError(f"No trusted authority stamped this checkpoint so: {failure}.") from None
+    return answer.tst_info.gen_time
+
+
+def _note(content: str | bytes) -> str:
+    """The checkpoint of an answer or of a proof, or one by itself."""
+    text = content if isinstance(content, str) else content.decode()
+    if text[:1] != "{":
+        return text
+    document = json.loads(text)
+    return str(document.get("proof", document)["checkpoint"])
 
 
 def _verified_file(path: Path, key: str) -> str:
@@ -125,8 +157,7 @@ def _logged(proof: dict[str, Any], keys: list[str]) -> dict[str, Any]:
 
 def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) -> None:
     """The log of the proof begins with the log of an older checkpoint (RFC 9162, section 2.1.4.2)."""
-    note = older if isinstance(older, str) else older.decode()
-    first, old_root = _checkpoint(json.loads(note)["proof"]["checkpoint"] if note[:1] == "{" else note, keys)
+    first, old_root = _checkpoint(_note(older), keys)
     second, new_root = _checkpoint(proof["checkpoint"], keys)
     hashes = [_bytes(text) for text in proof.get("consistency_path", ())]
     if first > second:

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.engines.private_files import make_private_folder, open_private, operator_errors, replace_file
+from sankofa.engines.witnesses import is_stamp_of
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import (
     NotTrusted,
@@ -35,6 +36,8 @@ from sankofa.model.signed_notes import (
 FOLDER: Final = "log"
 ENTRIES: Final = "log/entries"
 CHECKPOINT: Final = "log/checkpoint"
+STAMP: Final = "log/checkpoint.tsr"
+"""The stamp of an authority on the text of the checkpoint (RFC 3161)."""
 ROW_TREES: Final = "log/rows/"
 """The files with the hashes of rows, one for each kept edition."""
 ROW_TREES_NOTE: Final = "log/rows.note"
@@ -208,6 +211,7 @@ class EditionLog:
         self._folder = editions / FOLDER
         self._entries = editions / ENTRIES
         self._checkpoint = editions / CHECKPOINT
+        self._stamp = editions / STAMP
         self._row_trees = editions / ROW_TREES
         self._row_trees_note = editions / ROW_TREES_NOTE
         self._read: tuple[tuple[int, int, int], LogTree] | None = None
@@ -229,6 +233,16 @@ class EditionLog:
     def checkpoint(self) -> bytes | None:
         """The signed note; None if there is none yet. Raises StoreUnavailable."""
         return _content(self._checkpoint)
+
+    def stamp(self) -> bytes | None:
+        """The stamp on the checkpoint; None if there is none on this one. Raises StoreUnavailable."""
+        stamp, checkpoint = _content(self._stamp), self.checkpoint()
+        return stamp if stamp and checkpoint and is_stamp_of(stamp, note_text(checkpoint)) else None
+
+    def take_stamp(self, stamp: bytes) -> None:
+        """Of another checkpoint it is passed over when it is read."""
+        with operator_errors(self._stamp):
+            replace_file(self._stamp, stamp)
 
     def row_trees_note(self) -> bytes | None:
         """The signed list of the files with the hashes of rows; None if there is none yet."""

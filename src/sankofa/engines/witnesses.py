@@ -1,7 +1,9 @@
-"""Witnesses cosign the checkpoints of the log: each one attests that the log only grew since it last looked.
+"""Others attest the checkpoints of the log.
 
-As C2SP specifies it: the request in tlog-witness (`add-checkpoint`), the signature in tlog-cosignature
-(`cosignature/v1`). A witness that is silent or says something else is left out; the next publish asks again.
+Witnesses cosign them: each one attests that the log only grew since it last looked. As C2SP specifies it: the
+request in tlog-witness (`add-checkpoint`), the signature in tlog-cosignature (`cosignature/v1`). An authority
+stamps them (RFC 3161): it attests that the log was there at a time. Whoever is silent or says something else
+is left out; the next publish asks again.
 """
 
 import hashlib
@@ -117,16 +119,48 @@ def _asked(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
 
 def _post(witness: Witness, note: str, leaves: Sequence[bytes], size: int) -> tuple[int, str]:
     """Status and body. Raises httpx.HTTPError, TimeoutError, or ValueError for a body that is too long."""
-    until = time.monotonic() + _SECONDS
     path = "".join(f"{b64encode(one).decode()}\n" for one in consistency_path(leaves, size))
-    content = f"old {size}\n{path}\n{note}".encode()
+    status, body = _sent(f"{witness.address}/add-checkpoint", f"old {size}\n{path}\n{note}".encode(), {})
+    return status, body.decode()
+
+
+def _sent(url: str, content: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    until = time.monotonic() + _SECONDS
     body = b""
-    url = f"{witness.address}/add-checkpoint"
-    with httpx.stream("POST", url, content=content, timeout=_SECONDS, follow_redirects=False) as reply:
+    with httpx.stream(
+        "POST", url, content=content, headers=headers, timeout=_SECONDS, follow_redirects=False
+    ) as reply:
         for chunk in reply.iter_raw(1024):
             body += chunk
             if len(body) > _BYTES:
                 raise ValueError(f"it answered with more than {_BYTES} bytes")
             if time.monotonic() > until:
                 raise TimeoutError(f"no whole answer within {_SECONDS:.0f} s")
-    return reply.status_code, body.decode()
+    return reply.status_code, body
+
+
+def stamped(text: str, address: str) -> bytes | None:
+    """The stamp of an authority on the text of a checkpoint; None if it gave none. Raises SettingsError."""
+    try:
+        from rfc3161_client import HashAlgorithm, TimestampRequestBuilder, decode_timestamp_response
+    except ImportError:
+        raise SettingsError(
+            "SANKOFA_LOG_TIMESTAMP_URL: needs a library: make setup EXTRAS=1, or install sankofa[timestamps]"
+        ) from None
+    request = TimestampRequestBuilder().data(text.encode()).hash_algorithm(HashAlgorithm.SHA256).build()
+    try:
+        status, answer = _sent(address, request.as_bytes(), {"content-type": "application/timestamp-query"})
+        if status != httpx.codes.OK:
+            raise ValueError(f"answered {status}")
+        stamp = decode_timestamp_response(answer)
+        if stamp.status != 0 or stamp.tst_info.nonce != request.nonce or not is_stamp_of(answer, text):
+            raise ValueError(f"sent no stamp of this log: status {stamp.status}, {stamp.status_string}")
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError) as error:
+        _log.warning("the log is without the stamp of %s: %s", address, str(error) or type(error).__name__)
+        return None
+    return answer
+
+
+def is_stamp_of(stamp: bytes, text: str) -> bool:
+    """Whether a stamp names the digest of the text; `sankofa verify --roots` tells who made it."""
+    return hashlib.sha256(text.encode()).digest() in stamp

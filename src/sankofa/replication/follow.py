@@ -18,6 +18,7 @@ from sankofa.engines.edition_folder import edition_contents, link_edition
 from sankofa.engines.edition_log import (
     CHECKPOINT,
     ROW_TREES_NOTE,
+    STAMP,
     listed_row_trees,
     row_trees_path,
 )
@@ -47,6 +48,7 @@ from sankofa.replication.remote_log import read_log
 _log = logging.getLogger("sankofa.following")
 _PROGRESS_SECONDS: Final = 5.0
 _LOOK_LOCK: Final = ".look.lock"
+_LOG_SECONDS: Final = 60.0
 _SLOWEST: Final = 15.0
 """Most seconds between two looks while they fail."""
 
@@ -83,6 +85,7 @@ class Follower:
         self._files = 0
         self._bytes = 0
         self._noted_at = 0.0
+        self._log_read_at = -_LOG_SECONDS
         self._lock = threading.Lock()
         self._catalogue = Catalogue(source, self._pool, self._count, layout)
 
@@ -213,17 +216,23 @@ class Follower:
         self._pool.prune()
 
     def _pull_log(self, publication: Publication) -> None:
-        """Bring the log of the store and the hashes of rows, where those of the current edition are missing
-        here. Raises RefusedNote."""
+        """Bring the log of the store where the current edition is missing in it here, and the hashes of rows;
+        once a minute also what others attested since. Raises RefusedNote."""
         log = self._store.log
+        is_missing = all(edition != publication.current for _, edition in log.published())
         try:
-            if all(edition != publication.current for _, edition in log.published()):
+            if is_missing or time.monotonic() - self._log_read_at > _LOG_SECONDS:
+                self._log_read_at = time.monotonic()
                 checkpoint = self._source.read(CHECKPOINT, NOTE_BYTES)
-                trusted, seen = publication.verifiers(), self._store.seen_log()
-                content = read_log(self._source, trusted, seen, checkpoint).bundle()
-                self._count(len(content))
-                with self._store.locked_here("switch"):
-                    log.take(content, checkpoint)
+                if checkpoint != log.checkpoint():
+                    trusted, seen = publication.verifiers(), self._store.seen_log()
+                    tree = read_log(self._source, trusted, seen, checkpoint)
+                    with self._store.locked_here("switch"):
+                        if is_missing or len(tree.leaves) >= len(log.tree().leaves):
+                            log.take(tree.bundle(), checkpoint)
+                if log.stamp() is None:
+                    with suppress(ObjectMissing):
+                        log.take_stamp(self._source.read(STAMP, NOTE_BYTES))
             current = self._store.edition_folder(publication.current)
             if current.exists() and not row_trees_path(current).exists():
                 self._pull_row_trees(publication)

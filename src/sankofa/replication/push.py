@@ -22,6 +22,7 @@ from sankofa.engines.edition_log import (
     ENTRIES,
     ROW_TREES,
     ROW_TREES_NOTE,
+    STAMP,
     listed_row_trees,
     row_trees_path,
 )
@@ -181,6 +182,8 @@ def push_log(store: Datastore, destination: ObjectDestination) -> None:
     if (checkpoint := log.checkpoint()) is not None and not _holds(destination, CHECKPOINT, checkpoint):
         destination.write(ENTRIES, log.tree().bundle(), immutable=False)
         destination.write(CHECKPOINT, checkpoint, immutable=False)
+    if (stamp := log.stamp()) is not None and not _holds(destination, STAMP, stamp):
+        destination.write(STAMP, stamp, immutable=False)
 
 
 def _holds(destination: ObjectDestination, path: str, content: bytes) -> bool:

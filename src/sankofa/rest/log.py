@@ -19,6 +19,7 @@ from sankofa.rest.response import Response
 FOLDER: Final = "/log/"
 FEED: Final = "/feeds/editions.atom"
 _CHECKPOINT: Final = "checkpoint"
+_STAMP: Final = "checkpoint.tsr"
 _MOST_ENTRIES: Final = 100
 _ANY_PAGE: Final = (b"access-control-allow-origin", b"*")
 _FOR_EVER: Final = (b"cache-control", b"public, max-age=31536000, immutable")
@@ -46,6 +47,10 @@ async def answer_log(service: Service, path: str, head: Head, _: bytes) -> Respo
         if checkpoint is None:
             raise NotFound("No edition is logged yet.")
         return Response(200, [*_type("text/plain; charset=utf-8"), _ASK_AGAIN], checkpoint)
+    if name == _STAMP:
+        if (stamp := await asyncio.to_thread(service.datastore.log.stamp)) is None:
+            raise NotFound("No authority stamped the checkpoint.")
+        return Response(200, [*_type("application/timestamp-reply"), _ASK_AGAIN], stamp)
     tile = await asyncio.to_thread(lambda: service.datastore.log.tree().tile(name))
     if tile is None:
         raise NotFound("The log has no such tile; /log/checkpoint tells its size.")
