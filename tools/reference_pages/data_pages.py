@@ -176,7 +176,7 @@ def metrics_page() -> str:
     ]
     return page(
         "Metrics",
-        "The set metrics-v1. Each is one small function in `sankofa/derive/metrics/formulas/`; the service"
+        "The set metrics-v1. Each is a row of `sankofa/derive/metrics/metrics.toml`; the service"
         " explains it, without a key, at `/methodology/` and the `methodology_ref` of its rows: formula,"
         " inputs, unit, and when there is no value.",
         "Inputs are the full-year figures of the issuer, the latest vintage of each, all in one currency;"

@@ -81,7 +81,7 @@ def _code_state() -> bytes:
         inside[:] = sorted({*inside} - {"__pycache__", "client"})
         place = Path(folder)
         for name in sorted(names):
-            if name.endswith((".py", ".sql", ".toml", ".json", ".csv")):
+            if name.endswith((".py", ".sql", ".toml", ".json", ".csv", ".md")):
                 known = (path := place / name).stat()
                 lines.append(f"{path.relative_to(package)} {known.st_size} {known.st_mtime_ns}\n")
     return "".join(lines).encode()

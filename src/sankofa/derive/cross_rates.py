@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from sankofa.derive.rounding import SIGNIFICANT_DIGITS, quotient
 from sankofa.model.catalogue_rows import DERIVED, METHODOLOGY, CrossRateInput, CrossRateRow
 from sankofa.model.provenance import strictest
+from sankofa.model.text import page_text
 
 FAMILY: Final = "fx"
 FREQUENCY: Final = "daily"
@@ -65,38 +66,7 @@ def cross_rate_row(
 
 def methodology() -> str:
     """The page that `methodology_ref` names, as Markdown."""
-    return f"""\
-# {METHODOLOGY}
-
-A cross rate is what one currency was worth in another on a day, computed from two published rates that
-share a third currency. Nobody published it: `method` is `derived`, and `inputs` name both rates with their
-sources. `/v1/macro` has published rates only, and none of these.
-
-## Formula
-
-`value = (quote units for one via unit) / (base units for one via unit)`
-
-Of an input that is published the other way round, in `via` units for one unit of its currency, the inverse
-is taken. The arithmetic is exact; the result is rounded once, half-even, to {SIGNIFICANT_DIGITS} significant
-digits.
-
-## When there is a value
-
-- Both inputs are daily rates of the same day against the same third currency. Nothing is carried over from
-  another day, and a weekly or monthly rate is never divided: it may be an average, and a quotient of
-  averages is not the average of quotients.
-- Both are above zero. A rate that was withdrawn is no rate.
-- Under `as_of`, both inputs are the vintages known on that day. `available_at` is the later of theirs: a
-  value is known when both inputs are.
-- Through each third currency there is a value of its own: they may differ, and none is made of the others.
-- Where a rate is published in both directions, or for several countries, the input is
-  `FX.<via>.<currency>` before its inverse, then the first by country.
-
-## Licence
-
-`source_ref` is that of the first input, `license_class` the stricter of the two, `observed_at` the later
-capture. Each input has its own.
-"""
+    return page_text(__package__, "cross_rates").format(name=METHODOLOGY, digits=SIGNIFICANT_DIGITS)
 
 
 class SeriesVintage(NamedTuple):

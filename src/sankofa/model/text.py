@@ -4,7 +4,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import filterfalse
 from typing import Any, Final
@@ -19,6 +19,12 @@ _ASCII = {code: " " for code in range(128) if not chr(code).isalnum()} | _CLOSED
 def toml_table(package: str, name: str) -> dict[str, Any]:
     """A table that is stored beside the code of a package."""
     return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+@cache
+def page_text(package: str, name: str) -> str:
+    """A page in Markdown that is stored beside the code of a package; braces mark what is filled in."""
+    return files(package).joinpath(f"{name}.md").read_text("utf-8")
 
 
 def fold(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.derive.metrics.contract import Metric, Ratio, methodology, metric, metrics, slugs
+from sankofa.derive.metrics.contract import Metric, Ratio, methodology, metrics, slugs
 from sankofa.model.line_items import routes
 from tests.every import every
 
@@ -120,11 +120,15 @@ def test_ties_go_to_the_even_digit() -> None:
     assert Ratio(Decimal("-1.0000000025"), Decimal(1)).rounded() == Decimal("-1.000000002")
 
 
-def test_a_formula_may_only_ask_for_line_items() -> None:
-    def ev_to_sales(enterprise_value: Decimal, revenue: Decimal) -> Ratio:
-        return Ratio(enterprise_value, revenue)
-
-    with pytest.raises(TypeError, match="enterprise_value"):
-        metric("ratio")(ev_to_sales)
-    assert "ev_to_sales" not in slugs()
-    assert isinstance(BY_SLUG["net_margin"], Metric)
+@every(
+    ("formula", "refused"),
+    [
+        ("enterprise_value / revenue", "no line item enterprise_value"),
+        ("revenue / prior_assets", "prior_assets without that of the year itself"),
+        ("revenue ** 2", "expected names, whole numbers"),
+        ("revenue / 1.5", "expected names, whole numbers"),
+    ],
+)
+def test_a_formula_may_only_ask_for_line_items_and_plain_arithmetic(formula: str, refused: str) -> None:
+    with pytest.raises(TypeError, match=refused):
+        Metric("new", {"unit": "ratio", "is": "New.", "formulas": [formula]})

@@ -21,6 +21,7 @@ from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.days import FOREVER
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row, panel_key
+from sankofa.model.text import page_text
 
 SET: Final = "signals-v1"
 LONGEST_FILTER: Final = 200
@@ -174,37 +175,13 @@ _TERMS = {
 def methodology(panel: Panel) -> str:
     """The page of a panel, as Markdown."""
     columns = "".join(f"| {name} | {meaning} |\n" for name, meaning in columns_of(panel))
-    return f"""\
-# {panel.key}
-
-{panel.summary}
-
-{_TERMS[panel.access]} Computed from {panel.sku}. Part of {SET}.
-
-## Method
-
-{panel.explanation}
-
-## Columns
-
-| column | meaning |
-|---|---|
-{columns}
-## What holds for every panel
-
-{common_rules()}
-"""
+    page, terms = page_text(__package__, "methodology"), _TERMS[panel.access]
+    return page.format(panel=panel, terms=terms, set=SET, columns=columns, rules=common_rules())
 
 
 def common_rules() -> str:
     """The text that is the same for every panel."""
-    return f"""\
-- Ratios, indices and deviations are computed exactly and then rounded half-even to {SIGNIFICANT_DIGITS}
-  significant digits. Counts and sums are not rounded.
-- A value that lacks one of its inputs is null. Nothing is estimated; absent is never zero.
-- `source_ref` is that of the first of a row's inputs, `license_class` the strictest class of all of them,
-  `observed_at` the latest capture among them. A row derived from anything that is held under
-  `statutory-filing` or `licensed-redistribution` is in no open file."""
+    return page_text(__package__, "rules").format(digits=SIGNIFICANT_DIGITS).rstrip()
 
 
 def columns_of(panel: Panel) -> list[tuple[str, str]]:
