@@ -3,9 +3,11 @@
 import hashlib
 import hmac
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from enum import StrEnum
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,74 +18,33 @@ from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink
 
 _BATCH = 10_000
 # What a source dates has its place in time, whenever it arrives.
-_ABSORB_ENTITY_RECORDS = """
+_ABSORB_DATED_RECORDS = """
     INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
 """
-# What it does not date is new only where it says something else than the record now in force.
-_ABSORB_UNDATED_RECORDS = """
-    INSERT INTO entity_record SELECT * FROM staged_entity_record AS s
-    WHERE NOT EXISTS (
-        SELECT 1 FROM entity_record AS r
-        WHERE r.subject = s.subject AND r.source_id = s.source_id AND r.digest = s.digest
-          AND r.effective = (
-            SELECT max(effective) FROM entity_record AS x
-            WHERE x.subject = s.subject AND x.source_id = s.source_id AND x.effective <= s.effective
-          )
+_SAID: Final = {
+    "entity_record": (("subject", "source_id"), "digest"),
+    "link": (("identifier", "source_id"), "subject"),
+    "spell": (("identifier", "source_id", "subject", "first_day"), "last_day"),
+}
+"""By table, the columns that say what an undated row is about, and the one that says something of it."""
+
+
+@cache
+def _absorb_undated(table: str, *, repeated: bool) -> str:
+    """Append staged rows that say something else than the row now in force. A `repeated` file, which is
+    read again, says nothing new, whatever was said since."""
+    key, said = _SAID[table]
+    same = [f"r.{column} = s.{column}" for column in (*key, said)]
+    if not repeated:
+        own = " AND ".join(f"x.{column} = s.{column}" for column in key)
+        newest = f"SELECT max(effective) FROM {table} AS x WHERE {own} AND x.effective <= s.effective"  # noqa: S608 - our own names
+        same.append(f"r.effective = ({newest})")
+    return (
+        f"INSERT INTO {table} SELECT * FROM staged_{table} AS s WHERE NOT EXISTS "  # noqa: S608 - our own names
+        f"(SELECT 1 FROM {table} AS r WHERE {' AND '.join(same)}) ON CONFLICT DO NOTHING"
     )
-    ON CONFLICT DO NOTHING
-"""
-_ABSORB_LINKS = """
-    INSERT INTO link SELECT * FROM staged_link AS s
-    WHERE NOT EXISTS (
-        SELECT 1 FROM link AS r
-        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
-          AND r.effective = (
-            SELECT max(effective) FROM link AS x
-            WHERE x.identifier = s.identifier AND x.source_id = s.source_id AND x.effective <= s.effective
-          )
-    )
-    ON CONFLICT DO NOTHING
-"""
-_ABSORB_SPELLS = """
-    INSERT INTO spell SELECT * FROM staged_spell AS s
-    WHERE NOT EXISTS (
-        SELECT 1 FROM spell AS r
-        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
-          AND r.first_day = s.first_day AND r.last_day = s.last_day
-          AND r.effective = (
-            SELECT max(effective) FROM spell AS x
-            WHERE x.identifier = s.identifier AND x.source_id = s.source_id AND x.subject = s.subject
-              AND x.first_day = s.first_day AND x.effective <= s.effective
-          )
-    )
-    ON CONFLICT DO NOTHING
-"""
-# A file that is read again says nothing new, whatever was said since.
-_ABSORB_REPEATED_RECORDS = """
-    INSERT INTO entity_record SELECT * FROM staged_entity_record AS s
-    WHERE NOT EXISTS (
-        SELECT 1 FROM entity_record AS r
-        WHERE r.subject = s.subject AND r.source_id = s.source_id AND r.digest = s.digest
-    )
-    ON CONFLICT DO NOTHING
-"""
-_ABSORB_REPEATED_LINKS = """
-    INSERT INTO link SELECT * FROM staged_link AS s
-    WHERE NOT EXISTS (
-        SELECT 1 FROM link AS r
-        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
-    )
-    ON CONFLICT DO NOTHING
-"""
-_ABSORB_REPEATED_SPELLS = """
-    INSERT INTO spell SELECT * FROM staged_spell AS s
-    WHERE NOT EXISTS (
-        SELECT 1 FROM spell AS r
-        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
-          AND r.first_day = s.first_day AND r.last_day = s.last_day
-    )
-    ON CONFLICT DO NOTHING
-"""
+
+
 _RECORDS = "SELECT 1 FROM entity_record WHERE subject = ? AND profile NOT LIKE '%\"secondary\":true%'"
 ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
 
@@ -156,21 +117,20 @@ class CleanedRelease(NamedTuple):
     """Keyed hashes."""
 
 
-class CleanedCopy(Protocol):
-    """Writes down what is taken from a file, once nothing in it names a person."""
+class RecordKind(StrEnum):
+    """The kinds of records in a cleaned copy of a file."""
 
-    def fact(self, fact: Fact) -> None: ...
+    FACT = "f"
+    LINK = "l"
+    ENTITY = "e"
+    PERSON = "p"
+    RELEASE = "r"
+    ACCEPTANCE = "a"
+    END = "."
 
-    def acceptance(self, acceptance: Acceptance) -> None: ...
 
-    def link(self, link: IdentifierLink) -> None: ...
-
-    def entity(self, record: EntityRecord, profile: bytes) -> None:
-        """`profile` is that of the record as JSON."""
-
-    def person(self, hashed: str) -> None: ...
-
-    def release(self, release: CleanedRelease) -> None: ...
+CleanedCopy = Callable[[RecordKind, Any], None]
+"""Writes down what is taken from a file, once nothing in it names a person."""
 
 
 @dataclass
@@ -257,7 +217,7 @@ class Capture:
             self.withhold()
             return
         if self.cleaned_copy is not None:
-            self.cleaned_copy.fact(fact)
+            self.cleaned_copy(RecordKind.FACT, fact)
         self._facts.append(
             (
                 subject, concept, unit, end, start, available, document, value, confidence,
@@ -273,7 +233,8 @@ class Capture:
             return
         encoded = self._encode(record.profile)
         if self.cleaned_copy is not None:
-            self.cleaned_copy.entity(record, encoded)
+            said = (record.subject, record.effective, msgspec.Raw(encoded), record.incidental)
+            self.cleaned_copy(RecordKind.ENTITY, said)
         profile = encoded.decode()
         digest = hashlib.blake2b(encoded, digest_size=12).hexdigest()
         rows = self._entities[record.incidental, bool(record.effective)]
@@ -287,7 +248,7 @@ class Capture:
         if acceptance.subject in self.persons:
             return
         if self.cleaned_copy is not None:
-            self.cleaned_copy.acceptance(acceptance)
+            self.cleaned_copy(RecordKind.ACCEPTANCE, acceptance)
         self._acceptances.append((*acceptance, self.source_id, self.id))
         if len(self._acceptances) >= _BATCH:
             self.flush()
@@ -297,7 +258,7 @@ class Capture:
             self.withhold()
             return
         if self.cleaned_copy is not None:
-            self.cleaned_copy.link(link)
+            self.cleaned_copy(RecordKind.LINK, link)
         identifier, subject, location, first, last = link
         effective = self.observed_at
         if last >= effective[:10]:
@@ -321,19 +282,16 @@ class Capture:
         """Remember a proven person, of whom the hash alone is known."""
         self._withheld.append((hashed, self.source_id, self.id))
         if self.cleaned_copy is not None:
-            self.cleaned_copy.person(hashed)
+            self.cleaned_copy(RecordKind.PERSON, hashed)
 
     def flush(self) -> None:
         self.fact_subjects.update(row[0] for row in self._facts)
         self._count(self._facts, self.session.append("fact", self._facts) if self._facts else 0)
-        links = _ABSORB_REPEATED_LINKS if self.repeated else _ABSORB_LINKS
-        self._count(self._links, self._absorb("link", self._links, links))
-        spells = _ABSORB_REPEATED_SPELLS if self.repeated else _ABSORB_SPELLS
-        self._count(self._spells, self._absorb("spell", self._spells, spells))
-        undated = _ABSORB_REPEATED_RECORDS if self.repeated else _ABSORB_UNDATED_RECORDS
+        for table, rows in (("link", self._links), ("spell", self._spells)):
+            self._count(rows, self._absorb(table, rows, _absorb_undated(table, repeated=self.repeated)))
+        undated = _absorb_undated("entity_record", repeated=self.repeated)
         for (in_passing, dated), rows in self._entities.items():
-            statement = _ABSORB_ENTITY_RECORDS if dated else undated
-            appended = self._absorb("entity_record", rows, statement)
+            appended = self._absorb("entity_record", rows, _ABSORB_DATED_RECORDS if dated else undated)
             if in_passing:
                 self.appended_in_passing += appended
                 rows.clear()

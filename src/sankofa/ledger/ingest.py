@@ -116,11 +116,10 @@ def ingest(
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
                 rejects.of(capture, _path_inside(path, folders)) as reject,
             ):
-                with cleaned_copy(vault, source, capture) as rows:
+                with cleaned_copy(vault, source, capture) as finished_copy:
                     read_into(capture, source, InputFile(path, limits), reject, clock(), summary.warn)
                     if vault is not None:
-                        rows_file = None if rows is None else rows.finish(capture)
-                        _keep(vault, source, path, digest, capture, exchange, rows_file)
+                        _keep(vault, source, path, digest, capture, exchange, finished_copy())
                 counts = capture.counts
                 if dry_run:
                     raise _Undone
@@ -243,6 +242,12 @@ def _take(
     today = capture.observed_at[:10]
     latest = latest_day(today)
     hopeless = _MOST_REJECTED_AT_FIRST
+
+    def refuse(rejected: Rejected) -> None:
+        counts.read += 1
+        counts.rejected += 1
+        reject(rejected)
+
     for record in records:
         if counts.rejected >= hopeless:
             release_ingester.flush()
@@ -254,31 +259,21 @@ def _take(
             fault = _fault(record, today, latest, longest)
             if fault is None or capture.is_person(record.subject):
                 if record.available_at and record.period_end > record.available_at and fault is None:
-                    position = f"{record.document}#{record.location}"[:_LONGEST_KEY]
-                    warn(
-                        capture.file_name,
-                        position,
-                        f"the period ends after its available_at ({record.available_at})",
-                    )
+                    warning = f"the period ends after its available_at ({record.available_at})"
+                    warn(capture.file_name, _position(record), warning)
                 capture.fact(record)
             else:
-                counts.read += 1
-                counts.rejected += 1
-                reject(Rejected(f"{record.document}#{record.location}"[:_LONGEST_KEY], fault))
+                refuse(Rejected(_position(record), fault))
         elif type(record) is Release:
             for rejected in release_ingester.take(record):
                 counts.rejected += 1
                 reject(rejected)
         elif type(record) is EntityRecord:
             if _has_long_text(record, longest):
-                counts.read += 1
-                counts.rejected += 1
-                reject(Rejected(record.subject[:_LONGEST_KEY], too_long_text(longest)))
+                refuse(Rejected(record.subject[:_LONGEST_KEY], too_long_text(longest)))
             else:
                 if undated := _date_fault(record, latest):
-                    counts.read += 1
-                    counts.rejected += 1
-                    reject(Rejected(record.subject[:_LONGEST_KEY], undated))
+                    refuse(Rejected(record.subject[:_LONGEST_KEY], undated))
                     record = record._replace(effective="")
                 capture.entity(record)
         elif type(record) is Acceptance:
@@ -288,25 +283,17 @@ def _take(
             if fault is None:
                 capture.link(record)
             else:
-                counts.read += 1
-                counts.rejected += 1
-                reject(Rejected(record.location[:_LONGEST_KEY], fault))
+                refuse(Rejected(record.location[:_LONGEST_KEY], fault))
         elif type(record) is AnnualColumn:
             for rejected in capture.macro.annual(record):
-                counts.read += 1
-                counts.rejected += 1
-                reject(rejected)
+                refuse(rejected)
         elif type(record) is SeriesColumn:
             for rejected in capture.macro.series(record):
-                counts.read += 1
-                counts.rejected += 1
-                reject(rejected)
+                refuse(rejected)
         elif type(record) is SeriesInfo:
             capture.macro.describe(record)
         elif type(record) is Rejected:
-            counts.read += 1
-            counts.rejected += 1
-            reject(record)
+            refuse(record)
         elif type(record) is Withheld:
             capture.withhold(record.subject)
         elif type(record) is Skipped:
@@ -315,9 +302,11 @@ def _take(
     release_ingester.flush()
     capture.flush()
     for rejected in capture.macro.refused():
-        counts.read += 1
-        counts.rejected += 1
-        reject(rejected)
+        refuse(rejected)
+
+
+def _position(fact: Fact) -> str:
+    return f"{fact.document}#{fact.location}"[:_LONGEST_KEY]
 
 
 def _has_long_text(record: EntityRecord, most: int) -> bool:

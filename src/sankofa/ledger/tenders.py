@@ -5,16 +5,16 @@ has passed the gate. It has one line of JSON for each record; the last has the n
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from sankofa.engines.datastore import Row
-from sankofa.ledger.capture import Capture, CleanedRelease, Counts, Triple, holds_record
+from sankofa.ledger.capture import Capture, CleanedRelease, Counts, RecordKind, Triple, holds_record
 from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
@@ -22,7 +22,6 @@ from sankofa.model.organisations import org_evidence
 from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink, Rejected, Release
 from sankofa.sources.base import Limits, adapters
 from sankofa.sources.registry import Source
-from sankofa.vault.objects import LineWriter
 from sankofa.vault.store import Vault
 
 _BATCH = 500
@@ -77,7 +76,7 @@ class ReleaseIngester:
     def take_cleaned(self, release: CleanedRelease) -> None:
         """Ingest one that was cleaned, now or when its file came."""
         if self._capture.cleaned_copy is not None:
-            self._capture.cleaned_copy.release(release)
+            self._capture.cleaned_copy(RecordKind.RELEASE, release)
         self._waiting.append(release)
         if len(self._waiting) >= _BATCH:
             self.flush()
@@ -197,63 +196,44 @@ def _longest_text(value: Any) -> int:
     return longest
 
 
-_FACT, _LINK, _ENTITY, _PERSON, _RELEASE, _ACCEPTANCE, _END = "f", "l", "e", "p", "r", "a", "."
 _encode = msgspec.json.Encoder().encode
-_kind = msgspec.json.Decoder(tuple[str, msgspec.Raw]).decode
-_fact = msgspec.json.Decoder(Fact).decode
-_acceptance = msgspec.json.Decoder(Acceptance).decode
-_link = msgspec.json.Decoder(IdentifierLink).decode
-_entity = msgspec.json.Decoder(EntityRecord).decode
-_release = msgspec.json.Decoder(CleanedRelease).decode
-_text = msgspec.json.Decoder(str).decode
+_kind = msgspec.json.Decoder(tuple[RecordKind, msgspec.Raw]).decode
 _end = msgspec.json.Decoder(tuple[str, dict[str, int]]).decode
-
-
-class CleanedCopyWriter:
-    """See `capture.CleanedCopy`."""
-
-    def __init__(self, writer: LineWriter) -> None:
-        self._writer = writer
-
-    def fact(self, fact: Fact) -> None:
-        self._write(_FACT, fact)
-
-    def acceptance(self, acceptance: Acceptance) -> None:
-        self._write(_ACCEPTANCE, acceptance)
-
-    def link(self, link: IdentifierLink) -> None:
-        self._write(_LINK, link)
-
-    def entity(self, record: EntityRecord, profile: bytes) -> None:
-        subject, effective, _, incidental = record
-        self._write(_ENTITY, (subject, effective, msgspec.Raw(profile), incidental))
-
-    def person(self, hashed: str) -> None:
-        self._write(_PERSON, hashed)
-
-    def release(self, release: CleanedRelease) -> None:
-        self._write(_RELEASE, release)
-
-    def finish(self, capture: Capture) -> Path:
-        """The file, complete."""
-        self._write(_END, (capture.file_name, vars(capture.counts)))
-        self._writer.close()
-        return self._writer.path
-
-    def _write(self, kind: str, content: Any) -> None:
-        self._writer.write(_encode((kind, content)))
+_SHAPES: Final = {
+    RecordKind.FACT: Fact,
+    RecordKind.ACCEPTANCE: Acceptance,
+    RecordKind.LINK: IdentifierLink,
+    RecordKind.ENTITY: EntityRecord,
+    RecordKind.PERSON: str,
+    RecordKind.RELEASE: CleanedRelease,
+}
+_read = {kind: msgspec.json.Decoder(shape).decode for kind, shape in _SHAPES.items()}
 
 
 @contextmanager
-def cleaned_copy(vault: Vault | None, source: Source, capture: Capture) -> Iterator[CleanedCopyWriter | None]:
-    """Write a cleaned copy of the rows added inside, where the vault stores no bytes of such files."""
+def cleaned_copy(
+    vault: Vault | None, source: Source, capture: Capture
+) -> Iterator[Callable[[], Path | None]]:
+    """Write a cleaned copy of the rows added inside, where the vault stores no bytes of such files.
+
+    Gives a function that completes the copy and names its file.
+    """
     if vault is None or vault.has_key or not adapters()[source.adapter].names_people:
-        yield None
+        yield lambda: None
         return
     writer = vault.rows_writer()
+
+    def write(kind: RecordKind, content: Any) -> None:
+        writer.write(_encode((kind, content)))
+
+    def finish() -> Path:
+        write(RecordKind.END, (capture.file_name, vars(capture.counts)))
+        writer.close()
+        return writer.path
+
     try:
-        copy = capture.cleaned_copy = CleanedCopyWriter(writer)
-        yield copy
+        capture.cleaned_copy = write
+        yield finish
     finally:
         capture.cleaned_copy = None
         writer.path.unlink(missing_ok=True)  # unless the vault took it
@@ -262,24 +242,22 @@ def cleaned_copy(vault: Vault | None, source: Source, capture: Capture) -> Itera
 def take_again(capture: Capture, lines: Iterable[bytes], now: datetime, limits: Limits) -> None:
     """Ingests a cleaned copy into a capture, with the counts of its file."""
     releases = ReleaseIngester(capture, "", now, limits.text_length)
+    take: dict[RecordKind, Callable[[Any], None]] = {
+        RecordKind.FACT: capture.fact,
+        RecordKind.ACCEPTANCE: capture.acceptance,
+        RecordKind.LINK: capture.link,
+        RecordKind.ENTITY: capture.entity,
+        RecordKind.PERSON: capture.withhold_hashed,
+        RecordKind.RELEASE: releases.take_cleaned,
+    }
     for line in lines:
         kind, content = _kind(line)
-        if kind == _ENTITY:
-            capture.entity(_entity(content))
-        elif kind == _FACT:
-            capture.fact(_fact(content))
-        elif kind == _ACCEPTANCE:
-            capture.acceptance(_acceptance(content))
-        elif kind == _LINK:
-            capture.link(_link(content))
-        elif kind == _PERSON:
-            capture.withhold_hashed(_text(content))
-        elif kind == _RELEASE:
-            releases.take_cleaned(_release(content))
-        elif kind == _END:
-            releases.flush()
-            capture.flush()
-            name, counted = _end(content)
-            capture.file_name = capture.file_name or name
-            taken = capture.counts
-            capture.counts = Counts(**(counted | {"appended": taken.appended, "unchanged": taken.unchanged}))
+        if kind is not RecordKind.END:
+            take[kind](_read[kind](content))
+            continue
+        releases.flush()
+        capture.flush()
+        name, counted = _end(content)
+        capture.file_name = capture.file_name or name
+        taken = capture.counts
+        capture.counts = Counts(**(counted | {"appended": taken.appended, "unchanged": taken.unchanged}))
