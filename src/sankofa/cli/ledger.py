@@ -27,7 +27,7 @@ from sankofa.model.errors import OperatorError
 from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
-from sankofa.sources.match_reviews import COLUMNS, SOURCE
+from sankofa.sources.templates import REVIEW_COLUMNS, REVIEWS
 from sankofa.sources.registry import find_source, load_sources
 from sankofa.vault.journal import Withdrew
 from sankofa.vault.store import Vault
@@ -334,8 +334,8 @@ def _decision(name: str, verdict: str, summary: str) -> None:
             decided_at = now().isoformat(timespec="microseconds")
             path = Path(folder) / f"{match}-{verdict}.csv"
             with path.open("w", encoding="utf-8", newline="") as stream:
-                csv.writer(stream).writerows([COLUMNS, (match, service_id, verdict, decided_at)])
-            ingest_files(settings, SOURCE, [path])
+                csv.writer(stream).writerows([REVIEW_COLUMNS, (match, service_id, verdict, decided_at)])
+            ingest_files(settings, REVIEWS, [path])
         click.echo(
             f"match {match} with {service_id}: {verdict}; `sankofa publish` builds the edition with it"
         )

@@ -889,8 +889,8 @@ class ProcurementDemandRow(PanelRow):
     """Name of the method; /methodology/ explains it."""
 
 
-class FundamentalsFactorsRow(PanelRow):
-    """One factor of one issuer in one full year."""
+class FullYearRow(PanelRow):
+    """The first fields of rows about one full year of one issuer."""
 
     service_id: str
     """Organisation identifier."""
@@ -900,6 +900,11 @@ class FundamentalsFactorsRow(PanelRow):
     """Country code, ISO 3166-1 alpha-2."""
     period_end: Day
     """Last day of the full year."""
+
+
+class FundamentalsFactorsRow(FullYearRow):
+    """One factor of one issuer in one full year."""
+
     metric: Literal[
         "asset_turnover",
         "debt_to_equity",
@@ -922,17 +927,9 @@ class FundamentalsFactorsRow(PanelRow):
     """Name of the method; /methodology/ explains it."""
 
 
-class FundamentalsQualityRow(PanelRow):
+class FundamentalsQualityRow(FullYearRow):
     """The quality of one issuer's earnings in one full year."""
 
-    service_id: str
-    """Organisation identifier."""
-    legal_name: str | None
-    """Legal name as registered; null if unknown."""
-    country: str | None
-    """Country code, ISO 3166-1 alpha-2."""
-    period_end: Day
-    """Last day of the full year."""
     accruals_ratio: Number | None
     """(profit - operating cash flow) / average assets."""
     cash_conversion: Number | None
@@ -984,17 +981,9 @@ class FundamentalsRevisionsRow(PanelRow):
     """Name of the method; /methodology/ explains it."""
 
 
-class IssuerPersistenceRow(PanelRow):
+class IssuerPersistenceRow(FullYearRow):
     """How steadily one issuer earned and grew up to one full year."""
 
-    service_id: str
-    """Organisation identifier."""
-    legal_name: str | None
-    """Legal name as registered; null if unknown."""
-    country: str | None
-    """Country code, ISO 3166-1 alpha-2."""
-    period_end: Day
-    """Last day of the full year."""
     years_held: int
     """Full years held without a gap up to this one."""
     profit_years: int | None

@@ -207,7 +207,9 @@ _SHAPES: Final = {
     RecordKind.PERSON: str,
     RecordKind.RELEASE: CleanedRelease,
 }
-_read = {kind: msgspec.json.Decoder(shape).decode for kind, shape in _SHAPES.items()}
+_read: dict[RecordKind, Callable[[Any], Any]] = {
+    kind: msgspec.json.Decoder(shape).decode for kind, shape in _SHAPES.items()
+}
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """signals-v1: panels of derived observations, each with a documented method.
 
-- `contract`: declares a panel and writes its methodology page; `panels/`: one file for each panel
+- `contract`: declares a panel, gives the fields that rows of issuers share, and writes methodology pages
+- `panels/`: the panels
 - `tenders`: tenders and awards by month and quarter, each counted once
-- `issuers`: organisations with reported figures, and their full years
 """

@@ -4,8 +4,9 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import date
+from functools import cache, wraps
 from typing import Final, Literal, NamedTuple, Protocol, TypedDict, get_args, get_type_hints
 
 import msgspec
@@ -13,11 +14,14 @@ from msgspec import Meta
 
 import sankofa.derive.signals.panels
 from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.full_years import FullYear
+from sankofa.derive.metrics.lines import Figure
 from sankofa.derive.rounding import SIGNIFICANT_DIGITS
 from sankofa.derive.series import SeriesVintages
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row, panel_key
@@ -65,27 +69,45 @@ Captures = Mapping[int, CaptureInfo]
 ObserveSeries = Callable[[SeriesVintages, Captures], Iterator[Observation]]
 
 
-@dataclass(frozen=True, slots=True)
+_PANELS: dict[str, "Panel"] = {}
+
+
+@dataclass(eq=False, slots=True)
 class Panel:
-    """A panel: which rows it has, from which dataset, and under which terms its file is published."""
+    """A panel: which rows it has, from which dataset, and under which terms its file is published.
+
+    It is declared as a decorator of the function that observes its rows.
+    """
 
     key: str
+    _: KW_ONLY
     access: Access
     sku: str
     row: type[PanelRow]
-    filters: tuple[str, ...]
+    order: tuple[str, ...]
+    """The fields that rows are sorted by, each behind `-` where descending."""
+    filters: tuple[str, ...] = ()
     """Fields that rows can be filtered by: the first alone, or the first and second together, and so on.
     Among rows with the same values the newest come first."""
-    observe: Observe
-    """Its rows in served order."""
-    summary: str
-    explanation: str
-    order: tuple[str, ...] = ()
-    """The fields that rows are sorted by, each behind `-` where descending."""
     of_issuer: ObserveIssuer | None = None
     """The rows of one issuer, for panels of issuers: a build computes them with the issuer's other rows."""
     of_series: ObserveSeries | None = None
     """The rows of one published series, for panels of series: the same."""
+    observe: Observe = field(init=False)
+    """Its rows in served order."""
+    summary: str = field(init=False)
+    explanation: str = field(init=False)
+
+    def __call__(self, observe: Observe) -> Observe:
+        """Declare the function below as this panel."""
+        self.observe = observe
+        self.summary, _, rest = inspect.cleandoc(observe.__doc__ or "").partition("\n")
+        self.explanation = rest.strip("\n")
+        defaults = {one.name: one.default for one in msgspec.structs.fields(self.row)}
+        if defaults.get("methodology_ref") != self.methodology_ref or self.sku not in SKUS:
+            raise TypeError(f"{self.key}: expected methodology_ref = {self.methodology_ref!r} and a dataset")
+        _PANELS[self.key] = self
+        return observe
 
     @property
     def methodology_ref(self) -> str:
@@ -127,35 +149,70 @@ def origin(first: str, inputs: Iterable[CaptureInfo]) -> tuple[Origin, frozenset
     return derived, frozenset([capture.source_id for capture in captures])
 
 
-_PANELS: dict[str, Panel] = {}
+panel = Panel
 
 
-def panel(
-    key: str,
-    *,
-    access: Access,
-    sku: str,
-    row: type[PanelRow],
-    order: tuple[str, ...],
-    filters: tuple[str, ...] = (),
-    of_issuer: ObserveIssuer | None = None,
-    of_series: ObserveSeries | None = None,
-) -> Callable[[Observe], Observe]:
-    """Declare the function below as the panel of this key."""
+class IssuerFields(TypedDict):
+    """The fields by which a row names its issuer."""
 
-    def declare(observe: Observe) -> Observe:
-        summary, _, rest = inspect.cleandoc(observe.__doc__ or "").partition("\n")
-        explanation = rest.strip("\n")
-        declared = Panel(
-            key, access, sku, row, filters, observe, summary, explanation, order, of_issuer, of_series
-        )
-        defaults = {field.name: field.default for field in msgspec.structs.fields(row)}
-        if defaults.get("methodology_ref") != declared.methodology_ref or sku not in SKUS:
-            raise TypeError(f"{key}: expected methodology_ref = {declared.methodology_ref!r} and a dataset")
-        _PANELS[key] = declared
+    service_id: str
+    legal_name: str | None
+    country: str | None
+
+
+class YearFields(IssuerFields, Origin):
+    """The fields shared by rows about a full year of an issuer."""
+
+    period_end: date
+    available_at: date
+
+
+def reporting(basis: Basis) -> Iterator[Entity]:
+    """The organisations with at least one reported figure, by service_id."""
+    subjects = {subject for subject, _ in basis.ledger.fact_subjects()}
+    return (entity for entity in basis.entities if not subjects.isdisjoint(entity.subjects))
+
+
+def issuer_panel(
+    key: str, *, access: Access, row: type[PanelRow], order: tuple[str, ...]
+) -> Callable[[ObserveIssuer], ObserveIssuer]:
+    """Declares the function below as a panel that is computed issuer by issuer."""
+
+    def declare(observe: ObserveIssuer) -> ObserveIssuer:
+        @wraps(observe)
+        def observe_all(basis: Basis) -> Iterator[Observation]:
+            for entity in reporting(basis):
+                yield from observe(Issuer(entity, basis.ledger, basis.captures))
+
+        panel(key, access=access, sku="AF-FUND", row=row, order=order, of_issuer=observe)(observe_all)
         return observe
 
     return declare
+
+
+def issuer_fields(entity: Entity) -> IssuerFields:
+    return IssuerFields(service_id=entity.service_id, legal_name=entity.legal_name, country=entity.country)
+
+
+def filed(reports: Iterable[Report]) -> tuple[Origin, frozenset[str]]:
+    """The provenance of what is derived from reports of an issuer, and the sources of these."""
+    inputs = list(reports)
+    return origin(inputs[0].source_ref, (report.capture for report in inputs))
+
+
+def year_fields(
+    issuer: Issuer, year: FullYear, figures: Sequence[Figure]
+) -> tuple[YearFields, frozenset[str]]:
+    """The fields of a row that is derived from figures of a full year, and its sources."""
+    reports = [report for figure in figures for report in figure.reports]
+    provenance, sources = filed(reports)
+    fields = YearFields(
+        **issuer_fields(issuer.entity),
+        period_end=date.fromordinal(year.end),
+        available_at=date.fromordinal(max(report.available for report in reports)),
+        **provenance,
+    )
+    return fields, sources
 
 
 @cache

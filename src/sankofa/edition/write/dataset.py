@@ -10,6 +10,7 @@ import pkgutil
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
@@ -242,15 +243,19 @@ B = TypeVar("B", bound=Build)
 Pack = Callable[[Iterable[Entry]], Iterator[tuple[bytes, bytes]]]
 
 
-class Dataset(NamedTuple):
-    """A kind of rows in the edition."""
+_DATASETS: dict[str, "Dataset"] = {}
+
+
+@dataclass(slots=True)
+class Dataset:
+    """A kind of rows in the edition. It is declared as a decorator of its builder."""
 
     kind: str
     row: type[Row] | None
     """None if the entries are an index and not rows."""
-    build: Build
     pack: Pack = pack
     """Cuts the rows of a key into blocks; its reader must know how."""
+    _: KW_ONLY
     needs: tuple[str, ...] = ()
     """Kinds that are built before it."""
     tallies: tuple[str, ...] = ()
@@ -267,45 +272,18 @@ class Dataset(NamedTuple):
     by_organisation: bool = False
     """Whether its keys are service ids, and the builder takes the context and some organisations. All such
     datasets of a partition are one part."""
+    build: Build = field(init=False)
 
-
-_DATASETS: dict[str, Dataset] = {}
-
-
-def dataset(
-    kind: str,
-    row: type[Row] | None,
-    pack: Pack = pack,
-    *,
-    needs: tuple[str, ...] = (),
-    tallies: tuple[str, ...] = (),
-    reads: tuple[Input, ...] | None = None,
-    ranged: bool = False,
-    partitioned: bool = False,
-    of_organisations: bool = False,
-    by_organisation: bool = False,
-) -> Callable[[B], B]:
-    """Declare the function below as the builder of this kind of rows."""
-
-    def declare(build: B) -> B:
-        if kind in _DATASETS:
-            raise TypeError(f"dataset {kind}: declared twice")
-        _DATASETS[kind] = Dataset(
-            kind,
-            row,
-            build,
-            pack,
-            needs,
-            tallies,
-            reads,
-            ranged,
-            partitioned,
-            of_organisations,
-            by_organisation,
-        )
+    def __call__(self, build: B) -> B:
+        """Declare the function below as the builder of this kind of rows."""
+        if self.kind in _DATASETS:
+            raise TypeError(f"dataset {self.kind}: declared twice")
+        self.build = build
+        _DATASETS[self.kind] = self
         return build
 
-    return declare
+
+dataset = Dataset
 
 
 @cache

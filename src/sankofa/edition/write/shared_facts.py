@@ -5,7 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final
 
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import FactEntity, SharedFact
@@ -116,12 +116,10 @@ def _digests(provenance_ids: "pyarrow.ChunkedArray") -> bytes:
 def provenance_table(facts: str, sku: str) -> None:
     """Declare the table with the provenance of the facts of a table."""
     table(
-        Table(
-            facts.removesuffix("fact") + "provenance",
-            SharedProvenance,
-            sku,
-            f"Where the facts of {facts} are from, each place once.",
-            takes_from=facts,
-            rows=_Once,
-        )
+        facts.removesuffix("fact") + "provenance",
+        SharedProvenance,
+        sku,
+        f"Where the facts of {facts} are from, each place once.",
+        takes_from=facts,
+        rows=_Once,
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 import msgspec
 
@@ -20,6 +20,7 @@ from sankofa.model.rows import Row
 if TYPE_CHECKING:
     import pyarrow
 
+P = ParamSpec("P")
 MIN_TIER: Final = "starter"
 ROWS_OF_COLUMNS: Final = 32_768
 """Rows that are handled together as columns."""
@@ -89,6 +90,19 @@ class FlatRows:
             self._count = 0
 
 
+class MacroRows(TableRows):
+    """Rows that are made as flat columns with each macro column (`write.macro_parts`)."""
+
+    def __init__(self, kind: str, row: type[Row], names: str, context: BuildContext) -> None:
+        """`names` is the list of `MacroParts` that has the columns in order."""
+        super().__init__(context)
+        self._kind, self._row, self._names = kind, row, names
+
+    def make_columns(self) -> "Iterator[pyarrow.Table]":
+        macro = self.context.macro
+        return FlatRows(self._row).read(macro.parts(self._kind, getattr(macro, self._names)))
+
+
 PackedColumns = list[tuple[int, dict[str, Any]]]
 """Rows of a table for `FlatRows.add`, key by key."""
 packed_columns = msgspec.msgpack.Encoder().encode
@@ -121,10 +135,16 @@ class Table:
 _TABLES: dict[str, Table] = {}
 
 
-def table(declared: Table) -> Table:
-    """Declare a table."""
-    _TABLES[declared.name] = declared
-    return declared
+def _declaring(make: Callable[P, Table]) -> Callable[P, Table]:
+    def declare(*args: P.args, **kwargs: P.kwargs) -> Table:
+        declared = make(*args, **kwargs)
+        return _TABLES.setdefault(declared.name, declared)
+
+    return declare
+
+
+table = _declaring(Table)
+"""Declares a table."""
 
 
 @cache

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.contract import Observation, PanelRow
-from sankofa.derive.signals.issuers import filed, issuer_fields, issuer_panel
+from sankofa.derive.signals.contract import Observation, PanelRow, filed, issuer_fields, issuer_panel
 from sankofa.derive.statements import item_of
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import FOREVER, ordinal

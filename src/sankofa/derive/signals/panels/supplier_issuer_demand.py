@@ -9,8 +9,15 @@ from typing import Annotated, Literal
 
 from sankofa.derive.metrics.contract import EXACT
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.issuers import issuer_fields, reporting
+from sankofa.derive.signals.contract import (
+    Basis,
+    Observation,
+    PanelRow,
+    issuer_fields,
+    origin,
+    panel,
+    reporting,
+)
 from sankofa.derive.signals.tenders import QuarterAward, closed_awards, first_award_ref, quarter
 from sankofa.ledger.entities import Entity
 from sankofa.model.rows import Figure, doc

@@ -27,7 +27,7 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
 from sankofa.edition.write.datasets.issuers import first_known
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import TableRows, table
 from sankofa.engines.datastore import ALIASES
 from sankofa.ledger.entities import NEVER, Claim, Entity
 from sankofa.ledger.spells import PARENT, states
@@ -242,26 +242,22 @@ class _OrganisationsAndCountries(TableRows):
 
 
 table(
-    Table(
-        "af-fund-entities",
-        EntityRow,
-        FUND,
-        "The resolved organisations, as `/v1/entities` serves them.",
-        takes_from="entity",
-        derived=True,
-        sorted_by=("service_id",),
-    )
+    "af-fund-entities",
+    EntityRow,
+    FUND,
+    "The resolved organisations, as `/v1/entities` serves them.",
+    takes_from="entity",
+    derived=True,
+    sorted_by=("service_id",),
 )
 table(
-    Table(
-        "shared-entity",
-        SharedEntity,
-        None,
-        "FactEntity facts are of: organisations and countries.",
-        takes_from="entity",
-        derived=True,
-        rows=_OrganisationsAndCountries,
-    )
+    "shared-entity",
+    SharedEntity,
+    None,
+    "FactEntity facts are of: organisations and countries.",
+    takes_from="entity",
+    derived=True,
+    rows=_OrganisationsAndCountries,
 )
 
 

@@ -23,7 +23,7 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import NO_ROWS, PreparedKeyRows, PreparedRows, dataset, prepare
 from sankofa.edition.write.issuer_parts import issuer_part
 from sankofa.edition.write.shared_facts import organisation_entity, provenance_table
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.catalogue_rows import StatementFigureRow
@@ -185,25 +185,21 @@ class _ReportedFacts(TableRows):
 
 
 table(
-    Table(
-        "af-fund-fundamentals",
-        FundamentalsRow,
-        FUND,
-        "Reported facts of every issuer, every vintage, as `vintages=all` serves them today.",
-        takes_from=FUNDAMENTALS,
-        sorted_by=("service_id", "-period_end"),
-    )
+    "af-fund-fundamentals",
+    FundamentalsRow,
+    FUND,
+    "Reported facts of every issuer, every vintage, as `vintages=all` serves them today.",
+    takes_from=FUNDAMENTALS,
+    sorted_by=("service_id", "-period_end"),
 )
 table(
-    Table(
-        "af-fund-fact",
-        FactRow,
-        FUND,
-        "Reported figures as facts, every vintage.",
-        takes_from=FUNDAMENTALS,
-        rows=_ReportedFacts,
-        sorted_by=("entity_id",),
-    )
+    "af-fund-fact",
+    FactRow,
+    FUND,
+    "Reported figures as facts, every vintage.",
+    takes_from=FUNDAMENTALS,
+    rows=_ReportedFacts,
+    sorted_by=("entity_id",),
 )
 provenance_table("af-fund-fact", FUND)
 

@@ -9,7 +9,8 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from functools import partial
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -59,15 +60,12 @@ from sankofa.edition.write.datasets.macro_series import (
     json_text,
 )
 from sankofa.edition.write.macro_parts import macro_part
-from sankofa.edition.write.tables import FlatRows, Table, TableRows, packed_columns, table
+from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, wire
-
-if TYPE_CHECKING:
-    import pyarrow
 
 ANNUAL_TABLE: Final = "af-macro-annual"
 
@@ -207,22 +205,14 @@ def _columns(column: MacroColumn, provenance: ProvenanceText) -> tuple[int, dict
     }
 
 
-class _EveryVintage(TableRows):
-    def make_columns(self) -> "Iterator[pyarrow.Table]":
-        macro = self.context.macro
-        return FlatRows(AnnualVintageRow).read(macro.parts(ANNUAL_TABLE, macro.indicators))
-
-
 table(
-    Table(
-        ANNUAL_TABLE,
-        AnnualVintageRow,
-        MACRO,
-        "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the last.",
-        rows=_EveryVintage,
-        reads=(Input.ANNUAL,),
-        sorted_by=("country", "indicator", "-year"),
-    )
+    ANNUAL_TABLE,
+    AnnualVintageRow,
+    MACRO,
+    "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the last.",
+    rows=partial(MacroRows, ANNUAL_TABLE, AnnualVintageRow, "indicators"),
+    reads=(Input.ANNUAL,),
+    sorted_by=("country", "indicator", "-year"),
 )
 
 

@@ -21,7 +21,7 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Built, Input, KeyRows, dataset, provenance
 from sankofa.edition.write.datasets.macro_series import SeriesIndex
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import TableRows, table
 from sankofa.model.catalogue_rows import CrossRateInput, CrossRateRow
 from sankofa.model.days import FOREVER
 from sankofa.model.facts import MACRO
@@ -140,14 +140,12 @@ def _pair(pair: tuple[str, str, str], base: _RateValues, quote: _RateValues) -> 
 
 
 table(
-    Table(
-        CROSS_RATES_TABLE,
-        CrossRateVintageRow,
-        MACRO,
-        "Daily rates between two currencies, one of them African, that nobody published: derived from two "
-        "that were, every vintage. `/v1/cross-rates` has any pair, in either direction.",
-        rows=_EveryPair,
-        reads=(Input.RATES,),
-        sorted_by=("base", "quote", "via"),
-    )
+    CROSS_RATES_TABLE,
+    CrossRateVintageRow,
+    MACRO,
+    "Daily rates between two currencies, one of them African, that nobody published: derived from two "
+    "that were, every vintage. `/v1/cross-rates` has any pair, in either direction.",
+    rows=_EveryPair,
+    reads=(Input.RATES,),
+    sorted_by=("base", "quote", "via"),
 )

@@ -8,9 +8,10 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -43,7 +44,7 @@ from sankofa.edition.write.dataset import (
 from sankofa.edition.write.datasets.macro_series import ProvenanceText
 from sankofa.edition.write.macro_parts import macro_part
 from sankofa.edition.write.shared_facts import country_entity, provenance_table
-from sankofa.edition.write.tables import FlatRows, Table, TableRows, packed_columns, table
+from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.facts import (
     MACRO,
@@ -56,10 +57,6 @@ from sankofa.model.facts import (
 )
 from sankofa.model.rows import FactRow, wire
 from sankofa.model.vintages import in_force
-
-if TYPE_CHECKING:
-    import pyarrow
-
 
 _ANNUAL_FACTS: Final = "af-macro-annual-fact"
 _SERIES_FACTS: Final = "af-macro-series-fact"
@@ -252,37 +249,21 @@ def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[En
         yield Entry(encode_ranges([(first, until, ranges[row]) for _, _, row, first, until in block]))
 
 
-class _FactsOfTables(TableRows):
-    def make_columns(self) -> "Iterator[pyarrow.Table]":
-        macro = self.context.macro
-        return FlatRows(FactRow).read(macro.parts(_ANNUAL_FACTS, macro.indicators))
-
-
-class _FactsOfSeries(TableRows):
-    def make_columns(self) -> "Iterator[pyarrow.Table]":
-        macro = self.context.macro
-        return FlatRows(FactRow).read(macro.parts(_SERIES_FACTS, macro.series))
-
-
 table(
-    Table(
-        _ANNUAL_FACTS,
-        FactRow,
-        MACRO,
-        "Annual indicators as facts of their country, every vintage. Bulk only.",
-        rows=_FactsOfTables,
-        reads=(Input.ANNUAL,),
-    )
+    _ANNUAL_FACTS,
+    FactRow,
+    MACRO,
+    "Annual indicators as facts of their country, every vintage. Bulk only.",
+    rows=partial(MacroRows, _ANNUAL_FACTS, FactRow, "indicators"),
+    reads=(Input.ANNUAL,),
 )
 table(
-    Table(
-        _SERIES_FACTS,
-        FactRow,
-        MACRO,
-        "Values of series as facts of their country, every vintage. Bulk only.",
-        rows=_FactsOfSeries,
-        reads=(Input.SERIES,),
-    )
+    _SERIES_FACTS,
+    FactRow,
+    MACRO,
+    "Values of series as facts of their country, every vintage. Bulk only.",
+    rows=partial(MacroRows, _SERIES_FACTS, FactRow, "series"),
+    reads=(Input.SERIES,),
 )
 provenance_table(_ANNUAL_FACTS, MACRO)
 provenance_table(_SERIES_FACTS, MACRO)

@@ -5,9 +5,9 @@ Order: by series, series_type, frequency and country, then date descending.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, product
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -38,15 +38,12 @@ from sankofa.edition.write.dataset import (
     prepare,
 )
 from sankofa.edition.write.macro_parts import macro_part
-from sankofa.edition.write.tables import FlatRows, Table, TableRows, packed_columns, table
+from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import iso_day
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroSeriesRow, doc
 from sankofa.model.vintages import in_force
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 class ProvenanceText:
@@ -322,22 +319,14 @@ def _columns(
     }
 
 
-class _EveryVintage(TableRows):
-    def make_columns(self) -> "Iterator[pyarrow.Table]":
-        macro = self.context.macro
-        return FlatRows(SeriesVintageRow).read(macro.parts(SERIES_TABLE, macro.by_series))
-
-
 table(
-    Table(
-        SERIES_TABLE,
-        SeriesVintageRow,
-        MACRO,
-        "Dated series, every vintage: as published, and those of annual tables (`WDI:...`), known from the "
-        "day of capture. The rows with `available_at` up to a day and `superseded_at` null or later are "
-        "what `/v1/macro` serves as of that day.",
-        rows=_EveryVintage,
-        reads=(Input.MACRO,),
-        sorted_by=("series",),
-    )
+    SERIES_TABLE,
+    SeriesVintageRow,
+    MACRO,
+    "Dated series, every vintage: as published, and those of annual tables (`WDI:...`), known from the "
+    "day of capture. The rows with `available_at` up to a day and `superseded_at` null or later are "
+    "what `/v1/macro` serves as of that day.",
+    rows=partial(MacroRows, SERIES_TABLE, SeriesVintageRow, "by_series"),
+    reads=(Input.MACRO,),
+    sorted_by=("series",),
 )

@@ -31,7 +31,7 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
 from sankofa.edition.write.issuer_parts import issuer_part
 from sankofa.edition.write.macro_parts import macro_part
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import FOREVER
 from sankofa.model.provenance import KEYED_CLASSES
@@ -138,18 +138,16 @@ def _declare(panel: Panel) -> None:
     else:
         dataset(kind, panel.row, needs=(TENDERS,), reads=_READS)(partial(_rows, panel))
     table(
-        Table(
-            panel.key,
-            panel.row,
-            panel.sku,
-            panel.summary,
-            takes_from=kind,
-            derived=True,
-            rows=partial(_EachRowOnce, panel) if panel.filters else TableRows,
-            signal_key=panel.key,
-            open=panel.access == "open",
-            methodology=methodology(panel),
-        )
+        panel.key,
+        panel.row,
+        panel.sku,
+        panel.summary,
+        takes_from=kind,
+        derived=True,
+        rows=partial(_EachRowOnce, panel) if panel.filters else TableRows,
+        signal_key=panel.key,
+        open=panel.access == "open",
+        methodology=methodology(panel),
     )
 
 

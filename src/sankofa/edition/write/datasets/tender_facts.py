@@ -18,7 +18,7 @@ from sankofa.edition.format.visibility import DayRowsWriter
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.write.shared_facts import country_entity, organisation_entity, provenance_table
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
@@ -104,13 +104,11 @@ class _Facts(TableRows):
 
 
 table(
-    Table(
-        "af-tender-fact",
-        FactRow,
-        TENDER,
-        "Values of tenders by country, and the awards organisations won, every vintage that was the latest.",
-        takes_from=FACTS,
-        rows=_Facts,
-    )
+    "af-tender-fact",
+    FactRow,
+    TENDER,
+    "Values of tenders by country, and the awards organisations won, every vintage that was the latest.",
+    takes_from=FACTS,
+    rows=_Facts,
 )
 provenance_table("af-tender-fact", TENDER)

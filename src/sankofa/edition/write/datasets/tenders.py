@@ -38,7 +38,7 @@ from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import DayRowsWriter
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Built, Input, KeyRows, dataset, provenance
-from sankofa.edition.write.tables import Table, TableRows, table
+from sankofa.edition.write.tables import TableRows, table
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
 from sankofa.model.rows import Figure, Row, doc, instant, wire
@@ -236,25 +236,21 @@ def _day(text: str | None) -> date | None:
 
 
 table(
-    Table(
-        "af-tender-releases",
-        TenderRow,
-        TENDER,
-        "OCDS releases with their parties resolved, as `/v1/tenders` serves them.",
-        takes_from="tender",
-        sorted_by=("country", "-release_date"),
-    )
+    "af-tender-releases",
+    TenderRow,
+    TENDER,
+    "OCDS releases with their parties resolved, as `/v1/tenders` serves them.",
+    takes_from="tender",
+    sorted_by=("country", "-release_date"),
 )
 table(
-    Table(
-        "af-tender-awards",
-        AwardRow,
-        TENDER,
-        "Awards in releases, a row for each winner. Bulk only.",
-        rows=_Awards,
-        reads=_READS,
-        sorted_by=("country", "-release_date"),
-    )
+    "af-tender-awards",
+    AwardRow,
+    TENDER,
+    "Awards in releases, a row for each winner. Bulk only.",
+    rows=_Awards,
+    reads=_READS,
+    sorted_by=("country", "-release_date"),
 )
 
 
@@ -328,13 +324,11 @@ class _EachPartyOnce(TableRows):
 
 
 table(
-    Table(
-        "af-tender-parties",
-        TenderPartyRow,
-        TENDER,
-        "Buyers and suppliers named in releases, as `/v1/tender-parties` serves them.",
-        takes_from="tender_party",
-        rows=_EachPartyOnce,
-        sorted_by=("-release_count",),
-    )
+    "af-tender-parties",
+    TenderPartyRow,
+    TENDER,
+    "Buyers and suppliers named in releases, as `/v1/tender-parties` serves them.",
+    takes_from="tender_party",
+    rows=_EachPartyOnce,
+    sorted_by=("-release_count",),
 )

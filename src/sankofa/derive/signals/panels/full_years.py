@@ -1,0 +1,286 @@
+"""Panels of the full years of issuers: their factors, the quality of their earnings (accruals, conversion
+into cash, how steady the margin is), and for how many years in a row they made a profit and grew.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from itertools import islice
+from typing import Annotated, Final, Literal, NamedTuple
+
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.derive import Computed, MetricYears, stretches
+from sankofa.derive.metrics.full_years import FullYear, YearOnDay
+from sankofa.derive.metrics.lines import Figure
+from sankofa.derive.rounding import rounded_root
+from sankofa.derive.signals.contract import Observation, PanelRow, issuer_panel, year_fields
+from sankofa.model.rows import doc, one_of
+
+FACTORS: Final = (
+    "asset_turnover",
+    "debt_to_equity",
+    "free_cash_flow_margin",
+    "liabilities_to_assets",
+    "net_margin",
+    "operating_margin",
+    "payout_ratio",
+    "profit_growth",
+    "return_on_assets",
+    "return_on_equity",
+    "revenue_growth",
+)
+
+
+class FullYearRow(PanelRow, frozen=True, kw_only=True):
+    """The first fields of rows about one full year of one issuer."""
+
+    service_id: Annotated[str, doc("Organisation identifier.")]
+    legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
+    country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, doc("Last day of the full year.")]
+
+
+class FundamentalsFactorsRow(FullYearRow, frozen=True, kw_only=True):
+    """One factor of one issuer in one full year."""
+
+    metric: Annotated[str, one_of(FACTORS, "Slug of the metrics-v1 set.")]
+    value: Annotated[Decimal, doc("Value, computed exactly and rounded half-even to 10 significant digits.")]
+    available_at: Annotated[date, doc("Day on which the last input became public.")]
+    methodology_ref: Annotated[
+        Literal["signals-v1/fundamentals-factors"],
+        doc("Name of the method; /methodology/ explains it."),
+    ] = "signals-v1/fundamentals-factors"
+
+
+@issuer_panel(
+    "fundamentals-factors",
+    access="licensed",
+    row=FundamentalsFactorsRow,
+    order=("service_id", "-period_end", "metric"),
+)
+def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
+    """Profitability, growth, efficiency and leverage of every issuer in every full year.
+
+    The values of asset_turnover, debt_to_equity, free_cash_flow_margin, liabilities_to_assets, net_margin,
+    operating_margin, payout_ratio, profit_growth, return_on_assets, return_on_equity and revenue_growth, each
+    by its formula at `/methodology/metrics-v1/` and its slug. They are computed from the figures as they
+    stand today, for every full year that has the inputs. `available_at` says when the last of these became
+    public: a view of a past day keeps the rows available by then, and leaves out what was revised or
+    completed later. With `basis=as_known` a view of a past day has the values of that day instead.
+    (`/v1/metrics` with as_of gives the latest full year of that day alone.)
+
+    A year and factor without a value has no row. Ordered by service_id, period_end descending and metric.
+    """
+    known = MetricYears(issuer.years)
+    for year in reversed(issuer.years.published):
+        for slug in FACTORS:
+            spans = stretches(known.days(year), partial(known.computed, year, slug), Computed.same_as)
+            for first, until, computed in spans:
+                if computed.value is not None:
+                    fields, sources = year_fields(issuer, year, computed.figures)
+                    row = FundamentalsFactorsRow(**fields, metric=slug, value=computed.value)
+                    yield Observation(row, year.end, first, sources, until)
+
+
+_MARGIN: Final = "net_margin"
+_LOOKED_AT: Final = 5
+_NEEDED: Final = 3
+
+
+class FundamentalsQualityRow(FullYearRow, frozen=True, kw_only=True):
+    """The quality of one issuer's earnings in one full year."""
+
+    accruals_ratio: Annotated[Decimal | None, doc("(profit - operating cash flow) / average assets.")]
+    cash_conversion: Annotated[Decimal | None, doc("Operating cash flow / EBITDA.")]
+    margin_volatility: Annotated[
+        Decimal | None, doc("Standard deviation of net margin; null with fewer than three.")
+    ]
+    margin_years: Annotated[int, doc("Number of net margins of the last five years used.", ge=0)]
+    available_at: Annotated[date, doc("Day on which the last input became public.")]
+    methodology_ref: Annotated[
+        Literal["signals-v1/fundamentals-quality"],
+        doc("Name of the method; /methodology/ explains it."),
+    ] = "signals-v1/fundamentals-quality"
+
+
+class _KnownQuality(NamedTuple):
+    """The metrics of a year, and the net margins of the last years that have one, as known on a day."""
+
+    accruals: Computed
+    conversion: Computed
+    margin: Computed
+    margins: tuple[Computed, ...]
+
+    def same_as(self, other: "_KnownQuality") -> bool:
+        mine, others = (*self[:3], *self.margins), (*other[:3], *other.margins)
+        return len(mine) == len(others) and all(a.same_as(b) for a, b in zip(mine, others, strict=True))
+
+
+@issuer_panel(
+    "fundamentals-quality", access="licensed", row=FundamentalsQualityRow, order=("service_id", "-period_end")
+)
+def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
+    """How much of an issuer's profit is cash, and how steady its margin is, in every full year.
+
+    - accruals_ratio and cash_conversion: by their formulas at `/methodology/metrics-v1/` and the slug
+    - margin_volatility = the population standard deviation of net_margin over the five full years up to this
+      one, of those that have it: sqrt(sum of (margin - mean)^2 / number of margins). Years follow each other
+      without a gap; where one is missing, those before it do not count. Null with fewer than three margins,
+      and where this year has none. The margins enter it unrounded.
+
+    Computed from the figures as they stand today, with `basis=as_known` from those known that day;
+    `available_at` says when the last of them became public. A year without any of the three has no row.
+    Ordered by service_id, then period_end descending.
+    """
+    known = MetricYears(issuer.years)
+    for year in reversed(issuer.years.published):
+        days = known.days_with_earlier(year)
+        for first, until, now in stretches(days, partial(_quality_on, known, year), _KnownQuality.same_as):
+            yield from _quality_observed(issuer, year, now, first, until)
+
+
+def _quality_on(known: MetricYears, year: FullYear, day: int) -> _KnownQuality:
+    last = islice(known.back(year, day), _LOOKED_AT)
+    margins = [known.computed(earlier, _MARGIN, day) for earlier in last]
+    return _KnownQuality(
+        known.computed(year, "accruals_ratio", day),
+        known.computed(year, "cash_conversion", day),
+        known.computed(year, _MARGIN, day),
+        tuple(margin for margin in margins if margin.value is not None),
+    )
+
+
+def _quality_observed(
+    issuer: Issuer, year: FullYear, now: _KnownQuality, first: int, until: int
+) -> Iterator[Observation]:
+    volatility = None
+    if len(now.margins) >= _NEEDED and now.margin.value is not None:
+        volatility = _deviation([_exact(margin) for margin in now.margins])
+    used = [one for one in (now.accruals, now.conversion) if one.value is not None]
+    used += now.margins if volatility is not None else []
+    figures: list[Figure] = [figure for one in used for figure in one.figures]
+    if not figures:
+        return
+    fields, sources = year_fields(issuer, year, figures)
+    row = FundamentalsQualityRow(
+        **fields,
+        accruals_ratio=now.accruals.value,
+        cash_conversion=now.conversion.value,
+        margin_volatility=volatility,
+        margin_years=len(now.margins),
+    )
+    yield Observation(row, year.end, first, sources, until)
+
+
+def _exact(margin: Computed) -> Fraction:
+    figures = dict(zip(margin.names, margin.figures, strict=True))
+    return Fraction(figures["profit"].value) / Fraction(figures["revenue"].value)
+
+
+def _deviation(margins: list[Fraction]) -> Decimal:
+    mean = sum(margins, Fraction()) / len(margins)
+    return rounded_root(sum(((margin - mean) ** 2 for margin in margins), Fraction()) / len(margins))
+
+
+class IssuerPersistenceRow(FullYearRow, frozen=True, kw_only=True):
+    """How steadily one issuer earned and grew up to one full year."""
+
+    years_held: Annotated[int, doc("Full years held without a gap up to this one.", ge=1)]
+    profit_years: Annotated[
+        int | None,
+        doc("Consecutive years with a profit, including this one; 0 after a loss, null if unknown."),
+    ]
+    revenue_growth_years: Annotated[
+        int | None, doc("Consecutive years of revenue growth, including this one; null if unknown.")
+    ]
+    available_at: Annotated[date, doc("Day on which the last input became public.")]
+    methodology_ref: Annotated[
+        Literal["signals-v1/issuer-persistence"],
+        doc("Name of the method; /methodology/ explains it."),
+    ] = "signals-v1/issuer-persistence"
+
+
+_YearResult = tuple[bool, list[Figure]]
+"""Whether a year was a good one, and the figures that say so."""
+
+
+class _KnownCounts(NamedTuple):
+    """The counts up to a year and their figures, as known on a day."""
+
+    years_held: int
+    profit: int | None
+    growth: int | None
+    figures: list[Figure]
+
+    def same_as(self, other: "_KnownCounts") -> bool:
+        return (self[:3], len(self.figures)) == (other[:3], len(other.figures)) and all(
+            a.same_as(b) for a, b in zip(self.figures, other.figures, strict=True)
+        )
+
+
+@issuer_panel(
+    "issuer-persistence", access="licensed", row=IssuerPersistenceRow, order=("service_id", "-period_end")
+)
+def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
+    """For how many full years in a row an issuer made a profit, and for how many its revenue grew.
+
+    - profit_years = full years in a row, back from this one, with a profit above zero. 0 if this year has
+      none; null if its profit is not reported.
+    - revenue_growth_years = full years in a row, back from this one, with revenue above that of the year
+      before in the same currency and by the same route. 0 if it did not grow; null if one of the two is
+      not reported.
+    - years_held = full years held without a gap, back from this one. A count that reaches the oldest of them
+      may be longer than the history that is held.
+
+    A year of which a figure is not reported ends a count. Figures as they stand today, with `basis=as_known`
+    as known that day; `available_at` says when the last that is used became public. A year of which neither
+    is told has no row. Ordered by service_id, then period_end descending.
+    """
+    known = MetricYears(issuer.years)
+    for year in reversed(issuer.years.published):
+        days = known.days_with_earlier(year)
+        for first, until, now in stretches(days, partial(_counts_on, known, year), _KnownCounts.same_as):
+            if now.figures:
+                fields, sources = year_fields(issuer, year, now.figures)
+                row = IssuerPersistenceRow(
+                    **fields,
+                    years_held=now.years_held,
+                    profit_years=now.profit,
+                    revenue_growth_years=now.growth,
+                )
+                yield Observation(row, year.end, first, sources, until)
+
+
+def _counts_on(known: MetricYears, year: FullYear, day: int) -> _KnownCounts:
+    consecutive = list(known.back(year, day))
+    views = [known.years.on(one, day) for one in consecutive]
+    profit, profit_figures = _in_a_row(_profit(view) if view else None for view in views)
+    growth, growth_figures = _in_a_row(_growth(view) if view else None for view in views)
+    return _KnownCounts(len(consecutive), profit, growth, profit_figures + growth_figures)
+
+
+def _in_a_row(years: Iterable[_YearResult | None]) -> tuple[int | None, list[Figure]]:
+    """How many good years there are in a row, and their figures; None if that is not known."""
+    count: int | None = None
+    figures: list[Figure] = []
+    for year in years:
+        if year is None:
+            break
+        good, used = year
+        figures += used
+        count = (count or 0) + good
+        if not good:
+            break
+    return count, figures
+
+
+def _profit(year: YearOnDay) -> _YearResult | None:
+    profit = year.lines.figure("profit")
+    return (profit.value > 0, [profit]) if profit else None
+
+
+def _growth(year: YearOnDay) -> _YearResult | None:
+    pair = year.both("revenue")
+    return (pair[0].value > pair[1].value, list(pair)) if pair else None
