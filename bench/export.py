@@ -86,9 +86,8 @@ def main() -> None:
 
 def _from_issuers(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
     kept = IssuerCache(None)
-    for issuer in (issuers := _issuers(number)):
-        kept.put(issuer[0].service_id, b"", pack_record({"columns": _columns(issuer)}))
-    kept.finish()
+    issuers = _issuers(number)
+    kept.fill((one[0].service_id, b"", pack_record({"columns": _columns(one)})) for one in issuers)
     names = [issuer[0].service_id for issuer in issuers]
     _written(
         folder / f"issuers-{number}",

@@ -47,21 +47,8 @@ class IssuerTask(NamedTuple):
     key: bytes
 
 
-class DerivedIssuer(NamedTuple):
-    """A derived issuer."""
-
-    service_id: str
-    key: bytes
-    record: PackedRecord
-
-
-class WorkerSetup(NamedTuple):
-    """The setup of a process."""
-
-    open_ledger: Callable[[], LedgerRows]
-    capture_filter: CaptureFilter
-    captures: Mapping[int, CaptureInfo]
-    kinds: list[str]
+DerivedIssuer = tuple[str, bytes, PackedRecord]
+"""Its service_id, its key and its parts."""
 
 
 def make_record(makes: Makes, issuer: Issuer) -> PackedRecord:
@@ -80,19 +67,22 @@ def make_record(makes: Makes, issuer: Issuer) -> PackedRecord:
 
 
 @contextmanager
-def _reading(setup: WorkerSetup) -> Iterator[Callable[[IssuerTask], DerivedIssuer]]:
+def _reading(
+    open_ledger: Callable[[], LedgerRows],
+    capture_filter: CaptureFilter,
+    captures: Mapping[int, CaptureInfo],
+    kinds: list[str],
+) -> Iterator[Callable[[IssuerTask], DerivedIssuer]]:
     """Derives issuers in a process of its own."""
-    makes = declared_parts(setup.kinds)
-    with closing(setup.open_ledger()) as rows, rows.snapshot():
-        facts = FactReader(rows, setup.capture_filter)
-        yield partial(_derived, makes, facts, setup.captures)
+    with closing(open_ledger()) as rows, rows.snapshot():
+        yield partial(_derived, declared_parts(kinds), FactReader(rows, capture_filter), captures)
 
 
 def _derived(
     makes: Makes, facts: Facts, captures: Mapping[int, CaptureInfo], task: IssuerTask
 ) -> DerivedIssuer:
     record = make_record(makes, Issuer(task.entity, facts, captures))
-    return DerivedIssuer(task.entity.service_id, task.key, record)
+    return task.entity.service_id, task.key, record
 
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
@@ -133,17 +123,8 @@ class Issuers:
         self._captures = captures
         self._cache = IssuerCache(path)
         self.count = 0
-        try:
-            with closing(self._derived(processes, self._anew(entities))) as derived:
-                for done in derived:
-                    self._cache.put(done.service_id, done.key, done.record)
-            self._cache.finish()
-        except OSError:  # disk full: leave no unfinished file
-            self._cache.close()
-            raise
-        except BaseException:
-            self._cache.interrupt()
-            raise
+        with closing(self._derived(processes, self._anew(entities))) as derived:
+            self._cache.fill(derived)
 
     def _anew(self, entities: Iterable[Entity]) -> Iterator[IssuerTask]:
         """The issuers that are not reused."""
@@ -154,7 +135,7 @@ class Issuers:
 
     def _tasks(self, entities: Iterable[Entity]) -> Iterator[IssuerTask]:
         numbers_of, accepted = self._ledger.fact_captures(), self._ledger.acceptance_captures()
-        written = {number: _write((number, *_said(capture))) for number, capture in self._captures.items()}
+        written = {number: _write((number, *capture)) for number, capture in self._captures.items()}
         for entity in entities:
             known = [(subject, numbers_of[subject]) for subject in entity.subjects if subject in numbers_of]
             if known:
@@ -168,10 +149,8 @@ class Issuers:
         if processes is None:
             yield from map(alone, tasks)
             return
-        setup = WorkerSetup(
-            processes.open_ledger, self._ledger.capture_filter(), self._captures, list(self._makes)
-        )
-        yield from processes.derive(partial(_reading, setup), alone, tasks, self._facts)
+        setup = (processes.open_ledger, self._ledger.capture_filter(), self._captures, list(self._makes))
+        yield from processes.derive(partial(_reading, *setup), alone, tasks, self._facts)
 
     def _facts(self, task: IssuerTask) -> int:
         return sum(map(self._ledger.count_facts, task.entity.subjects))
@@ -201,10 +180,6 @@ class Issuers:
         for number in sorted({number for _, numbers in known for number in numbers}):
             key.update(captures[number])
         return key.digest()
-
-
-def _said(capture: CaptureInfo) -> tuple[object, ...]:
-    return tuple(capture)
 
 
 @cache

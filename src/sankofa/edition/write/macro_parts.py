@@ -99,21 +99,11 @@ class MacroParts:
         self.by_series: list[str] = []
         """All names in the order of their series."""
         self._by_series: list[tuple[str, str]] = []
-        try:
-            anew = self._anew(ledger)
-            alone = partial(_record, self._metadata, captures)
-            job = partial(_deriving, self._metadata, captures)
-            derived = processes.derive(job, alone, anew, _values) if processes else map(alone, anew)
-            for name, key, record in derived:
-                self._cache.put(name, key, record)
-            self.by_series = [name for _, name in sorted(self._by_series)]
-            self._cache.finish()
-        except OSError:  # disk full: leave no unfinished file
-            self._cache.close()
-            raise
-        except BaseException:
-            self._cache.interrupt()
-            raise
+        anew = self._anew(ledger)
+        alone = partial(_record, self._metadata, captures)
+        job = partial(_deriving, self._metadata, captures)
+        self._cache.fill(processes.derive(job, alone, anew, _values) if processes else map(alone, anew))
+        self.by_series = [name for _, name in sorted(self._by_series)]
 
     def parts(self, kind: str, names: Iterable[str]) -> Iterator[bytes]:
         """The parts of these columns for a dataset or table, without those that have none."""

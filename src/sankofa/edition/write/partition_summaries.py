@@ -22,7 +22,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.dataset import PreparedRows
-from sankofa.edition.write.issuer_cache import IssuerCache, pack_record
+from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.issuer_parts import Issuers, issuer_part
 from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Shown, Standings, coverage_steps
 from sankofa.edition.write.parts import Partition
@@ -288,21 +288,21 @@ class PartitionSummaries:
         self._captures = captures
         self._names: list[str] = []
         self._cache = IssuerCache(path)
-        try:
-            for partition in partitions:
-                self._names.append(partition.first)
-                key = bytes.fromhex(partition.inputs)
-                if not self._cache.carry(partition.first, key):
-                    self._cache.put(partition.first, key, pack_record(self._summary(partition)))
-            self._cache.finish()
-        finally:
-            self._cache.close()
+        self._cache.fill(self._anew(partitions))
 
     def counts(self) -> Iterator[PartitionCounts]:
         return (_read_counts(self._cache.read(name, _COUNTS)) for name in self._names)
 
     def screens(self) -> Iterator[ScreenSegment]:
         return (_read_screen(self._cache.read(name, _SCREEN)) for name in self._names)
+
+    def _anew(self, partitions: Iterable[Partition]) -> Iterator[tuple[str, bytes, PackedRecord]]:
+        """The summaries that are not reused."""
+        for partition in partitions:
+            self._names.append(partition.first)
+            key = bytes.fromhex(partition.inputs)
+            if not self._cache.carry(partition.first, key):
+                yield partition.first, key, pack_record(self._summary(partition))
 
     def _summary(self, partition: Partition) -> dict[str, bytes]:
         screen = SegmentBuilder()
