@@ -32,7 +32,7 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import PRIOR, metrics
 from sankofa.derive.metrics.derive import derive
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.issuer_parts import Issuers
+from sankofa.edition.write.derived_parts import Issuers
 from sankofa.edition.write.metric_rows import METRICS
 from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.engines.factory import open_datastore

@@ -8,7 +8,7 @@ import pytest
 
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
-from sankofa.edition.write.issuer_parts import Issuers, declared_parts
+from sankofa.edition.write.derived_parts import Issuers, declared_parts
 from sankofa.edition.write.publish import publish
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity

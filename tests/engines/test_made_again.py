@@ -11,8 +11,8 @@ from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write import parts
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
+from sankofa.edition.write.derived_parts import Issuers
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord
-from sankofa.edition.write.issuer_parts import Issuers
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.store import Ledger
 from sankofa.model.days import FOREVER

@@ -14,7 +14,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.series import MacroColumn
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.issuers import Ranking, screen
-from sankofa.edition.write import macro_parts, parquet, parts
+from sankofa.edition.write import derived_parts, parquet, parts
 from sankofa.edition.write.parquet import TableWriter
 from sankofa.edition.write.publish import publish
 from sankofa.edition.write.tables import Table
@@ -188,7 +188,7 @@ def test_an_observation_makes_one_macro_column_again(world: World, monkeypatch: 
             written_again.append(table.name)
             super().__init__(folder, table, *inputs)
 
-    monkeypatch.setattr(macro_parts, "MacroColumn", noted)
+    monkeypatch.setattr(derived_parts, "MacroColumn", noted)
     monkeypatch.setattr(parquet, "TableWriter", Noted)
     before = world.published(world.cache)
     assert len(made_again) > len({"CPI.ZA"})

@@ -23,7 +23,7 @@ from sankofa.edition.format.keys import ledger_position
 from sankofa.edition.read.changes import FEEDS
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_trees import RowTree, decode_row_trees, leaf_file, row_tree
-from sankofa.edition.write.issuer_parts import code_digest
+from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import publish
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import LoggedEdition, LoggedErasure, row_trees_path

@@ -27,8 +27,8 @@ from sankofa.model.errors import OperatorError
 from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
-from sankofa.sources.templates import REVIEW_COLUMNS, REVIEWS
 from sankofa.sources.registry import find_source, load_sources
+from sankofa.sources.templates import REVIEW_COLUMNS, REVIEWS
 from sankofa.vault.journal import Withdrew
 from sankofa.vault.store import Vault
 

@@ -23,8 +23,7 @@ from sankofa.ledger.macro import read_annual, read_series
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.figures import read_unit, unit_of_indicator
-from sankofa.model.observations import FREQUENCIES, LONGEST_CODE, SeriesInfo, tabled_series
-from sankofa.model.series_names import series_name
+from sankofa.model.observations import FREQUENCIES, LONGEST_CODE, SeriesInfo, series_name, tabled_series
 from sankofa.model.vintages import Vintage, vintages
 
 

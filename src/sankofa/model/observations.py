@@ -1,4 +1,4 @@
-"""Observations: annual indicators of countries, and dated series; and the columns they travel in.
+"""Observations: annual indicators of countries, and dated series; the columns they travel in; their names.
 
 A table of two million values is some hundred thousand columns. Adapters,
 the ledger and the edition builder handle whole columns, not single values.
@@ -6,10 +6,12 @@ the ledger and the edition builder handle whole columns, not single values.
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Final, NamedTuple
 
-from sankofa.model.countries import alpha3_of, country, currency
+from sankofa.model.countries import alpha3_of, country, country_name, currency, currency_name
 from sankofa.model.limits import limit
+from sankofa.model.text import toml_table
 
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -168,3 +170,42 @@ def series_type(text: str) -> str:
     if not _TYPE.match(family):
         raise ValueError("series_type: expected a family such as fx, cpi or gdp")
     return family
+
+
+_VOWELS: Final = frozenset("AEIOUY")
+
+
+@cache
+def _names() -> dict[str, dict[str, str]]:
+    """Families, and subjects of the IMF's World Economic Outlook, in words."""
+    return toml_table("sankofa.model", "series_names")
+
+
+def series_name(series: str, family: str, frequency: str, country: str) -> str:
+    """A series in words: those of its key, family, frequency and country.
+
+    `WEO.NGDP_RPCH.GH` is "Real GDP growth, Ghana (IMF WEO)", `COMMODITY.PALM-OIL` "Commodity price: palm oil,
+    monthly".
+    """
+    if pair := currency_pair(series):
+        base, quote = (f"{currency_name(code)} ({code})" if currency_name(code) else code for code in pair)
+        source = ".".join(series.split(".")[3:])
+        return f"{quote} for one {base}, {frequency}" + (f" ({source})" if source else "")
+    words = _names()["families"].get(family) or (
+        family.upper() if len(family) <= 4 else family.replace("_", " ").capitalize()
+    )
+    first, *rest = series.split(".")
+    suffixes = (country, frequency[0].upper())
+    codes = (
+        [part for part in rest if part not in suffixes] if first.replace("-", "_").lower() == family else []
+    )
+    place = country_name(country) if country else ""
+    if family == "weo" and codes and codes[0] in _names()["weo"]:
+        return ", ".join(filter(None, (_names()["weo"][codes[0]], place))) + f" ({words})"
+    detail = " ".join(_word(word) for code in codes for word in code.replace("_", "-").split("-") if word)
+    return ", ".join(filter(None, (f"{words}: {detail}" if detail else words, place, frequency)))
+
+
+def _word(code: str) -> str:
+    """A part of a key as a word; countries (`ZA`) and abbreviations without a vowel (`HRW`) stay."""
+    return code if len(code) == 2 or _VOWELS.isdisjoint(code) else code.lower()

@@ -7,9 +7,9 @@ from sankofa.model.observations import (
     indicator_code,
     quoted_in,
     series_key,
+    series_name,
     series_type,
 )
-from sankofa.model.series_names import series_name
 from tests.every import every
 
 

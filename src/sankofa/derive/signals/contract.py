@@ -24,7 +24,7 @@ from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER
 from sankofa.model.provenance import SKUS, strictest
-from sankofa.model.rows import Row, panel_key
+from sankofa.model.rows import Row, doc, panel_key
 from sankofa.model.text import page_text
 
 SET: Final = "signals-v1"
@@ -45,6 +45,9 @@ class Basis(Protocol):
     def entities(self) -> Sequence[Entity]: ...
     @property
     def tenders(self) -> Tenders: ...
+
+
+METHOD: Final = doc("Name of the method; /methodology/ explains it.")
 
 
 class PanelRow(Row, frozen=True, kw_only=True):

@@ -20,12 +20,11 @@ from sankofa.derive.quality import (
 from sankofa.derive.tenders import Evidence, EvidencedParties, RecordedTenders, Tenders
 from sankofa.edition.write.checks import WithdrawnRows
 from sankofa.edition.write.dataset import Input
-from sankofa.edition.write.issuer_parts import Issuers
-from sankofa.edition.write.macro_parts import MacroParts
+from sankofa.edition.write.derived_parts import Issuers, MacroParts
 from sankofa.edition.write.metric_rows import coverage
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
 from sankofa.edition.write.parts import Partition, part_scale, partitions
-from sankofa.edition.write.reuse import BuildInputs, Memo, load_memo, save_memo
+from sankofa.edition.write.reuse import BuildInputs, Memo, load_memo, save_memo, sum_of_digests
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
@@ -78,11 +77,6 @@ class BuildContext:
         self._issuer_cache = issuer_cache
         self._processes = processes
         self.match_threshold = match_threshold
-
-    @property
-    def sources(self) -> Mapping[str, Source]:
-        """The registry of sources."""
-        return self._sources
 
     @cached_property
     def seals(self) -> list[tuple[int, str]]:
@@ -183,11 +177,6 @@ class BuildContext:
         """What the operator decided about parties."""
         return Reviews(self.ledger.reviews(), self.parties.persons.token)
 
-    @property
-    def matching(self) -> object:
-        """What decides about similar names: part of the digest of tenders."""
-        return self.match_threshold, sorted(self.reviews.verdicts.items())
-
     @cached_property
     def parties(self) -> EvidencedParties:
         def recall(make: Callable[[], Evidence]) -> Evidence:
@@ -222,7 +211,19 @@ class BuildContext:
 
     @cached_property
     def inputs(self) -> BuildInputs:
-        return BuildInputs(self)
+        """Withdrawals and settings that change an edition enter every digest."""
+        return BuildInputs(
+            [self._sources, self.left_out, self.manifest_extras],
+            self.ledger,
+            self.captures,
+            self.seals,
+            {
+                Input.NAMES: lambda: sum_of_digests(some.names for some in self.counts),
+                Input.CLAIMS: lambda: sum_of_digests(some.claims for some in self.counts),
+                # What decides about similar names.
+                Input.TENDERS: lambda: (self.match_threshold, sorted(self.reviews.verdicts.items())),
+            },
+        )
 
     @cached_property
     def memory(self) -> Memo:
@@ -232,11 +233,6 @@ class BuildContext:
     def remember(self, memo: Memo) -> None:
         """Store the memo for the next build."""
         save_memo(self._issuer_cache and self._issuer_cache / "datasets", memo)
-
-    @property
-    def omissions(self) -> object:
-        """Withdrawals and settings that change an edition: part of the digest of its inputs."""
-        return [self.left_out, self.manifest_extras]
 
     def _fundamentals(self, day: str) -> FundamentalCounts:
         counts = self.counts

@@ -60,18 +60,15 @@ class TallyKey(NamedTuple):
     """One of `UNITS_OF_COUNT`."""
 
 
-class Counted:
+class Counted(msgspec.Struct, array_like=True):
     """A count of things, their rows, their first and last day, and the newest publication."""
 
-    __slots__ = ("count", "first", "last", "published", "rows")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.rows = 0
-        self.first = FOREVER
-        self.last = NEVER
-        self.published = NEVER
-        """Newest evidenced day of publication."""
+    count: int = 0
+    rows: int = 0
+    first: int = FOREVER
+    last: int = NEVER
+    published: int = NEVER
+    """Newest evidenced day of publication."""
 
     def add(self, count: int, rows: int, first: int, last: int, published: int) -> None:
         self.count += count
@@ -84,32 +81,23 @@ class Counted:
         self.add(other.count, other.rows, other.first, other.last, other.published)
 
 
-TallyRow = tuple[str, str, str, str, int, int, int, int, int]
+TallyRow = tuple[TallyKey, Counted]
 """A key and its counts, as the memo of a build stores them."""
 
 
 class CoverageTally:
     """Counts by key."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Iterable[TallyRow] = ()) -> None:
         self._counted: defaultdict[TallyKey, Counted] = defaultdict(Counted)
+        self.update(rows)
 
     def __getitem__(self, key: TallyKey) -> Counted:
         return self._counted[key]
 
-    def items(self) -> Iterator[tuple[TallyKey, Counted]]:
+    def rows(self) -> list[TallyRow]:
         """In the order in which coverage is served."""
-        return ((key, self._counted[key]) for key in sorted(self._counted))
-
-    def as_rows(self) -> list[TallyRow]:
-        return [(*key, one.count, one.rows, one.first, one.last, one.published) for key, one in self.items()]
-
-    @classmethod
-    def from_rows(cls, rows: Iterable[TallyRow]) -> "CoverageTally":
-        tally = cls()
-        for sku, country, source_id, unit, *counts in rows:
-            tally[TallyKey(sku, country, source_id, unit)].add(*counts)
-        return tally
+        return [(key, self._counted[key]) for key in sorted(self._counted)]
 
     def add_once(
         self, unit: str, country: str, counted: Mapping[int, Counted], captures: Mapping[int, CaptureInfo]
@@ -122,8 +110,8 @@ class CoverageTally:
             own.count = 1
             self[TallyKey(MACRO, country, source_id, unit)].merge(own)
 
-    def update(self, other: "CoverageTally") -> None:
-        for key, counted in other.items():
+    def update(self, rows: Iterable[TallyRow]) -> None:
+        for key, counted in rows:
             self._counted[key].merge(counted)
 
 

@@ -1,8 +1,7 @@
 """A file of cached records: derived parts of each issuer or macro column, or the summary of each partition.
 
-A record is only reused under the same key, a digest of all its inputs and of the code (`write.issuer_parts`).
-So it is what making it again would give, byte for byte. A missing, truncated or altered file costs time and
-nothing else.
+A record is only reused under the same key, a digest of all its inputs and of the code. So it is what making
+it again would give, byte for byte. A missing, truncated or altered file costs time and nothing else.
 
 Layout: magic; then the records, each after a head with its name, its key, the positions of its parts, which
 are compressed one by one, and a checksum. A file is read head by head as far as it is whole. So the file that

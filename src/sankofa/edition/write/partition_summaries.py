@@ -22,8 +22,8 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.dataset import PreparedRows
+from sankofa.edition.write.derived_parts import Issuers, issuer_part
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
-from sankofa.edition.write.issuer_parts import Issuers, issuer_part
 from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Shown, Standings, coverage_steps
 from sankofa.edition.write.parts import Partition
 from sankofa.edition.write.reuse import sum_of_digests
@@ -176,9 +176,10 @@ FACT_COUNTS: Final = "fact-counts"
 HOLDINGS: Final = "holdings"
 
 
-class SourceFacts(msgspec.Struct, array_like=True):
-    """Counts of the facts of an issuer from one source."""
+class FactTotals(msgspec.Struct, array_like=True):
+    """Counts of the served facts of issuers from one source."""
 
+    issuers: int = 0
     facts: int = 0
     dated: int = 0
     """Facts with an evidenced day of publication."""
@@ -188,22 +189,31 @@ class SourceFacts(msgspec.Struct, array_like=True):
     published: int = 0
     """Newest evidenced day of publication; 0 for none."""
 
+    def add(self, other: "FactTotals") -> None:
+        """The facts of other issuers."""
+        self.issuers += other.issuers
+        self.facts += other.facts
+        self.dated += other.dated
+        self.first = min(self.first, other.first)
+        self.last = max(self.last, other.last)
+        self.published = max(self.published, other.published)
 
-_read_counts_of_issuer = msgspec.msgpack.Decoder(dict[str, SourceFacts]).decode
+
+_read_counts_of_issuer = msgspec.msgpack.Decoder(dict[str, FactTotals]).decode
 _read_holdings = msgspec.msgpack.Decoder(HeldFacts).decode
 _write_counts = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 @issuer_part(FACT_COUNTS)
 def _counted(issuer: Issuer) -> bytes:
-    by_source: dict[str, SourceFacts] = {}
+    by_source: dict[str, FactTotals] = {}
     for (_, _, period_end, _), reported in issuer.reports.items():
         end = ordinal(period_end)
         for vintage in vintages(reported, end):
             report = vintage.report
             counts = by_source.get(report.capture.source_id)
             if counts is None:
-                counts = by_source[report.capture.source_id] = SourceFacts()
+                counts = by_source[report.capture.source_id] = FactTotals(issuers=1)
             counts.facts += 1
             if report.evidenced:
                 counts.dated += 1
@@ -214,7 +224,7 @@ def _counted(issuer: Issuer) -> bytes:
     return _write_counts({source_id: by_source[source_id] for source_id in sorted(by_source)})
 
 
-def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, SourceFacts]:
+def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, FactTotals]:
     """Counts of the facts of one issuer by source."""
     part = issuers.part(FACT_COUNTS, entity.service_id)
     return _read_counts_of_issuer(part) if part else {}
@@ -236,17 +246,6 @@ def issuer_holdings(issuers: Issuers, entity: Entity) -> HeldFacts:
 
 _COUNTS: Final = "counts"
 _SCREEN: Final = "screen"
-
-
-class FactTotals(msgspec.Struct, array_like=True):
-    """Counts of the served facts of one source and country."""
-
-    issuers: int = 0
-    facts: int = 0
-    dated: int = 0
-    first: int = FOREVER
-    last: int = 0
-    published: int = 0
 
 
 class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
@@ -324,13 +323,7 @@ class PartitionSummaries:
         for entity in issuers:
             held.add(issuer_holdings(self._issuers, entity))
             for source_id, own in issuer_counts(self._issuers, entity).items():
-                total = totals[source_id, entity.country or ""]
-                total.issuers += 1
-                total.facts += own.facts
-                total.dated += own.dated
-                total.first = min(total.first, own.first)
-                total.last = max(total.last, own.last)
-                total.published = max(total.published, own.published)
+                totals[source_id, entity.country or ""].add(own)
         for entity in partition.entities:
             for statement in entity.statements:
                 statements[statement.source_id, statement.profile.country or ""] += 1

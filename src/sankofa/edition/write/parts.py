@@ -16,7 +16,7 @@ from sankofa.edition.format.columns import columns_kind
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.checks import check_failed
 from sankofa.edition.write.dataset import Dataset, KeyRows, RowRanges
-from sankofa.edition.write.issuer_parts import Issuers
+from sankofa.edition.write.derived_parts import Issuers
 from sankofa.edition.write.reuse import PartEntry
 from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
 from sankofa.ledger.entities import Entity

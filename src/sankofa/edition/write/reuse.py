@@ -12,19 +12,17 @@ each time.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.write.dataset import Input, TallyRow
-from sankofa.edition.write.issuer_parts import code_digest
+from sankofa.edition.write.derived_parts import code_digest
 from sankofa.engines.private_files import make_private_folder, replace_file
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.sources.registry import Source
 
 T = TypeVar("T")
 _DIGEST: Final = 32
@@ -125,39 +123,24 @@ def sum_of_digests(digests: Iterable[bytes]) -> bytes:
     return (total & _EVERY_BIT).to_bytes(_DIGEST, "little")
 
 
-class NameDigests(Protocol):
-    """Digests of the organisations of a partition (`partition_summaries.PartitionCounts`)."""
-
-    @property
-    def names(self) -> bytes: ...
-    @property
-    def claims(self) -> bytes: ...
-
-
-class LedgerState(Protocol):
-    """The ledger as a build reads it (`context.BuildContext`)."""
-
-    @property
-    def ledger(self) -> LedgerReader: ...
-    @property
-    def captures(self) -> Mapping[int, CaptureInfo]: ...
-    @property
-    def seals(self) -> Sequence[tuple[int, str]]: ...
-    @property
-    def sources(self) -> Mapping[str, Source]: ...
-    @property
-    def counts(self) -> Sequence[NameDigests]: ...
-    @property
-    def omissions(self) -> object: ...
-    @property
-    def matching(self) -> object: ...
-
-
 class BuildInputs:
     """Digests of the inputs of one build."""
 
-    def __init__(self, state: LedgerState) -> None:
-        self._state = state
+    def __init__(
+        self,
+        base: object,
+        ledger: LedgerReader,
+        captures: Mapping[int, CaptureInfo],
+        seals: Sequence[tuple[int, str]],
+        computed: Mapping[Input, Callable[[], object]],
+    ) -> None:
+        """`base` enters every digest. `computed` has inputs, or what belongs to one besides its tables, that
+        are no rows of the ledger."""
+        self._base = sha256(_write((code_digest(), LAYOUT, base))).digest()
+        self._ledger = ledger
+        self._captures = captures
+        self._seals = seals
+        self._computed = computed
         self._digests: dict[Input, bytes] = {}
 
     def digest(self, name: str, reads: Iterable[Input]) -> str:
@@ -167,10 +150,6 @@ class BuildInputs:
             digest.update(_write((one, self._input(one))))
         return digest.hexdigest()
 
-    @cached_property
-    def _base(self) -> bytes:
-        return sha256(_write((code_digest(), LAYOUT, self._state.sources, self._state.omissions))).digest()
-
     def _input(self, name: Input) -> bytes:
         if name not in self._digests:
             self._digests[name] = sha256(_write(self._content(name))).digest()
@@ -179,28 +158,27 @@ class BuildInputs:
     def _content(self, name: Input) -> object:
         match name:
             case Input.NAMES:
-                return sum_of_digests(some.names for some in self._state.counts)
+                return self._computed[name]()
             case Input.CLAIMS:
-                claims = sum_of_digests(some.claims for some in self._state.counts)
-                return self._input(Input.NAMES), claims
+                return self._input(Input.NAMES), self._computed[name]()
             case Input.ISSUERS:
-                return [subject for subject, _ in self._state.ledger.fact_subjects()]
+                return [subject for subject, _ in self._ledger.fact_subjects()]
             case Input.RATES:  # few series are rates, and the table of cross rates is long
-                rates = list(self._state.ledger.rows(_RATES))
+                rates = list(self._ledger.rows(_RATES))
                 captures = [
-                    (number, self._state.captures.get(number)) for number in sorted({row[4] for row in rates})
+                    (number, self._captures.get(number)) for number in sorted({row[4] for row in rates})
                 ]
                 return rates, captures, self._sealed(("series_info",))
-        own = self._state.matching if name is Input.TENDERS else None
-        return own, self._sealed(_TABLES[name])
+        own = self._computed.get(name)
+        return own and own(), self._sealed(_TABLES[name])
 
     def _sealed(self, tables: tuple[str, ...]) -> list[tuple[object, ...]]:
         """The captures that brought rows of these tables, and the digests of those rows."""
         rows: list[tuple[object, ...]] = []
-        for capture_id, content in self._state.seals:
+        for capture_id, content in self._seals:
             sums = _read_seal(content)
             if brought := [(table, sums[table]) for table in tables if table in sums]:
-                rows.append((capture_id, self._state.captures.get(capture_id), brought))
+                rows.append((capture_id, self._captures.get(capture_id), brought))
         return rows
 
     @staticmethod

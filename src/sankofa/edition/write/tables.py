@@ -91,7 +91,7 @@ class FlatRows:
 
 
 class MacroRows(TableRows):
-    """Rows that are made as flat columns with each macro column (`write.macro_parts`)."""
+    """Rows that are made as flat columns with each macro column (`write.derived_parts`)."""
 
     def __init__(self, kind: str, row: type[Row], names: str, context: BuildContext) -> None:
         """`names` is the list of `MacroParts` that has the columns in order."""

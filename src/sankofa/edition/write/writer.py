@@ -157,7 +157,7 @@ class DatasetWriter:
         self._add(record, (dataset,))
         self.manifest_extras |= record.manifest_extras
         if record.tally is not None:
-            self._tallies[dataset.kind] = CoverageTally.from_rows(record.tally)
+            self._tallies[dataset.kind] = CoverageTally(record.tally)
         for kind, named in record.sources.items():
             self._files.name_sources(kind, set(named))
         self._reuse.remember(self._reuse.inputs.get(dataset.kind, ""), record)
@@ -243,7 +243,7 @@ class DatasetWriter:
             rows={dataset.kind: check.rows},
             sources={} if outcome.sources is None else {dataset.kind: sorted(outcome.sources)},
             manifest_extras=dict(outcome.manifest_extras),
-            tally=None if outcome.tally is None else outcome.tally.as_rows(),
+            tally=None if outcome.tally is None else outcome.tally.rows(),
             returned=outcome.result is not None or dataset.ranged,
         )
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Annotated, Literal, NamedTuple
 
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.derive.signals.contract import METHOD, Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import (
     AwardedQuarter,
     buyer_key,
@@ -42,10 +42,9 @@ class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):
     effective_buyers: Annotated[
         Decimal | None, doc("Number of equal buyers with the same concentration: 1 / buyer_hhi.")
     ]
-    methodology_ref: Annotated[
-        Literal["signals-v1/public-buyer-concentration"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/public-buyer-concentration"
+    methodology_ref: Annotated[Literal["signals-v1/public-buyer-concentration"], METHOD] = (
+        "signals-v1/public-buyer-concentration"
+    )
 
 
 @panel(
@@ -139,10 +138,9 @@ class TenderAwardConcentrationRow(PanelRow, frozen=True, kw_only=True):
         Decimal | None,
         doc("Share of attributed awards of earlier winners, 0 to 1; null in the first quarter."),
     ]
-    methodology_ref: Annotated[
-        Literal["signals-v1/tender-award-concentration"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/tender-award-concentration"
+    methodology_ref: Annotated[Literal["signals-v1/tender-award-concentration"], METHOD] = (
+        "signals-v1/tender-award-concentration"
+    )
 
 
 @panel(

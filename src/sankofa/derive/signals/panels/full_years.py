@@ -15,7 +15,7 @@ from sankofa.derive.metrics.derive import Computed, MetricYears, stretches
 from sankofa.derive.metrics.full_years import FullYear, YearOnDay
 from sankofa.derive.metrics.lines import Figure
 from sankofa.derive.rounding import rounded_root
-from sankofa.derive.signals.contract import Observation, PanelRow, issuer_panel, year_fields
+from sankofa.derive.signals.contract import METHOD, Observation, PanelRow, issuer_panel, year_fields
 from sankofa.model.rows import doc, one_of
 
 FACTORS: Final = (
@@ -48,10 +48,9 @@ class FundamentalsFactorsRow(FullYearRow, frozen=True, kw_only=True):
     metric: Annotated[str, one_of(FACTORS, "Slug of the metrics-v1 set.")]
     value: Annotated[Decimal, doc("Value, computed exactly and rounded half-even to 10 significant digits.")]
     available_at: Annotated[date, doc("Day on which the last input became public.")]
-    methodology_ref: Annotated[
-        Literal["signals-v1/fundamentals-factors"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/fundamentals-factors"
+    methodology_ref: Annotated[Literal["signals-v1/fundamentals-factors"], METHOD] = (
+        "signals-v1/fundamentals-factors"
+    )
 
 
 @issuer_panel(
@@ -99,10 +98,9 @@ class FundamentalsQualityRow(FullYearRow, frozen=True, kw_only=True):
     ]
     margin_years: Annotated[int, doc("Number of net margins of the last five years used.", ge=0)]
     available_at: Annotated[date, doc("Day on which the last input became public.")]
-    methodology_ref: Annotated[
-        Literal["signals-v1/fundamentals-quality"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/fundamentals-quality"
+    methodology_ref: Annotated[Literal["signals-v1/fundamentals-quality"], METHOD] = (
+        "signals-v1/fundamentals-quality"
+    )
 
 
 class _KnownQuality(NamedTuple):
@@ -196,10 +194,9 @@ class IssuerPersistenceRow(FullYearRow, frozen=True, kw_only=True):
         int | None, doc("Consecutive years of revenue growth, including this one; null if unknown.")
     ]
     available_at: Annotated[date, doc("Day on which the last input became public.")]
-    methodology_ref: Annotated[
-        Literal["signals-v1/issuer-persistence"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/issuer-persistence"
+    methodology_ref: Annotated[Literal["signals-v1/issuer-persistence"], METHOD] = (
+        "signals-v1/issuer-persistence"
+    )
 
 
 _YearResult = tuple[bool, list[Figure]]

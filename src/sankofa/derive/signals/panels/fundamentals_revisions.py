@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.contract import Observation, PanelRow, filed, issuer_fields, issuer_panel
+from sankofa.derive.signals.contract import METHOD, Observation, PanelRow, filed, issuer_fields, issuer_panel
 from sankofa.derive.statements import item_of
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import FOREVER, ordinal
@@ -45,10 +45,9 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     ]
     first_available_at: Annotated[date, doc("Day on which the first figure became public.")]
     available_at: Annotated[date, doc("Day on which the latest figure became public.")]
-    methodology_ref: Annotated[
-        Literal["signals-v1/fundamentals-revisions"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/fundamentals-revisions"
+    methodology_ref: Annotated[Literal["signals-v1/fundamentals-revisions"], METHOD] = (
+        "signals-v1/fundamentals-revisions"
+    )
 
 
 @issuer_panel(

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from sankofa.derive.rounding import quotient
 from sankofa.derive.series import Series, SeriesReport, SeriesVintages, series_of
-from sankofa.derive.signals.contract import Basis, Captures, Observation, PanelRow, origin, panel
+from sankofa.derive.signals.contract import METHOD, Basis, Captures, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import month_number, quarter_number
 from sankofa.model.days import ordinal
 from sankofa.model.rows import Figure, doc, one_of
@@ -43,10 +43,7 @@ class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
     momentum_3p: Annotated[
         Decimal | None, doc("Value divided by that of three periods earlier, minus 1; null if unknown.")
     ]
-    methodology_ref: Annotated[
-        Literal["signals-v1/macro-momentum"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/macro-momentum"
+    methodology_ref: Annotated[Literal["signals-v1/macro-momentum"], METHOD] = "signals-v1/macro-momentum"
 
 
 _History = list[Vintage[SeriesReport]]

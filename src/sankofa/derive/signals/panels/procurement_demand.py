@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Annotated, Final, Literal, NamedTuple
 
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.derive.signals.contract import METHOD, Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import (
     buyer_key,
     by_period,
@@ -50,10 +50,9 @@ class ProcurementDemandRow(PanelRow, frozen=True, kw_only=True):
         doc("Tenders of three months divided by those of the three before, minus 1; null without them."),
     ]
     value_coverage: Annotated[Decimal, doc("Share of the tenders with a published amount, 0 to 1.")]
-    methodology_ref: Annotated[
-        Literal["signals-v1/procurement-demand"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/procurement-demand"
+    methodology_ref: Annotated[Literal["signals-v1/procurement-demand"], METHOD] = (
+        "signals-v1/procurement-demand"
+    )
 
 
 class _Category(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from sankofa.derive.metrics.contract import EXACT
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import (
+    METHOD,
     Basis,
     Observation,
     PanelRow,
@@ -41,10 +42,9 @@ class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
     ]
     currency: Annotated[str | None, doc("Currency code, ISO 4217; null if no amount is published.")]
     award_value: Annotated[Figure | None, doc("Sum of the amounts in this currency, with every digit.")]
-    methodology_ref: Annotated[
-        Literal["signals-v1/supplier-issuer-demand"],
-        doc("Name of the method; /methodology/ explains it."),
-    ] = "signals-v1/supplier-issuer-demand"
+    methodology_ref: Annotated[Literal["signals-v1/supplier-issuer-demand"], METHOD] = (
+        "signals-v1/supplier-issuer-demand"
+    )
 
 
 @panel(

@@ -21,7 +21,7 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import KIND_MODES
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import NO_ROWS, PreparedKeyRows, PreparedRows, dataset, prepare
-from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.edition.write.derived_parts import issuer_part
 from sankofa.edition.write.shared_facts import organisation_entity, provenance_table
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.entities import Entity

@@ -27,7 +27,7 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.write.issuer_parts import Issuers, issuer_part
+from sankofa.edition.write.derived_parts import Issuers, issuer_part
 from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report

@@ -59,7 +59,7 @@ from sankofa.edition.write.datasets.macro_series import (
     SeriesIndex,
     json_text,
 )
-from sankofa.edition.write.macro_parts import macro_part
+from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.countries import alpha3_of
@@ -98,7 +98,7 @@ def annual(context: BuildContext) -> PreparedBuilding:
     for part in map(_read, context.macro.parts(MACRO_ANNUAL, context.macro.indicators)):
         index.summaries.append(part.summary)
         index.catalogue.append(part.entry)
-        index.tally.update(CoverageTally.from_rows(part.tally))
+        index.tally.update(part.tally)
         yield PreparedKeyRows(part.summary.key, part.rows)
     return Outcome(index, tally=index.tally)
 
@@ -146,7 +146,7 @@ def _annual_part(column: MacroColumn, provenance: ProvenanceText) -> bytes:
     tally = CoverageTally()
     tally.add_once("indicators", country, sources, column.captures)
     rows = prepare(MACRO_ANNUAL, MacroAnnualRow, key, entries, pack=pack_series)
-    return _write(_IndicatorPart(rows, summary_of(key, entries), entry, tally.as_rows()))
+    return _write(_IndicatorPart(rows, summary_of(key, entries), entry, tally.rows()))
 
 
 @dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,), reads=())

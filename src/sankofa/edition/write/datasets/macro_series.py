@@ -37,7 +37,7 @@ from sankofa.edition.write.dataset import (
     dataset,
     prepare,
 )
-from sankofa.edition.write.macro_parts import macro_part
+from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import iso_day
@@ -161,7 +161,7 @@ class SeriesIndex(NamedTuple):
             self.days.append(KeyRows(key, [Entry(part.days)], part.aliases))
         self.catalogue.append(part.entry)
         self.releases.setdefault(identity.series, []).append((identity, part.releases))
-        self.tally.update(CoverageTally.from_rows(part.tally))
+        self.tally.update(part.tally)
         return PreparedKeyRows(key, part.rows, part.aliases)
 
 
@@ -208,7 +208,7 @@ def _part(column: MacroColumn, one: SeriesVintages, entries: list[Entry], *, is_
         block_days(entries),
         entry,
         releases,
-        tally.as_rows(),
+        tally.rows(),
     )
 
 

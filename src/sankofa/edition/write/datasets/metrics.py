@@ -42,7 +42,7 @@ from sankofa.edition.write.dataset import (
     dataset,
     prepare,
 )
-from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.edition.write.derived_parts import issuer_part
 from sankofa.edition.write.metric_rows import METRICS, Standings, metric_rows, standings
 from sankofa.edition.write.partition_summaries import NOWHERE, MetricValues, ScreenSegment, no_values
 from sankofa.ledger.entities import Entity

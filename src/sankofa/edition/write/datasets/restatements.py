@@ -25,7 +25,7 @@ from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, KeyRows, Outcome, dataset
 from sankofa.edition.write.datasets.fundamentals import fact_row
-from sankofa.edition.write.issuer_parts import issuer_part
+from sankofa.edition.write.derived_parts import issuer_part
 from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.spells import places

@@ -29,8 +29,7 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
-from sankofa.edition.write.issuer_parts import issuer_part
-from sankofa.edition.write.macro_parts import macro_part
+from sankofa.edition.write.derived_parts import issuer_part, macro_part
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import FOREVER

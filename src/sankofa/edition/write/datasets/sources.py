@@ -51,8 +51,8 @@ _RELEASES: Final = """
 def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally) -> Building:
     """By country and sku, each or both. Returns the tally."""
     tally = CoverageTally()
-    tally.update(series)
-    tally.update(annual)
+    tally.update(series.rows())
+    tally.update(annual.rows())
     for some in context.counts:
         for source_id, country, total in some.facts:
             key = TallyKey(FUND, country, source_id, "issuers")
@@ -63,7 +63,7 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
         tally[key].add(count, count, *days, days[1])
     captures = _last_captures(context)
     keyed: defaultdict[str, list[Entry]] = defaultdict(list)
-    for key, counted in tally.items():
+    for key, counted in tally.rows():
         row = Entry(wire.encode(_coverage_row(context, key, counted, captures[key.source_id])))
         for asked in set(product((key.country, ""), (key.sku, ""))):
             keyed[coverage_key(*asked)].append(row)
@@ -76,7 +76,7 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
 def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[KeyRows]:
     counted: defaultdict[str, Counted] = defaultdict(Counted)
     countries: defaultdict[str, set[str]] = defaultdict(set)
-    for key, counts in coverage.result.items():
+    for key, counts in coverage.result.rows():
         counted[key.source_id].merge(counts)
         countries[key.source_id].update(filter(None, (key.country,)))
     of_datasets = frozenset(counted)

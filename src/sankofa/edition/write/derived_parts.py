@@ -1,4 +1,6 @@
-"""Derives each issuer once for all datasets, in several processes, and reuses issuers that did not change.
+"""Derives each issuer and each macro column once for all datasets, in several processes.
+
+Those that did not change are reused.
 
 The parts of an issuer are made of the facts of its subjects, the captures of those facts, the acceptances of
 its documents, its exchanges, its name and its country. The ledger only grows, so the captures that brought
@@ -6,6 +8,9 @@ facts of a subject identify those facts without reading them (`Ledger.fact_captu
 by its number, source, instant, licence class in the registry, file name and digest, and by whether its source
 rounds dates. Captures of sources that are left out do not count. The rest of the key is the code: every
 source file of this package and the versions of the libraries it computes with. No clock or setting enters.
+
+A macro column is one indicator in one country, or the series of one key. Its parts are made of its rows in
+the ledger, their captures and the metadata of its code. A digest of these and of the code is its key.
 
 Each process reads the facts of its issuers through its own connection and sends back one issuer at a time. It
 reads what the build reads, even if something is ingested meanwhile (`ledger.generations.CaptureFilter`).
@@ -20,23 +25,25 @@ from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.edition.write.checks import refuse_issuer
+from sankofa.derive.series import MacroColumn, MacroMetadata
+from sankofa.edition.write.checks import captures_at, refuse_issuer, refuse_rows_of
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.worker_processes import WorkerProcesses
-from sankofa.engines.datastore import LedgerRows
+from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, FactReader, Facts, LedgerReader
 from sankofa.ledger.spells import places
 from sankofa.model.errors import SankofaError
+from sankofa.model.observations import tabled_series
 
-Make = Callable[[Issuer], bytes]
-Makes = Mapping[str, Make]
+MakePart = Callable[[Issuer], bytes]
+MakeParts = Mapping[str, MakePart]
 """Functions that make the parts of an issuer, by kind."""
 
 
@@ -51,7 +58,7 @@ DerivedIssuer = tuple[str, bytes, PackedRecord]
 """Its service_id, its key and its parts."""
 
 
-def make_record(makes: Makes, issuer: Issuer) -> PackedRecord:
+def make_record(makes: MakeParts, issuer: Issuer) -> PackedRecord:
     """Raises BuildFailed, which names a capture, if a row cannot be derived."""
 
     def derived(issuer: Issuer) -> dict[str, bytes]:
@@ -79,7 +86,7 @@ def _reading(
 
 
 def _derived(
-    makes: Makes, facts: Facts, captures: Mapping[int, CaptureInfo], task: IssuerTask
+    makes: MakeParts, facts: Facts, captures: Mapping[int, CaptureInfo], task: IssuerTask
 ) -> DerivedIssuer:
     record = make_record(makes, Issuer(task.entity, facts, captures))
     return task.entity.service_id, task.key, record
@@ -88,22 +95,22 @@ def _derived(
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
 _write = msgspec.msgpack.Encoder().encode
 
-_PARTS: dict[str, Make] = {}
+_ISSUER_PARTS: dict[str, MakePart] = {}
 
 
-def issuer_part(kind: str) -> Callable[[Make], Make]:
+def issuer_part(kind: str) -> Callable[[MakePart], MakePart]:
     """Declare the function below as the maker of an issuer's part of a dataset; empty bytes for none."""
 
-    def declare(make: Make) -> Make:
-        _PARTS[kind] = make
+    def declare(make: MakePart) -> MakePart:
+        _ISSUER_PARTS[kind] = make
         return make
 
     return declare
 
 
-def declared_parts(kinds: Iterable[str] | None = None) -> dict[str, Make]:
+def declared_parts(kinds: Iterable[str] | None = None) -> dict[str, MakePart]:
     """The makers of all parts, or of these, in a fixed order."""
-    return {kind: _PARTS[kind] for kind in sorted(_PARTS if kinds is None else kinds)}
+    return {kind: _ISSUER_PARTS[kind] for kind in sorted(_ISSUER_PARTS if kinds is None else kinds)}
 
 
 class Issuers:
@@ -200,3 +207,108 @@ def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
                 yield from _sources(child, name)
         else:
             yield name, child.read_bytes()
+
+
+MakeColumnParts = Callable[[MacroColumn], Iterable[tuple[str, bytes]]]
+"""Makes parts of a column, each with its kind."""
+_COLUMN_PARTS: Final[list[MakeColumnParts]] = []
+_BYTES_OF_A_VALUE: Final = 24
+
+
+def macro_part(make: MakeColumnParts) -> MakeColumnParts:
+    """Declare the function below as a maker of parts of a macro column."""
+    _COLUMN_PARTS.append(make)
+    return make
+
+
+class _ColumnTask(NamedTuple):
+    """A column to derive."""
+
+    code: str
+    country: str
+    rows: list[Row]
+    key: bytes = b""
+
+    @property
+    def name(self) -> str:
+        return f"{self.country}|{self.code}"
+
+
+@contextmanager
+def _deriving_columns(
+    metadata: MacroMetadata, captures: Mapping[int, CaptureInfo]
+) -> Iterator[Callable[[_ColumnTask], tuple[str, bytes, PackedRecord]]]:
+    """Derives columns in a process of its own."""
+    yield partial(_column_record, metadata, captures)
+
+
+def _column_record(
+    metadata: MacroMetadata, captures: Mapping[int, CaptureInfo], task: _ColumnTask
+) -> tuple[str, bytes, PackedRecord]:
+    """Raises BuildFailed, which names the captures, if a column cannot be derived."""
+    try:
+        column = MacroColumn(task.code, task.country, task.rows, metadata, captures)
+        parts = [part for make in _COLUMN_PARTS for part in make(column)]
+    except (SankofaError, OSError, MemoryError):
+        raise
+    except Exception as failure:
+        if numbers := captures_at(failure) & captures.keys():
+            raise refuse_rows_of(failure, captures, numbers) from failure
+        raise
+    return task.name, task.key, pack_record({kind: part for kind, part in parts if part})
+
+
+def _values_of(task: _ColumnTask) -> int:
+    """About how many values a column has, by the length of its text."""
+    return sum(len(values) for *_, values in task.rows) // _BYTES_OF_A_VALUE
+
+
+class MacroParts:
+    """The parts of every macro column by its name."""
+
+    def __init__(
+        self,
+        ledger: LedgerReader,
+        captures: Mapping[int, CaptureInfo],
+        path: Path | None = None,
+        processes: WorkerProcesses | None = None,
+    ) -> None:
+        self._captures = captures
+        self._metadata = MacroMetadata(ledger)
+        self._cache = IssuerCache(path)
+        self.indicators: list[str] = []
+        """The names of all indicators, by country and code."""
+        self.series: list[str] = []
+        """The names of all keys of published series, in order."""
+        self.by_series: list[str] = []
+        """All names in the order of their series."""
+        self._by_series: list[tuple[str, str]] = []
+        anew = self._anew(ledger)
+        alone = partial(_column_record, self._metadata, captures)
+        job = partial(_deriving_columns, self._metadata, captures)
+        self._cache.fill(processes.derive(job, alone, anew, _values_of) if processes else map(alone, anew))
+        self.by_series = [name for _, name in sorted(self._by_series)]
+
+    def parts(self, kind: str, names: Iterable[str]) -> Iterator[bytes]:
+        """The parts of these columns for a dataset or table, without those that have none."""
+        return filter(None, (self._cache.read(name, kind) for name in names))
+
+    def _anew(self, ledger: LedgerReader) -> Iterator[_ColumnTask]:
+        """The columns that are not reused. Each is listed."""
+        for code, rows in ledger.stored_series():
+            yield from self._listed(self.series, code, _ColumnTask(code, "", rows))
+        for (country, code), rows in ledger.stored_annual():
+            series = tabled_series(code, country)
+            yield from self._listed(self.indicators, series, _ColumnTask(code, country, rows))
+
+    def _listed(self, names: list[str], series: str, task: _ColumnTask) -> Iterator[_ColumnTask]:
+        names.append(task.name)
+        self._by_series.append((series, task.name))
+        key = self._key(task.name, task.code, task.rows)
+        if not self._cache.carry(task.name, key):
+            yield task._replace(key=key)
+
+    def _key(self, name: str, code: str, rows: list[Row]) -> bytes:
+        captures = {capture_id: self._captures[capture_id] for *_, capture_id, _, _ in rows}
+        identity = (name, rows, sorted(captures.items()), self._metadata.of_code(code))
+        return blake2b(code_digest() + _write(identity), digest_size=16).digest()
