@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 from tests.depth import Remark, leave_out
-from tests.live import COMMANDS, LiveServer, run
+from tests.live import COMMANDS, LiveServer, succeed
 from tests.once import made_once
 from tests.services import (
     MISSING,
@@ -114,8 +114,7 @@ def sample_output(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def sample_made(factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
-        published = run(folder / "home", "sample", "--if-empty")
-        assert published.returncode == 0, published.stderr
+        published = succeed(folder / "home", "sample", "--if-empty")
         (folder / "printed").write_text(published.stdout)
 
     return made_once(factory, "sample", make)

@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import httpx
 
@@ -24,7 +25,7 @@ from tests.once import SHARED
 from tests.patience import PATIENCE
 from tests.ports import free_port
 
-__all__ = ["COMMAND", "COMMANDS", "PATIENCE", "LiveServer", "create_key", "free_port", "run"]
+__all__ = ["PATIENCE", "LiveServer", "create_key", "free_port", "publish_files", "run", "succeed"]
 
 COMMAND = Path(sys.executable).with_name("sankofa")
 COMMANDS = Commands()
@@ -34,6 +35,20 @@ atexit.register(COMMANDS.close)
 def run(home: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run one command to its end, well or not; settings by name, e.g. `rows_sample="3"`."""
     return COMMANDS.run([*map(str, arguments)], _environment(home, settings), seconds=5 * PATIENCE)
+
+
+def succeed(home: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """`run`, where the command must end well."""
+    done = run(home, *arguments, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def publish_files(home: Path, *files: tuple[str, str | Path], **settings: str) -> None:
+    """Ingest files, each after the name of its source, and publish an edition with them."""
+    for source, path in files:
+        succeed(home, "ingest", source, path, **settings)
+    succeed(home, "publish", **settings)
 
 
 def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
@@ -131,6 +146,38 @@ class LiveServer:
         if key is not None:
             fields["X-API-Key"] = key
         return self.http.get(path, headers=fields)
+
+    def body(self, path: str, key: str | None = None, **query: object) -> dict[str, Any]:
+        """The body of an answer that must be good; parameters by name, `from_` for `from`."""
+        given = {name.rstrip("_"): str(value) for name, value in query.items() if value is not None}
+        fields = {} if key is None else {"X-API-Key": key}
+        answer = self.http.get(path, params=given or None, headers=fields)
+        assert answer.status_code == 200, answer.text
+        body: dict[str, Any] = answer.json()
+        assert "data" not in body or body["count"] == len(body["data"])
+        return body
+
+    def rows(self, path: str, key: str | None = None, **query: object) -> list[dict[str, Any]]:
+        """The rows of an answer that must be good."""
+        return list(self.body(path, key, **query)["data"])
+
+    def call(self, tool: str, key: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """The result of a tool, as a client gets it."""
+        params = {"name": tool, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        fields = {"X-API-Key": key, "MCP-Protocol-Version": "2025-11-25"}
+        fields["Accept"] = "application/json, text/event-stream"
+        answer = self.http.post("/mcp", json=message, headers=fields)
+        assert answer.status_code == 200, answer.text
+        result: dict[str, Any] = answer.json()["result"]
+        return result
+
+    def tool(self, name: str, key: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """The body of a tool's answer; the problem, where it is an error."""
+        result = self.call(name, key, arguments)
+        text = result["content"][0]["text"]
+        body: dict[str, Any] = json.loads(text) if result.get("isError") else result["structuredContent"]
+        return body
 
     def key(self, tier: str, *options: str) -> str:
         """A fresh key of a tier."""

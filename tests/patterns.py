@@ -64,15 +64,15 @@ def patterns(built: Callable[[str, str], Iterator[re.Pattern[Any]] | None]) -> I
 
     `built` gives examples of the patterns that a function makes of its arguments; None where it knows none.
     """
-    names = _methods_by_name()
+    names: dict[str, set[str]] = {}
+    sources = [(path, *_read(path, names)) for path in sorted(FOLDER.rglob("*.py"))]
     for module in _modules():
         for name, value in vars(module).items():
             for pattern in _held(value, module.__name__):
                 used = names.get(name, set(METHODS))
                 yield Used(f"{module.__name__}.{name}", pattern, not used <= FROM_THE_START)
-    for path in sorted(FOLDER.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        for call in _calls(tree, path.relative_to(FOLDER).as_posix()):
+    for path, calls, keywords in sources:
+        for call in calls:
             constant = _constant(call.text)
             anywhere = call.method not in FROM_THE_START
             if constant is not None:
@@ -83,7 +83,7 @@ def patterns(built: Callable[[str, str], Iterator[re.Pattern[Any]] | None]) -> I
                 assert examples is not None, f"{call.where}: {call.function} makes a pattern; add an example"
                 for pattern in examples:
                     yield Used(call.where, pattern, anywhere)
-        for keyword in (k for k in ast.walk(tree) if isinstance(k, ast.keyword) and k.arg == "pattern"):
+        for keyword in keywords:
             if (text := _constant(keyword.value)) is not None:
                 yield Used(f"{path.name}:{keyword.value.lineno}", re.compile(text), True)
 
@@ -112,10 +112,17 @@ def _held(value: Any, module: str, depth: int = 0) -> Iterator[re.Pattern[Any]]:
             yield from _held(value(), module, depth + 1)
 
 
-def _calls(tree: ast.Module, file: str) -> Iterator[Call]:
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    for node in ast.walk(tree):
-        if (
+def _read(path: Path, names: dict[str, set[str]]) -> tuple[list[Call], list[ast.keyword]]:
+    """The calls of `re` in a file and its keywords `pattern`; adds which methods are called by which name."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    calls, file = [], path.relative_to(FOLDER).as_posix()
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr in METHODS:
+            holder = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+            if isinstance(holder, ast.Name):
+                names.setdefault(holder.id, set()).add(node.attr)
+        elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and isinstance(node.func.value, ast.Name)
@@ -123,7 +130,9 @@ def _calls(tree: ast.Module, file: str) -> Iterator[Call]:
             and node.func.attr in ("compile", *METHODS)
         ):
             inside = [f.name for f in functions if f.lineno <= node.lineno <= (f.end_lineno or 0)]
-            yield Call(f"{file}:{node.lineno}", inside[-1] if inside else "", node.func.attr, node.args[0])
+            where = inside[-1] if inside else ""
+            calls.append(Call(f"{file}:{node.lineno}", where, node.func.attr, node.args[0]))
+    return calls, [node for node in nodes if isinstance(node, ast.keyword) and node.arg == "pattern"]
 
 
 def _constant(node: ast.expr) -> Any:
@@ -132,18 +141,6 @@ def _constant(node: ast.expr) -> Any:
     except ValueError:
         return None
     return value if isinstance(value, str | bytes) else None
-
-
-def _methods_by_name() -> dict[str, set[str]]:
-    """Which methods of a pattern are called by the name it has."""
-    found: dict[str, set[str]] = {}
-    for path in FOLDER.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr in METHODS:
-                holder = node.value.value if isinstance(node.value, ast.Subscript) else node.value
-                if isinstance(holder, ast.Name):
-                    found.setdefault(holder.id, set()).add(node.attr)
-    return found
 
 
 def growth(used: Used) -> str | None:
@@ -202,8 +199,8 @@ def _attacks(pattern: re.Pattern[Any]) -> set[tuple[str, str, str]]:
     found: set[tuple[str, str]] = set()
     _repeats(tree, "", found)
     alphabet = {c for _, pump in found for c in pump}
-    found |= {(before, c) for before, _ in list(found) for c in sorted(alphabet)[: rounds(6, 12)]}
-    pairs = sorted(alphabet)[: rounds(3, 6)]
+    found |= {(before, c) for before, _ in list(found) for c in sorted(alphabet)[: rounds(3, 12)]}
+    pairs = sorted(alphabet)[: rounds(2, 6)]
     found |= {("", a + b) for a in pairs for b in pairs if a != b}
     return {(before, pump, after) for before, pump in found for after in ("", "\x00", pump[0] * 2)}
 

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import sankofa
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.patience import until
 from tests.postgres_groups import Primary, Standby
 from tests.services import REPOSITORY, free_port, missing, postgres_binaries, started
@@ -41,8 +41,7 @@ def database(primary: Primary) -> Iterator[str]:
 
 def publish(home: Path, **settings: str) -> None:
     for command in (["ingest", "sample-tenders-ke", str(TENDERS)], ["publish"]):
-        done = run(home, *command, **settings)
-        assert done.returncode == 0, done.stderr
+        succeed(home, *command, **settings)
 
 
 def ask(url: str, statement: str) -> list[tuple[object, ...]]:
@@ -62,8 +61,7 @@ def test_the_doctor_says_where_pages_have_no_checksums(
         tool = [str(primary.binaries / "pg_checksums"), f"--{mode}", "--no-sync", "-D", str(primary.data)]
         assert primary.run(tool).wait() == 0
         primary.start()
-        done = run(tmp_path / "home", "doctor", datastore=database)
-        assert done.returncode == 0, done.stdout
+        done = succeed(tmp_path / "home", "doctor", datastore=database)
         assert ("pg_checksums --enable" in done.stdout) == (mode == "disable")
 
 
@@ -75,7 +73,7 @@ def test_a_tls_connection_is_verified_as_the_url_demands(
     certificate.write_bytes((primary.data / "server.crt").read_bytes())
     verified = f"{database}?sslmode=verify-full&sslrootcert={certificate}"
     publish(tmp_path / "home", datastore=verified)
-    assert run(tmp_path / "home", "status", datastore=verified).returncode == 0
+    succeed(tmp_path / "home", "status", datastore=verified)
     (tmp_path / "other.crt").write_text("")
     refused = run(
         tmp_path / "home",
@@ -94,23 +92,19 @@ def test_roles_give_each_command_what_its_work_needs_and_no_more(
 
     sql = (REPOSITORY / "deploy" / "postgresql" / "roles.sql").read_text()
     ask(database, sql)
-    assert run(tmp_path / "home", "ledger", "verify", datastore=role("publish")).returncode == 0
+    succeed(tmp_path / "home", "ledger", "verify", datastore=role("publish"))
     ask(database, sql)
     home = tmp_path / "home"
-    taken = run(home, "ingest", "sample-tenders-ke", TENDERS, datastore=role("ingest"))
-    assert taken.returncode == 0, taken.stderr
+    succeed(home, "ingest", "sample-tenders-ke", TENDERS, datastore=role("ingest"))
     assert run(home, "publish", datastore=role("ingest")).returncode == 1
-    published = run(home, "publish", datastore=role("publish"))
-    assert published.returncode == 0, published.stderr
+    succeed(home, "publish", datastore=role("publish"))
     key = create_key(home, "starter")
     with LiveServer(home, datastore=role("api")) as server:
         assert server.get(PATH, key).json()["count"] > 0
         assert server.get("/v1/status").status_code == 200
-    looked = run(home, "doctor", datastore=role("api"))
-    assert looked.returncode == 0, looked.stdout
+    looked = succeed(home, "doctor", datastore=role("api"))
     assert "not for this role to read" in looked.stdout
-    followed = run(tmp_path / "node", "follow", "--once", editions=role("api"))
-    assert followed.returncode == 0, followed.stderr
+    succeed(tmp_path / "node", "follow", "--once", editions=role("api"))
     edition = (home / "shared" / "editions" / "CURRENT").read_text()
     assert (tmp_path / "node" / "editions" / "CURRENT").read_text() == edition
     for name, statement in (
@@ -208,8 +202,7 @@ def test_nodes_go_on_with_the_primary_gone_and_publishing_is_refused_in_one_line
                 until(lambda: "datastore" not in server.get("/v1/status").json()["degraded"])
                 primary.thaw()
             node = tmp_path / "node"
-            followed = run(node, "follow", "--once", editions=url)
-            assert followed.returncode == 0, "a new node is filled by the standby"
+            succeed(node, "follow", "--once", editions=url)
         failed = run(home, "publish", datastore=url)
         assert failed.returncode == 1
         assert failed.stderr.count("\n") == 1, failed.stderr

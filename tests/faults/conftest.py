@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.once import made_once
 
 Serve = Callable[..., LiveServer]
@@ -34,8 +34,7 @@ def publish_another(home: Path, number: int) -> str:
     filing = home.parent / f"correction-{number}.csv"
     filing.write_text(CORRECTION.format(value=1000 + number, day=number))
     for command in (("ingest", "sample-filings", filing), ("publish",)):
-        done = run(home, *command)
-        assert done.returncode == 0, done.stderr
+        succeed(home, *command)
     return current(home)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests import publisher as faults
-from tests.live import COMMAND, run
+from tests.live import COMMAND, run, succeed
 from tests.publisher import Publisher
 from tests.spec.test_collect import Home, table
 from tests.torture import Trial
@@ -119,8 +119,8 @@ def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run
             assert own[0] == own[1], "and of each source in the same order"
         assert kept(disturbed) == kept(quiet)
         for home in homes:
-            assert run(home.path, "ledger", "verify").returncode == 0
-            assert run(home.path, "vault", "verify").returncode == 0
+            succeed(home.path, "ledger", "verify")
+            succeed(home.path, "vault", "verify")
             replayed = run(home.path, "vault", "replay")
             assert "the same as the ledger of HOME" in replayed.stdout, replayed.stderr
             partial = home.path / "collect" / "partial"
@@ -131,6 +131,5 @@ def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run
 
 def _figures(home: Home) -> Any:
     """The rows of the edition by count: what it holds is the same, when it was captured is not."""
-    done = run(home.path, "publish")
-    assert done.returncode == 0, done.stderr
+    done = succeed(home.path, "publish")
     return json.dumps(done.stdout.splitlines()[-1].split(":", 1)[1])

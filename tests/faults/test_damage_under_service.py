@@ -17,7 +17,7 @@ from tests.depth import deep_after
 from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import ISSUER, Load, ask, wait_for_edition
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.patience import PATIENCE, Stopwatch
 from tests.torture import Trial
 
@@ -53,7 +53,7 @@ def test_a_block_file_cut_short_under_load_gives_the_previous_edition_and_kills_
     assert [failure for failure in load.failures if "503" not in failure] == []
     assert f"edition {editions[1]} is no longer served" in live.log
     assert degraded(live) == ["datastore"]
-    assert run(home, "publish").returncode == 0  # the same data: the same name
+    succeed(home, "publish")
     wait_for_edition(live, key, editions[1])
     assert degraded(live) == []
 
@@ -94,7 +94,7 @@ def test_with_no_other_edition_damage_is_a_503_until_it_is_published_again(
         assert time.monotonic() < deadline
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     wait_for_edition(live, key, editions[1])
 
 

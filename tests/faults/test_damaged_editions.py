@@ -10,7 +10,7 @@ from tests.depth import deep_after
 from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import Load, ask, wait_for_edition
-from tests.live import run
+from tests.live import run, succeed
 from tests.signing import point_at, sign_again
 
 
@@ -138,5 +138,5 @@ def test_with_every_edition_damaged_the_service_answers_503_until_one_is_whole(
     live = serve()
     assert ask(live, key)[0] == 503
     assert all(f"edition {edition}" in live.log for edition in editions)
-    assert run(home, "publish").returncode == 0  # the same data: the same name
+    succeed(home, "publish")
     wait_for_edition(live, key, editions[1])

@@ -12,7 +12,7 @@ import pytest
 from tests.depth import deep_after
 from tests.faults.conftest import World, current
 from tests.faults.flips import cut_short, flip_a_bit
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.torture import Trial, rounds
 
 QUESTIONS = (
@@ -47,7 +47,7 @@ def expected(world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     home = Path(shutil.copytree(world.home, tmp_path_factory.mktemp("whole") / "home"))
     right: dict[str, set[tuple[int, bytes]]] = {path: set() for path in QUESTIONS}
     for edition in reversed(world.editions):
-        assert run(home, "editions", "rollback", edition).returncode == 0
+        succeed(home, "editions", "rollback", edition)
         with LiveServer(home) as live:
             for path, answer in answers(live, world.key).items():
                 assert answer[0] == 200, (path, answer)
@@ -104,7 +104,7 @@ def test_whatever_file_is_damaged_no_answer_is_wrong(
                 trial.saw(judged(live, world.key, expected, f"{path.parent.name}/{what}"))
                 assert "Traceback" not in live.log, (what, live.log)
         if path.parent.name == "derived" or path.parent.parent.name == "derived":
-            assert run(home, "publish").returncode == 0
+            succeed(home, "publish")
             assert current(home) == world.editions[1], what
         shutil.rmtree(home)
 

@@ -11,7 +11,7 @@ import pytest
 
 from sankofa.engines.factory import open_keyvalue
 from tests.faults.load import ISSUER, ask
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.services import RedisServer
 from tests.torture import Trial, rounds
 
@@ -105,7 +105,7 @@ def test_a_flipped_bit_in_a_record_refuses_that_key_alone(store: Store, trial: T
 def test_a_revocation_cannot_be_taken_back_by_hand(store: Store) -> None:
     key, name = issue(store)
     before = store.get(name)
-    assert run(store.home, "keys", "revoke", key, **store.settings).returncode == 0
+    succeed(store.home, "keys", "revoke", key, **store.settings)
     revoked = store.get(name)
     other, elsewhere = issue(store)
     with LiveServer(store.home, **store.settings) as live:
@@ -138,8 +138,7 @@ def test_a_record_without_a_seal_is_refused_where_the_mark_of_the_store_is_gone_
 @pytest.mark.deep
 def test_a_damaged_domain_answers_nobody_and_names_itself_in_the_log(store: Store) -> None:
     key, name = issue(store)
-    added = run(store.home, "domains", "add", "data.customer.example", "--key", name[4:16], **store.settings)
-    assert added.returncode == 0, added.stderr
+    succeed(store.home, "domains", "add", "data.customer.example", "--key", name[4:16], **store.settings)
     whole = store.get("domain:data.customer.example")
     headers = {"X-API-Key": key, "Host": "data.customer.example"}
     path = "/v1/screen?metric=net_margin"
@@ -167,10 +166,9 @@ def test_another_secret_is_named_by_commands_and_by_the_server(store: Store) -> 
 def test_the_secret_of_the_key_store_is_rotated_without_refusing_a_key(store: Store) -> None:
     old, both, new = ({**store.settings, "keys_secret": secret} for secret in ("one", "two, one", "two"))
     key = create_key(store.home, "professional", **old)
-    domain = run(store.home, "domains", "add", "data.customer.example", "--key", key, **old)
-    assert domain.returncode == 0, domain.stderr
+    succeed(store.home, "domains", "add", "data.customer.example", "--key", key, **old)
     gone = create_key(store.home, "starter", **old)
-    assert run(store.home, "keys", "revoke", gone, **old).returncode == 0
+    succeed(store.home, "keys", "revoke", gone, **old)
     with LiveServer(store.home, **both) as live:
         later = live.key("starter")
         assert [ask(live, one)[0] for one in (key, later, gone)] == [200, 200, 401]
@@ -189,7 +187,7 @@ def test_any_flipped_bit_of_the_key_file_is_a_401_or_a_503_and_never_a_500(home:
     picked = trial.chance
     good = create_key(home, "starter")
     revoked = create_key(home, "starter")
-    assert run(home, "keys", "revoke", revoked).returncode == 0
+    succeed(home, "keys", "revoke", revoked)
     whole = (home / "keys").read_bytes()
     with LiveServer(home, proxies="127.0.0.1") as live:
         for number in range(trial.count(rounds(4, 12), 300)):

@@ -10,7 +10,7 @@ import pytest
 from tests.depth import deep_after
 from tests.faults.conftest import current
 from tests.faults.flips import flip_a_bit
-from tests.live import run
+from tests.live import run, succeed
 from tests.torture import Trial, rounds
 
 
@@ -105,13 +105,13 @@ def test_a_restored_ledger_publishes_again(home: Path, editions: tuple[str, str]
     for file in home.glob("ledger.sqlite*"):
         file.unlink()
     shutil.copy(saved, home / "ledger.sqlite")
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     assert current(home) == editions[1]
 
 
 def test_what_is_taken_over_from_the_edition_before_is_verified_too(home: Path) -> None:
     assert (home / "derived" / "issuers").exists()
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     change(home, "UPDATE fact SET available_at = '2001-01-01' WHERE document LIKE '%' AND capture_id = 12")
     assert "capture 12" in run(home, "publish").stderr
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.depth import deep_after
 from tests.faults.conftest import CORRECTION, current
-from tests.live import COMMAND, LiveServer, _environment, run
+from tests.live import COMMAND, LiveServer, _environment, run, succeed
 from tests.services import missing
 
 ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
@@ -59,7 +59,7 @@ def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
 ) -> None:
     there = Path(shutil.copytree(home, disk / "home"))
     file = filing(tmp_path)
-    assert run(there, *arguments("ingest", file)).returncode == 0
+    succeed(there, *arguments("ingest", file))
     with LiveServer(there) as live:
         assert live.get(ENTITY, key).status_code == 200
         before = files(there)
@@ -70,7 +70,7 @@ def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
         assert live.get("/health").status_code == 200
         (disk / "filling").unlink()
         assert live.get(ENTITY, key).status_code == 200
-        assert run(there, "publish").returncode == 0
+        succeed(there, "publish")
         assert current(there) not in editions
         assert "Traceback" not in live.log
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import CORRECTION, current
-from tests.live import COMMANDS, _environment, create_key, run
+from tests.live import COMMANDS, _environment, create_key, succeed
 from tests.torture import Trial
 
 PATIENCE = 60.0
@@ -58,8 +58,7 @@ class Kills:
 
 def duration(home: Path, arguments: Sequence[str]) -> float:
     began = time.monotonic()
-    done = run(home, *arguments)
-    assert done.returncode == 0, done.stderr
+    succeed(home, *arguments)
     return time.monotonic() - began
 
 
@@ -93,9 +92,9 @@ def test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next(
         ended = not kills.kill(copy, command)
         found = dump(copy / "ledger.sqlite")
         assert found in (before, after)
-        assert run(copy, "ledger", "verify").returncode == 0
+        succeed(copy, "ledger", "verify")
         trial.saw("ended before" if ended else "all of it" if found == after else "nothing of it")
-        assert run(copy, *command).returncode == 0
+        succeed(copy, *command)
         assert dump(copy / "ledger.sqlite") == after
         shutil.rmtree(copy)
 
@@ -103,7 +102,7 @@ def test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next(
 def test_a_publish_killed_anywhere_leaves_a_whole_edition_current(
     home: Path, editions: tuple[str, str], filing: Path, tmp_path: Path, trial: Trial
 ) -> None:
-    assert run(home, "ingest", "sample-filings", str(filing)).returncode == 0
+    succeed(home, "ingest", "sample-filings", str(filing))
     takes = duration(Path(shutil.copytree(home, tmp_path / "whole")), ("publish",))
     third = current(tmp_path / "whole")
     kills = Kills(trial, trial.count(2, 100), takes)
@@ -112,9 +111,9 @@ def test_a_publish_killed_anywhere_leaves_a_whole_edition_current(
         ended = not kills.kill(copy, ("publish",))
         found = current(copy)
         assert found in (editions[1], third)
-        assert run(copy, "editions", "rollback", found).returncode == 0, "it is whole: every byte is compared"
+        succeed(copy, "editions", "rollback", found)
         trial.saw("ended before" if ended else "the edition before" if found != third else "the new edition")
-        assert run(copy, "publish").returncode == 0
+        succeed(copy, "publish")
         assert current(copy) == third
         assert not list((copy / "editions").glob(".building-*"))
         shutil.rmtree(copy)
@@ -122,7 +121,7 @@ def test_a_publish_killed_anywhere_leaves_a_whole_edition_current(
 
 def test_a_key_command_killed_anywhere_loses_no_key_and_revives_none(home: Path, trial: Trial) -> None:
     gone = create_key(home, "starter")
-    assert run(home, "keys", "revoke", gone).returncode == 0
+    succeed(home, "keys", "revoke", gone)
     takes = duration(home, ("keys", "create", "--tier", "starter"))
     kills = Kills(trial, trial.count(4, 100), takes)
     for number in kills:
@@ -138,14 +137,13 @@ def test_a_key_command_killed_anywhere_loses_no_key_and_revives_none(home: Path,
         allowed = (issued, {**issued, victim: "revoked"}) if revoking else (issued,)
         assert {name: found[name] for name in issued} in allowed
         trial.saw("ended before" if ended else "done" if found != issued else "nothing of it")
-        assert run(home, "keys", "revoke", key).returncode == 0
+        succeed(home, "keys", "revoke", key)
         assert _keys(home)[victim] == "revoked"
 
 
 def _keys(home: Path) -> dict[str, str]:
     """The id of each key and whether it is revoked, oldest first."""
-    listed = run(home, "keys", "list")
-    assert listed.returncode == 0, listed.stderr
+    listed = succeed(home, "keys", "list")
     assert "damaged" not in listed.stderr
     words = [line.split() for line in listed.stdout.splitlines()]
     return {line[0]: line[3] for line in words}

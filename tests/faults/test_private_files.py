@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.depth import deep_after
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.publisher import Publisher
 
 FILING = (
@@ -46,8 +46,7 @@ def test_everything_under_home_is_its_owners_alone(
     monkeypatch.setenv("TEST_UMASK", f"{umask:o}")  # of every command and server
 
     def sankofa(*arguments: str, at: Path = home) -> None:
-        done = run(at, *arguments)
-        assert done.returncode == 0, done.stderr
+        succeed(at, *arguments)
 
     check: Callable[[], list[str]] = lambda: open_to_others(home.parent)  # noqa: E731
     with Publisher() as publisher:
@@ -88,7 +87,6 @@ def test_everything_under_home_is_its_owners_alone(
 @pytest.mark.rule("CLI-9")
 def test_what_is_pushed_for_a_web_server_has_the_modes_of_umask(sample_home: Path, tmp_path: Path) -> None:
     pushed = tmp_path / "www"
-    done = run(sample_home, "push", str(pushed))  # with the umask 022
-    assert done.returncode == 0, done.stderr
+    succeed(sample_home, "push", str(pushed))
     modes = {stat.S_IMODE(path.stat().st_mode) for path in pushed.rglob("*")}
     assert modes == {0o755, 0o644}

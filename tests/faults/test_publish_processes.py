@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.commands import Running
-from tests.live import COMMANDS, _environment, run
+from tests.live import COMMANDS, _environment, run, succeed
 from tests.patience import PATIENCE, until
 from tests.world.desk import Desk
 
@@ -56,8 +56,7 @@ def assert_nothing_was_published_and_the_next_succeeds(home: Path, workers: list
     until(lambda: not any(worker.is_running() for worker in workers))
     assert json.loads(run(home, "editions", "--json").stdout) == []
     assert not list((home / "editions").glob("*"))
-    done = run(home, "publish", **TWO)
-    assert done.returncode == 0, done.stderr
+    succeed(home, "publish", **TWO)
     assert [path.name for path in (home / "derived").iterdir() if path.name.startswith(".")] == []
 
 
@@ -101,7 +100,7 @@ def test_the_processes_do_not_outlive_a_command_that_is_killed(home: Path) -> No
         running.wait(PATIENCE)
         resume(workers)
     until(lambda: not any(worker.is_running() for worker in workers))
-    assert run(home, "publish", **TWO).returncode == 0
+    succeed(home, "publish", **TWO)
 
 
 @pytest.mark.parametrize("number", ["0", "many", "65"])

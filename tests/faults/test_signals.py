@@ -22,7 +22,7 @@ import pytest
 import sankofa
 from tests.depth import deep_after
 from tests.faults.conftest import Serve
-from tests.live import COMMAND, COMMANDS, LiveServer, _environment, run
+from tests.live import COMMAND, COMMANDS, LiveServer, _environment, succeed
 from tests.patience import until
 from tests.services import PostgresServer, RedisServer, missing, use_s3
 
@@ -140,7 +140,7 @@ def test_a_command_that_waits_for_a_frozen_redis_ends(
     told_to_stop(home, words(command, tmp_path), number, waits, may_give_up=True, **stores)
     assert not (tmp_path / "file").exists()
     redis_server.thaw()
-    assert run(home, "keys", "create", "--tier", "sample", **stores).returncode == 0
+    succeed(home, "keys", "create", "--tier", "sample", **stores)
 
 
 @pytest.mark.rule("CLI-11")
@@ -179,8 +179,8 @@ def test_a_command_that_waits_for_a_frozen_postgresql_ends(
     waits = connected_to(postgres_server.port)
     told_to_stop(home, words(command, tmp_path), number, waits, datastore=postgres_url)
     postgres_server.thaw()
-    assert run(home, "ingest", "sample-filings", FILING, datastore=postgres_url).returncode == 0
-    assert run(home, "ledger", "verify", datastore=postgres_url).returncode == 0
+    succeed(home, "ingest", "sample-filings", FILING, datastore=postgres_url)
+    succeed(home, "ledger", "verify", datastore=postgres_url)
 
 
 @pytest.mark.deep
@@ -196,7 +196,7 @@ def test_a_command_whose_postgresql_freezes_under_it_ends_and_loses_nothing(
     number: signal.Signals,
 ) -> None:
     files = sorted(FILING.parent.glob("*.csv"))
-    assert run(home, "ingest", "sample-filings", files[0], datastore=postgres_url).returncode == 0
+    succeed(home, "ingest", "sample-filings", files[0], datastore=postgres_url)
     connected = connected_to(postgres_server.port)
 
     def frozen(pid: int) -> bool:
@@ -209,10 +209,9 @@ def test_a_command_whose_postgresql_freezes_under_it_ends_and_loses_nothing(
     arguments = ["publish"] if command == "publish" else ["ingest", "sample-filings", *map(str, files[1:])]
     told_to_stop(home, arguments, number, frozen, datastore=postgres_url)
     postgres_server.thaw()
-    assert run(home, "ingest", "sample-filings", *files, datastore=postgres_url).returncode == 0
-    assert run(home, "ledger", "verify", datastore=postgres_url).returncode == 0
-    published = run(home, "publish", datastore=postgres_url)
-    assert published.returncode == 0, published.stderr
+    succeed(home, "ingest", "sample-filings", *files, datastore=postgres_url)
+    succeed(home, "ledger", "verify", datastore=postgres_url)
+    succeed(home, "publish", datastore=postgres_url)
 
 
 @pytest.mark.deep
@@ -230,9 +229,8 @@ def test_following_and_pushing_end_where_the_store_never_answers(
             told_to_stop(node, arguments, number, connected_to(port), editions=address)
         if scheme == "s3":
             told_to_stop(home, ["push", address], number, connected_to(port))
-    assert run(home, "push", str(tmp_path / "store")).returncode == 0
-    pulled = run(node, "follow", "--once", editions=str(tmp_path / "store"))
-    assert pulled.returncode == 0, pulled.stderr
+    succeed(home, "push", str(tmp_path / "store"))
+    succeed(node, "follow", "--once", editions=str(tmp_path / "store"))
 
 
 @pytest.mark.rule("CLI-11")
@@ -253,7 +251,7 @@ def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(
 
     told_to_stop(home, ["ingest", "sample-filings", str(pipe)], number, is_open)
     os.close(writer)
-    assert run(home, "ingest", "sample-filings", FILING).returncode == 0
+    succeed(home, "ingest", "sample-filings", FILING)
 
 
 @pytest.mark.deep
@@ -263,13 +261,12 @@ def test_restoring_into_a_frozen_postgresql_ends(
     home: Path, tmp_path: Path, postgres_server: PostgresServer, postgres_url: str, number: signal.Signals
 ) -> None:
     backup = tmp_path / "backup"
-    assert run(home, "backup", str(backup)).returncode == 0
+    succeed(home, "backup", str(backup))
     postgres_server.freeze()
     waits = connected_to(postgres_server.port)
     told_to_stop(tmp_path / "new", ["restore", str(backup)], number, waits, datastore=postgres_url)
     postgres_server.thaw()
-    restored = run(tmp_path / "new", "restore", str(backup), datastore=postgres_url)
-    assert restored.returncode == 0, restored.stderr
+    succeed(tmp_path / "new", "restore", str(backup), datastore=postgres_url)
 
 
 def ended(server: LiveServer, number: signal.Signals) -> float:
@@ -321,8 +318,8 @@ def test_a_server_whose_stores_froze_ends(
     redis_server: RedisServer,
     number: signal.Signals,
 ) -> None:
-    assert run(home, "ingest", "sample-filings", FILING, datastore=postgres_url).returncode == 0
-    assert run(home, "publish", datastore=postgres_url).returncode == 0
+    succeed(home, "ingest", "sample-filings", FILING, datastore=postgres_url)
+    succeed(home, "publish", datastore=postgres_url)
     redis = redis_server.url
     with LiveServer(home, keystore=redis, usagestore=redis, datastore=postgres_url) as server:
         redis_server.freeze()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.faults.conftest import Serve, publish_another
 from tests.faults.load import Load, ask, wait_for_edition
-from tests.live import run
+from tests.live import run, succeed
 
 
 @pytest.mark.rule("PUB-2")
@@ -21,7 +21,7 @@ def test_publishing_and_rolling_back_under_load_fail_no_request(
         third = publish_another(home, 2)
         wait_for_edition(live, key, third)
         for edition in (first, third):
-            assert run(home, "editions", "rollback", edition).returncode == 0
+            succeed(home, "editions", "rollback", edition)
             wait_for_edition(live, key, edition)
     assert load.failures == []
     assert set(load.editions) == {first, second, third}
@@ -33,7 +33,7 @@ def test_the_entity_tag_changes_with_the_edition(
     live = serve()
     path = "/v1/entities/DC46AF1B1AAA424B58D1368176"
     tag = live.get(path, key).headers["ETag"]
-    assert run(home, "editions", "rollback", editions[0]).returncode == 0
+    succeed(home, "editions", "rollback", editions[0])
     wait_for_edition(live, key, editions[0])
     answer = live.get(path, key, if_none_match=tag)
     assert answer.status_code == 200

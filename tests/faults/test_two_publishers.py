@@ -11,7 +11,7 @@ import pytest
 
 from sankofa.edition.format.keys import ledger_position
 from tests.faults.conftest import CORRECTION, current
-from tests.live import COMMAND, PATIENCE, run
+from tests.live import COMMAND, PATIENCE, succeed
 
 
 def _publish(home: Path) -> subprocess.Popen[str]:
@@ -24,8 +24,7 @@ def _publish(home: Path) -> subprocess.Popen[str]:
 def _ingest(home: Path, number: int) -> None:
     filing = home.parent / f"correction-{number}.csv"
     filing.write_text(CORRECTION.format(value=2000 + number, day=number))
-    done = run(home, "ingest", "sample-filings", filing)
-    assert done.returncode == 0, done.stderr
+    succeed(home, "ingest", "sample-filings", filing)
 
 
 def _wait_until_held(lock: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.conftest import Serve
 from tests.faults.load import ISSUER, PATIENCE, Load, wait_for_edition, workers
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 from tests.patience import in_one_minute
 from tests.torture import Trial
 
@@ -105,7 +105,7 @@ def test_walks_and_requests_go_on_through_hot_switches(
         try:
             for number in range(trial.count(4, 50)):
                 edition = editions[number % 2]
-                assert run(home, "editions", "rollback", edition).returncode == 0
+                succeed(home, "editions", "rollback", edition)
                 wait_for_edition(live, key, edition)
                 trial.saw("switches")
         finally:

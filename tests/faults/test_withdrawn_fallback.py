@@ -7,7 +7,7 @@ import pytest
 from tests.faults.conftest import Serve, current
 from tests.faults.load import ask
 from tests.faults.test_damaged_editions import flip_one_bit
-from tests.live import run
+from tests.live import run, succeed
 
 REFUSED = """
 [sources.sample-worldbank]
@@ -23,14 +23,13 @@ def test_an_edition_whose_licence_was_withdrawn_is_not_fallen_back_to(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     (home / "sources.toml").write_text(REFUSED)
-    published = run(home, "publish")
-    assert published.returncode == 0, published.stderr
+    succeed(home, "publish")
     assert current(home) not in editions
     flip_one_bit(home / "editions" / current(home))
     live = serve()
     assert ask(live, key)[0] == 503
     assert f"edition {editions[0]}: withdrawn by a later one" in live.log
-    assert run(home, "publish").returncode == 0  # makes it again, whole
+    succeed(home, "publish")
     live = serve()
     assert ask(live, key) == (200, current(home))
 
@@ -40,7 +39,7 @@ def test_a_withdrawn_edition_is_not_rolled_back_to_although_the_one_that_withdre
     home: Path, editions: tuple[str, str]
 ) -> None:
     (home / "sources.toml").write_text(REFUSED)
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     now = current(home)
     (home / "sources.toml").unlink()  # nothing but the list remembers that it was withdrawn
     flip_one_bit(home / "editions" / now)

@@ -15,7 +15,7 @@ import pytest
 
 import sankofa
 from sankofa.derive.metrics.contract import metrics
-from tests.live import LiveServer, run
+from tests.live import LiveServer, publish_files
 from tests.torture import Trial
 
 SAMPLE = Path(sankofa.__file__).parent / "sample"
@@ -46,11 +46,7 @@ def filings(folder: Path, until: date | None) -> set[date]:
 def instance(folder: Path, until: date | None) -> tuple[Path, set[date]]:
     home = folder / "home"
     days = filings(folder / "filings", until)
-    for source, files in (("sample-lei", SAMPLE / "lei"), ("sample-filings", folder / "filings")):
-        done = run(home, "ingest", source, files)
-        assert done.returncode == 0, done.stderr
-    published = run(home, "publish")
-    assert published.returncode == 0, published.stderr
+    publish_files(home, ("sample-lei", SAMPLE / "lei"), ("sample-filings", folder / "filings"))
     return home, days
 
 

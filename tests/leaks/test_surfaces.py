@@ -63,10 +63,7 @@ def tool_answer(server: LiveServer, key: str, tool: Tool, arguments: dict[str, s
             given[own] = text.split(",")
         else:
             given[own] = int(text) if "integer" in schema and text.lstrip("-").isdigit() else text
-    params = {"name": tool.name, "arguments": given}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {"X-API-Key": key, "Accept": "application/json, text/event-stream"}
-    result = server.http.post("/mcp", json=message, headers=headers).json()["result"]
+    result = server.call(tool.name, key, given)
     text = result["content"][0]["text"]
     return (json.loads(text)["status"] if result.get("isError") else 200), text
 

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.live import run
+from tests.live import run, succeed
 
 
 def follow(home: Path, url: str, **settings: str) -> str:
-    done = run(home, "follow", "--once", editions=url, **settings)
-    assert done.returncode == 0, done.stderr
+    done = succeed(home, "follow", "--once", editions=url, **settings)
     return done.stdout
 
 

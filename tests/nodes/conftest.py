@@ -11,13 +11,12 @@ from tests.faults.conftest import home as home
 from tests.faults.conftest import key as key
 from tests.faults.conftest import no_answers_kept as no_answers_kept
 from tests.faults.conftest import world as world
-from tests.live import run
+from tests.live import succeed
 from tests.once import made_once
 
 
 def push(home: Path, destination: Path | str, *options: str) -> str:
-    pushed = run(home, "push", str(destination), *options)
-    assert pushed.returncode == 0, pushed.stderr
+    pushed = succeed(home, "push", str(destination), *options)
     return pushed.stdout
 
 
@@ -29,7 +28,7 @@ def pushed_world(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path
         home = Path(shutil.copytree(world.home, folder / "home"))
         first, second = world.editions
         shutil.rmtree(home / "editions" / second)
-        assert run(home, "editions", "rollback", first).returncode == 0
+        succeed(home, "editions", "rollback", first)
         push(home, folder / "first")
         shutil.rmtree(home)
         shutil.copytree(folder / "first", folder / "both")

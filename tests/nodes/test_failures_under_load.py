@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from tests.faults.conftest import CORRECTION
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.nodes.servers import HaProxy
 from tests.nodes.steady_load import PATH, SteadyLoad
 from tests.patience import PATIENCE, Stopwatch, until
@@ -71,8 +71,7 @@ class Estate:
         return stack.enter_context(LiveServer(home, proxies="127.0.0.1", **self.settings))
 
     def _command(self, *arguments: str | Path) -> None:
-        done = run(self.home, *arguments, **self.settings)
-        assert done.returncode == 0, done.stderr
+        succeed(self.home, *arguments, **self.settings)
 
     def publish(self) -> str:
         """One more filing, in an edition of its own."""

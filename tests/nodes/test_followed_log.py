@@ -7,7 +7,7 @@ import pytest
 
 from sankofa.client import verify
 from tests.faults.conftest import publish_another
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 from tests.nodes.commands import follow, refused, state
 from tests.nodes.conftest import push
 from tests.nodes.servers import PlainServer
@@ -38,7 +38,7 @@ def test_a_node_proves_rows_as_the_publisher_does(
             assert state(node)["pulled_bytes"] <= everything / 10
         rows = {path.name for path in (node / "editions" / "log" / "rows").iterdir()}
         assert rows == {path.name for path in (home / "editions" / "log" / "rows").iterdir()}
-        assert run(node, "editions", "verify", editions=origin.url, **settings).returncode == 0
+        succeed(node, "editions", "verify", editions=origin.url, **settings)
         with LiveServer(home) as publisher, LiveServer(node, editions=origin.url, **settings) as live:
             ref = publisher.get(COMPANY, key).json()["data"][0]["record_ref"]
             for path in (

@@ -12,7 +12,7 @@ import pytest
 
 from tests.depth import deep_after
 from tests.faults.conftest import publish_another
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.nodes.commands import current, follow, largest, pool_object, refused, state
 from tests.nodes.conftest import push
 from tests.nodes.servers import CuttingServer, PlainServer, StaticServer
@@ -106,7 +106,7 @@ def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_serve
         until(lambda: live.get(f"{ISSUER}&edition={editions[0]}", key).status_code == 200)
         third = publish_another(home, 2)
         until(lambda: live.get(ISSUER, key).json()["edition"] == third)
-        assert run(home, "editions", "rollback", editions[0]).returncode == 0
+        succeed(home, "editions", "rollback", editions[0])
         until(lambda: live.get(ISSUER, key).json()["edition"] == editions[0])
         until(lambda: live.get("/v1/status").json()["status"] == "ok")
         assert live.get(f"{ISSUER}&edition={third}", key).status_code == 200
@@ -153,7 +153,7 @@ def test_only_what_a_node_does_not_have_is_pulled(
     assert current(node) == editions[1]
     everything = state(node)["pulled_bytes"]
     assert follow(node, url) == follow(node, url), "nothing is pulled where nothing changed"
-    assert run(home, "editions", "rollback", editions[0]).returncode == 0
+    succeed(home, "editions", "rollback", editions[0])
     push(home, destination)
     follow(node, url)
     assert current(node) == editions[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import run
+from tests.live import run, succeed
 from tests.nodes.commands import current, follow, largest, pool_object, refused
 from tests.nodes.conftest import push
 from tests.nodes.servers import StaticServer, s3_server
@@ -97,7 +97,7 @@ def test_editions_go_by_way_of_s3(
         assert current(node) == editions[1]
         assert (node / "editions" / "log" / "rows" / editions[1]).exists()
         shutil.rmtree(home / "editions" / editions[1])
-        assert run(home, "editions", "rollback", editions[0]).returncode == 0
+        succeed(home, "editions", "rollback", editions[0])
         assert " files removed" in push(home, "s3://editions/africa", "--keep-unused", "0")
         follow(node, "s3://editions/africa")
         assert current(node) == editions[0]

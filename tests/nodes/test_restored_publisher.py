@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.client import verify
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.nodes.commands import follow
 from tests.spec import market
 from tests.spec.market import Desk, package, release
@@ -18,14 +18,12 @@ plain_desk = market.plain_desk
 def publish_release(home: Path, folder: Path, name: str, **settings: str) -> None:
     file = folder / f"{name}.json"
     file.write_text(json.dumps(package(release(name))))
-    assert run(home, "ingest", "portal-za", file).returncode == 0
-    done = run(home, "publish", **settings)
-    assert done.returncode == 0, done.stderr
+    succeed(home, "ingest", "portal-za", file)
+    succeed(home, "publish", **settings)
 
 
 def restored(home: Path, backup: Path) -> Path:
-    done = run(home, "restore", backup)
-    assert done.returncode == 0, done.stderr
+    succeed(home, "restore", backup)
     return home
 
 
@@ -38,12 +36,12 @@ def test_a_restored_publisher_goes_on_with_the_log_that_was_seen(plain_desk: Des
     home, store, node = plain_desk.home, tmp_path / "store", tmp_path / "node"
     publish_release(home, tmp_path, "a")
     unpushed, pushed = tmp_path / "unpushed.backup", tmp_path / "pushed.backup"
-    assert run(home, "backup", unpushed).returncode == 0
-    assert run(home, "push", store).returncode == 0
-    assert run(home, "backup", pushed).returncode == 0
+    succeed(home, "backup", unpushed)
+    succeed(home, "push", store)
+    succeed(home, "backup", pushed)
     for name in ("b", "c"):
         publish_release(home, tmp_path, name)
-    assert run(home, "push", store).returncode == 0
+    succeed(home, "push", store)
     seen = entries(home)
     key = run(home, "editions", "key").stdout.strip()
     follow(node, f"file://{store}", trusted_keys=key)
@@ -61,10 +59,10 @@ def test_a_restored_publisher_goes_on_with_the_log_that_was_seen(plain_desk: Des
     publish_release(second, tmp_path, "d")
     assert entries(second).startswith(seen)
     assert len(entries(second)) > len(seen)
-    assert run(second, "push", store).returncode == 0
+    succeed(second, "push", store)
     follow(node, f"file://{store}", trusted_keys=key)
     assert entries(node) == entries(second)
-    assert run(second, "editions", "verify").returncode == 0
+    succeed(second, "editions", "verify")
 
     # It does not know: it has signed another past before it is told, and says so before anybody is told.
     third = restored(tmp_path / "third", unpushed)
@@ -77,9 +75,9 @@ def test_a_restored_publisher_goes_on_with_the_log_that_was_seen(plain_desk: Des
         taken = run(third, "editions", "take-log", server.url)
     assert "took over 3 entries; the log has 5 now" in taken.stdout, taken.stderr
     assert entries(third).startswith(there)
-    assert run(third, "push", store).returncode == 0
+    succeed(third, "push", store)
     follow(node, f"file://{store}", trusted_keys=key)
-    assert run(third, "editions", "verify").returncode == 0
+    succeed(third, "editions", "verify")
     with LiveServer(third) as server:
         answer = server.get("/v1/tenders?country=ZA&proof=true", create_key(third, "starter")).text
     assert verify(answer, key)
@@ -89,7 +87,7 @@ def test_a_restored_publisher_goes_on_with_the_log_that_was_seen(plain_desk: Des
 def test_a_witness_that_saw_a_longer_log_stops_a_restored_publisher(plain_desk: Desk, tmp_path: Path) -> None:
     home, backup = plain_desk.home, tmp_path / "a.backup"
     publish_release(home, tmp_path, "a")
-    assert run(home, "backup", backup).returncode == 0
+    succeed(home, "backup", backup)
     witness = Witness(run(home, "editions", "key").stdout.strip())
     with witness.serve() as address:
         publish_release(home, tmp_path, "b", log_witnesses=address)
@@ -97,7 +95,7 @@ def test_a_witness_that_saw_a_longer_log_stops_a_restored_publisher(plain_desk: 
         refused = run(second, "publish", log_witnesses=address)
         assert refused.returncode == 1
         assert "saw a log of 2 entries, and the one in HOME has 1" in refused.stderr
-        assert run(second, "editions", "take-log", home / "editions").returncode == 0
+        succeed(second, "editions", "take-log", home / "editions")
         publish_release(second, tmp_path, "c", log_witnesses=address)
     assert entries(second).startswith(entries(home))
     witness.check((second / "editions" / "log" / "checkpoint").read_bytes())

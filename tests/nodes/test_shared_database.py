@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 import sankofa
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.patience import until
 from tests.services import PostgresServer
 
@@ -28,8 +28,7 @@ class Machines:
         return self.folder / name
 
     def run(self, name: str, *words: str | Path, **settings: str) -> str:
-        done = run(self.home(name), *words, **self.settings, **settings)
-        assert done.returncode == 0, done.stderr
+        done = succeed(self.home(name), *words, **self.settings, **settings)
         return done.stdout
 
     def refused(self, name: str, *words: str | Path, **settings: str) -> str:
@@ -114,9 +113,8 @@ def test_a_key_that_is_not_trusted_publishes_nothing_to_nodes(machines: Machines
     machines.publish("one")
     machines.run("node", "follow", "--once")
     before = machines.current("node")
-    stranger = run(tmp_path / "stranger", "ingest", "sample-lei", SAMPLE / "lei")
-    assert stranger.returncode == 0
-    assert run(tmp_path / "stranger", "publish").returncode == 0
+    succeed(tmp_path / "stranger", "ingest", "sample-lei", SAMPLE / "lei")
+    succeed(tmp_path / "stranger", "publish")
     pushed = run(tmp_path / "stranger", "push", machines.settings["datastore"])
     assert "replaced what was there" in pushed.stderr
     assert "refused" in machines.refused("node", "follow", "--once")

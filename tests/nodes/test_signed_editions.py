@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tests.depth import deep_after
 from tests.faults.conftest import CORRECTION, publish_another
-from tests.live import LiveServer, free_port, run
+from tests.live import LiveServer, free_port, run, succeed
 from tests.nodes.commands import current, follow, refused, state
 from tests.nodes.conftest import push
 from tests.patience import until
@@ -25,8 +25,7 @@ FORGED = 1007
 
 
 def verifier_key(home: Path, *options: str) -> str:
-    done = run(home, "editions", "key", *options)
-    assert done.returncode == 0, done.stderr
+    done = succeed(home, "editions", "key", *options)
     assert done.stdout.count("\n") == 1
     return done.stdout.strip()
 
@@ -120,8 +119,7 @@ def test_a_forged_edition_is_not_served_and_the_node_says_so_until_an_honest_pus
         until(lambda: live.get("/v1/status").json()["edition"] == editions[1])
         honest = live.get(ISSUER, key)
         assert honest.status_code == 200
-        said = run(forger, "push", str(destination))
-        assert said.returncode == 0
+        said = succeed(forger, "push", str(destination))
         assert "replaced what was there: no trusted key signed it" in said.stderr
         sign_again(destination, forger, written_at="9999-12-31T23:59:59+00:00", sequence=1 << 60)
         until(lambda: live.get("/v1/status").json()["status"] == "degraded")
@@ -205,7 +203,7 @@ def test_an_operator_may_go_back_and_a_file_that_says_so_may_not(
     (home / "editions" / "CURRENT").write_text(f"{editions[0]}\n")
     follow(node, url, trusted_keys=trusted)
     assert current(node) == editions[1]
-    assert run(home, "editions", "rollback", editions[0]).returncode == 0
+    succeed(home, "editions", "rollback", editions[0])
     if store != home / "editions":
         push(home, store)
     follow(node, url, trusted_keys=trusted)
@@ -241,7 +239,7 @@ def test_a_key_is_replaced_without_a_node_that_is_left_behind(
     follow(other, url)
     stale = run(tmp_path / "stale", "follow", "--once", editions=url, trusted_keys=old)
     assert "no trusted key signed it" in stale.stderr
-    assert run(home, "editions", "verify").returncode == 0
+    succeed(home, "editions", "verify")
     assert current(other) == editions[1]
 
 
@@ -257,7 +255,7 @@ def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(
     assert "backup" in done.stderr
     assert not (home / "edition-key").exists()
     verifier_key(home, "--rotate")
-    assert run(home, "editions", "verify").returncode == 0
+    succeed(home, "editions", "verify")
     assert set(read_note(home / "editions").editions) == set(editions)
 
 
@@ -273,10 +271,9 @@ def test_a_home_of_an_older_version_serves_on_and_is_signed_by_the_next_publish(
     assert "nothing is signed" in run(home, "doctor").stdout
     assert run(home, "editions", "verify").returncode == 1
     assert "nothing signed is published" in refused(tmp_path / "node", f"file://{home}/editions")
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     assert current(home) == editions[1]
-    verified = run(home, "editions", "verify")
-    assert verified.returncode == 0, verified.stderr
+    verified = succeed(home, "editions", "verify")
     assert verified.stdout.count("signed and whole") == 3  # and the log
     follow(tmp_path / "node", f"file://{home}/editions")
 
@@ -327,14 +324,14 @@ def test_a_backup_carries_the_key_and_is_itself_signed(
 ) -> None:
     node, url = tmp_path / "node", f"file://{tmp_path}/back/editions"
     follow(node, f"file://{home}/editions")
-    assert run(home, "backup", tmp_path / "saved").returncode == 0
+    succeed(home, "backup", tmp_path / "saved")
     back = tmp_path / "back"
     wrong = run(back, "restore", tmp_path / "saved", trusted_keys=verifier_key(forger))
     assert wrong.returncode == 1
     assert "refused by SANKOFA_TRUSTED_KEYS: no trusted key signed it" in wrong.stderr
-    assert run(back, "restore", tmp_path / "saved", trusted_keys=verifier_key(home)).returncode == 0
+    succeed(back, "restore", tmp_path / "saved", trusted_keys=verifier_key(home))
     assert stat.S_IMODE((back / "edition-key").stat().st_mode) == 0o600
-    assert run(back, "publish").returncode == 0
+    succeed(back, "publish")
     assert verifier_key(back) == verifier_key(home)
     follow(node, url)
     assert current(node) == editions[1]
@@ -347,13 +344,13 @@ def test_a_publisher_restored_from_an_older_backup_learns_what_was_published_sin
     home: Path, destination: Path, tmp_path: Path
 ) -> None:
     node, back = tmp_path / "node", tmp_path / "back"
-    assert run(home, "backup", tmp_path / "saved").returncode == 0
+    succeed(home, "backup", tmp_path / "saved")
     third = publish_another(home, 2)
     push(home, destination)
     follow(node, f"file://{destination}")
     assert current(node) == third
-    assert run(back, "restore", tmp_path / "saved").returncode == 0
-    assert run(back, "publish").returncode == 0
+    succeed(back, "restore", tmp_path / "saved")
+    succeed(back, "publish")
     push(back, destination)
     follow(node, f"file://{destination}")
     assert current(node) != third
@@ -391,23 +388,20 @@ def test_the_key_is_in_home_where_the_editions_are_in_another_folder(home: Path,
     """`sqlite:FOLDER`: signed, told of, backed up, lost and begun anew as in HOME."""
     folder = tmp_path / "elsewhere"
     elsewhere = {"datastore": f"sqlite:{folder}"}
-    assert run(home, "ingest", "sample-filings", _one_filing(tmp_path), **elsewhere).returncode == 0
-    assert run(home, "publish", **elsewhere).returncode == 0
+    succeed(home, "ingest", "sample-filings", _one_filing(tmp_path), **elsewhere)
+    succeed(home, "publish", **elsewhere)
     assert not (folder / "edition-key").exists()
-    key = run(home, "editions", "key", **elsewhere)
-    assert key.returncode == 0, key.stderr
-    assert run(home, "editions", "verify", trusted_keys=key.stdout.strip(), **elsewhere).returncode == 0
+    key = succeed(home, "editions", "key", **elsewhere)
+    succeed(home, "editions", "verify", trusted_keys=key.stdout.strip(), **elsewhere)
     backup, restored = tmp_path / "backup", tmp_path / "restored"
-    assert run(home, "backup", backup, **elsewhere).returncode == 0
-    done = run(restored, "restore", backup, trusted_keys=key.stdout.strip())
-    assert done.returncode == 0, done.stderr
+    succeed(home, "backup", backup, **elsewhere)
+    succeed(restored, "restore", backup, trusted_keys=key.stdout.strip())
     assert (restored / "edition-key").read_bytes() == (home / "edition-key").read_bytes()
     (home / "edition-key").unlink()
     assert run(home, "editions", "verify", **elsewhere).returncode == 1
-    anew = run(home, "editions", "key", "--rotate", **elsewhere)
-    assert anew.returncode == 0, anew.stderr
+    anew = succeed(home, "editions", "key", "--rotate", **elsewhere)
     assert anew.stdout != key.stdout
-    assert run(home, "editions", "verify", **elsewhere).returncode == 0
+    succeed(home, "editions", "verify", **elsewhere)
 
 
 def _one_filing(folder: Path) -> Path:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 
 ANNUAL_FIELDS = set(
     "country country_iso3 indicator indicator_name year value unit note available_at vintage "
@@ -110,10 +110,8 @@ def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
         ("series", folder / "b.csv", as_csv(TOLD[half:])),
     ):
         path.write_text(content)
-        done = run(home, "ingest", source, path, **settings)
-        assert done.returncode == 0, done.stderr
-    published = run(home, "publish", **settings)
-    assert published.returncode == 0, published.stderr
+        succeed(home, "ingest", source, path, **settings)
+    succeed(home, "publish", **settings)
     settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
     with LiveServer(home, workers=1, **settings) as server:
         yield server

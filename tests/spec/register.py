@@ -9,7 +9,7 @@ from stdnum import lei as lei_numbers
 from stdnum.iso7064 import mod_97_10
 
 from sankofa.model.identifiers import service_id
-from tests.live import LiveServer, run
+from tests.live import LiveServer, publish_files
 
 COLUMNS = (
     "LEI,Entity.LegalName,Entity.OtherEntityNames.OtherEntityName.1,Entity.LegalAddress.Country,"
@@ -107,11 +107,8 @@ def paid(live: LiveServer) -> str:
 
 def _serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
     home = folder / "home"
-    for source, file in (("gleif-lei", "lei.csv"), ("identifiers", "identifiers.csv")):
-        done = run(home, "ingest", source, folder / file, **settings)
-        assert done.returncode == 0, done.stderr
-    published = run(home, "publish", **settings)
-    assert published.returncode == 0, published.stderr
+    files = (("gleif-lei", folder / "lei.csv"), ("identifiers", folder / "identifiers.csv"))
+    publish_files(home, *files, **settings)
     settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
     with LiveServer(home, workers=1, **settings) as server:
         yield server

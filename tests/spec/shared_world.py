@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.spec.register import BANK, BREWER, COLUMNS, record, sid
 
 SOURCES = "".join(
@@ -178,10 +178,8 @@ def build(folder: Path, given: Sequence[tuple[str, str, str]], **settings: str) 
     for source, name, content in given:
         path = folder / name
         path.write_text(content)
-        done = run(home, "ingest", source, path, **settings)
-        assert done.returncode == 0, done.stderr + done.stdout
-    published = run(home, "publish", **settings)
-    assert published.returncode == 0, published.stderr
+        succeed(home, "ingest", source, path, **settings)
+    succeed(home, "publish", **settings)
     return home
 
 

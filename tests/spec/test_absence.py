@@ -12,7 +12,6 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
 from tests.every import every
 from tests.live import LiveServer
-from tests.spec.asking import call_tool
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 UNKNOWN = "DC" + "0" * 24
@@ -59,10 +58,7 @@ QUESTIONS = [
 
 
 def ask(server: LiveServer, key: str, path: str) -> dict[str, Any]:
-    answer = server.get(path, key)
-    assert answer.status_code == 200, (path, answer.text)
-    body: dict[str, Any] = answer.json()
-    return body
+    return server.body(path, key)
 
 
 @pytest.mark.rule("ABS-1", "ABS-2")
@@ -128,7 +124,7 @@ def test_the_page_after_the_last_says_that_the_list_ends(server: LiveServer, pai
 def test_tools_columns_client_and_pages_give_the_same_reason(server: LiveServer, paid_key: str) -> None:
     path = f"/v1/fundamentals/{RETAILER}?as_of=2010-06-30"
     absent = ask(server, paid_key, path)["absent"]
-    told = call_tool(server, paid_key, "get_fundamentals", {"service_id": RETAILER, "as_of": "2010-06-30"})
+    told = server.tool("get_fundamentals", paid_key, {"service_id": RETAILER, "as_of": "2010-06-30"})
     assert told["absent"] == absent
     table = server.http.get(path, headers={"X-API-Key": paid_key, "Accept": "text/csv"})
     assert json.loads(table.headers["x-absent"]) == absent

@@ -16,7 +16,7 @@ from sankofa.ledger import macro
 from sankofa.model.days import latest_day
 from sankofa.model.records import Fact
 from tests.depth import deep_after
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, succeed
 from tests.spec.register import COLUMNS, MINER, record
 from tests.world.desk import Desk
 
@@ -241,8 +241,7 @@ def test_figures_of_an_older_ledger_with_dates_out_of_range_are_left_out_and_cou
         ("", "2022-12-31", "1799-12-31"),
     ]
     _accepted_by_an_older_version(desk, good, *bad)
-    done = run(desk.home, "publish")
-    assert done.returncode == 0, done.stderr
+    done = succeed(desk.home, "publish")
     assert "left out 3 figures of filings (capture 1, old.csv): their dates are out of range" in done.stdout
     with LiveServer(desk.home) as server:
         key = create_key(desk.home, "starter")
@@ -323,4 +322,4 @@ def test_a_row_that_stops_a_build_is_named_with_its_capture(
     monkeypatch.undo()
     arguments = ["withdraw", source, "--capture", str(capture), "--reason", "a defect"]
     assert CliRunner().invoke(main, arguments, env={"SANKOFA_HOME": str(desk.home)}).exit_code == 0
-    assert run(desk.home, "publish").returncode == 0
+    succeed(desk.home, "publish")

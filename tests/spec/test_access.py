@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.every import every
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 from tests.wire import exchange, request, statuses
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
@@ -104,7 +104,7 @@ def test_a_revoked_key_is_401_at_the_next_request(server: LiveServer) -> None:
     assert server.get(ENTITY, key).status_code == 200
     listed = run(server.home, "keys", "list").stdout
     (key_id,) = (line.split()[0] for line in listed.splitlines() if line.endswith("to be revoked"))
-    assert run(server.home, "keys", "revoke", key_id).returncode == 0
+    succeed(server.home, "keys", "revoke", key_id)
     assert server.get(ENTITY, key).status_code == 401
 
 

@@ -19,7 +19,6 @@ from sankofa.model.days import months_before
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
 from tests.loop import wait
-from tests.spec.asking import call_tool
 from tests.torture import rounds
 from tests.world.desk import Desk, as_row
 from tests.world.reference import Told
@@ -227,4 +226,4 @@ def test_the_tools_give_the_same(world: World) -> None:
         in_path = {"service_id", "signal_key"}
         parameters = {**{k: v for k, v in arguments.items() if k not in in_path}, **query}
         answer = world.server.get(path + "&".join(f"{k}={v}" for k, v in parameters.items()), world.key)
-        assert call_tool(world.server, world.key, tool, {**arguments, **query}) == answer.json()
+        assert world.server.tool(tool, world.key, {**arguments, **query}) == answer.json()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sankofa.cli.archive import ArchiveReader, new_archive
-from tests.live import COMMAND, LiveServer, create_key, run
+from tests.live import COMMAND, LiveServer, create_key, run, succeed
 from tests.services import PostgresServer, RedisServer
 
 ISSUER = "/v1/screen?metric=net_margin"
@@ -27,14 +27,12 @@ def saved(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     home = Path(shutil.copytree(small_home, folder / "home"))
     key = create_key(home, "starter", "--label", "a customer")
     file = folder / "backup"
-    done = run(home, "backup", file)
-    assert done.returncode == 0, done.stderr
+    succeed(home, "backup", file)
     return home, file, key
 
 
 def edition(home: Path, **settings: str) -> str:
-    listed = run(home, "editions", **settings)
-    assert listed.returncode == 0, listed.stderr
+    listed = succeed(home, "editions", **settings)
     return next(line.split()[0] for line in listed.stdout.splitlines() if line.endswith("current"))
 
 
@@ -53,9 +51,8 @@ def test_a_restored_home_publishes_the_same_edition_and_serves_the_same_keys(
 ) -> None:
     home, file, key = saved
     other = tmp_path / "elsewhere"
-    done = run(other, "restore", file)
-    assert done.returncode == 0, done.stderr
-    assert run(other, "publish").returncode == 0
+    succeed(other, "restore", file)
+    succeed(other, "publish")
     assert edition(other) == edition(home)
     assert key_list(other) == key_list(home)
     for name in ("gate-secret", "keys-secret"):
@@ -98,7 +95,7 @@ def test_a_backup_is_restored_into_a_home_that_is_a_link(
 ) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "home").symlink_to("real")
-    assert run(tmp_path / "home", "restore", saved[1]).returncode == 0
+    succeed(tmp_path / "home", "restore", saved[1])
     assert (tmp_path / "real" / "gate-secret").exists()
 
 
@@ -159,11 +156,10 @@ def test_a_backup_taken_while_files_are_ingested_is_of_one_moment(
     with sqlite3.connect(home / "ledger.sqlite", isolation_level=None) as writer:
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("INSERT INTO withheld VALUES ('half a file', 'sample-lei', 1)")
-        done = run(home, "backup", tmp_path / "backup")
-        assert done.returncode == 0, done.stderr
+        succeed(home, "backup", tmp_path / "backup")
         writer.execute("ROLLBACK")
     writer.close()
-    assert run(tmp_path / "other", "restore", tmp_path / "backup").returncode == 0
+    succeed(tmp_path / "other", "restore", tmp_path / "backup")
     verified = run(tmp_path / "other", "ledger", "verify")
     assert verified.stdout == run(home, "ledger", "verify").stdout
 
@@ -214,18 +210,16 @@ def test_a_backup_of_files_is_restored_into_servers_and_back(
     redis_server.flush()
     with postgres_server.database() as url:
         stores = {"datastore": url, "keystore": redis_server.url, "keys_secret": "shared"}
-        done = run(tmp_path / "home", "restore", file, **stores)
-        assert done.returncode == 0, done.stderr
+        succeed(tmp_path / "home", "restore", file, **stores)
         published = run(tmp_path / "home", "publish", **stores)
         assert f"published edition {edition(home)}:" in published.stdout, published.stderr
         assert key_list(tmp_path / "home", **stores) == key_list(home)
-        again = run(tmp_path / "home", "backup", tmp_path / "second", **stores)
-        assert again.returncode == 0, again.stderr
+        succeed(tmp_path / "home", "backup", tmp_path / "second", **stores)
         refused = run(tmp_path / "third", "restore", file, **stores)
         assert "the datastore holds a ledger already" in refused.stderr
         assert not (tmp_path / "third").exists()
-    assert run(tmp_path / "back", "restore", tmp_path / "second").returncode == 0
-    assert run(tmp_path / "back", "publish").returncode == 0
+    succeed(tmp_path / "back", "restore", tmp_path / "second")
+    succeed(tmp_path / "back", "publish")
     assert edition(tmp_path / "back") == edition(home)
     with LiveServer(tmp_path / "back") as server:
         assert server.get(ISSUER, key).status_code == 200

@@ -41,13 +41,7 @@ class Tools(NamedTuple):
         self, name: str, arguments: dict[str, Any], key: str | None = None
     ) -> tuple[dict[str, Any], int]:
         """The structured answer, and the bytes of one copy of it on the wire."""
-        params = {"name": name, "arguments": arguments}
-        answer = self.server.http.post(
-            "/mcp",
-            json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params},
-            headers={"x-api-key": key or self.key, "accept": "application/json, text/event-stream"},
-        )
-        result = answer.json()["result"]
+        result = self.server.call(name, key or self.key, arguments)
         assert result["isError"] is False, result
         (content,) = result["content"]
         body: dict[str, Any] = result["structuredContent"]

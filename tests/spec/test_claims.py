@@ -32,11 +32,9 @@ FIELDS = set(
 
 
 def check(server: LiveServer, key: str, **claim: str) -> dict[str, Any]:
-    answer = server.get(f"/v1/check?{urlencode(claim)}", key)
-    assert answer.status_code == 200, answer.text
-    (row,) = answer.json()["data"]
+    (row,) = server.rows("/v1/check", key, **claim)
     assert set(row) == FIELDS
-    return dict(row)
+    return row
 
 
 @pytest.mark.rule("CLM-1")

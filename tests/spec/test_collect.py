@@ -15,7 +15,7 @@ import pytest
 
 from tests import publisher as faults
 from tests.depth import deep_after
-from tests.live import COMMAND, run
+from tests.live import COMMAND, run, succeed
 from tests.patience import PATIENCE
 from tests.publisher import Publisher
 
@@ -108,7 +108,7 @@ def test_what_is_new_is_fetched_kept_ingested_and_published(home: Home) -> None:
     server.put("/ny.gdp.mktp.cd.csv", table(1, 3))
     again = home.report("bank", "--publish")
     assert (again["bank"]["appended"], bool(again[""]["published"])) == (1, True)
-    assert run(home.path, "vault", "verify").returncode == 0
+    succeed(home.path, "vault", "verify")
     replayed = run(home.path, "vault", "replay")
     assert "the same as the ledger of HOME" in replayed.stdout
 

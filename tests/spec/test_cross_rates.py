@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.live import LiveServer
-from tests.spec.asking import call_tool, get
 from tests.spec.market import Asked, Desk
 
 DRAW = random.Random(int(os.environ.get("TEST_SEED", "5")))
@@ -233,11 +232,11 @@ def test_the_sample_world_has_pairs_and_every_form_and_the_tool_say_the_same(
     server: LiveServer, paid_key: str
 ) -> None:
     path = "/v1/cross-rates?base=GBP&quote=ZAR&as_of=2024-06-30&limit=5"
-    body = get(server, path, paid_key)
+    body = server.body(path, paid_key)
     assert body["count"] == 5
     assert "European Central Bank" in body["_license"]
     arguments = {"base": "GBP", "quote": "ZAR", "as_of": "2024-06-30", "limit": 5}
-    assert call_tool(server, paid_key, "get_cross_rates", arguments) == body
+    assert server.tool("get_cross_rates", paid_key, arguments) == body
     answer = server.http.get(path, headers={"x-api-key": paid_key, "accept": "text/csv"})
     lines = answer.text.splitlines()
     assert len(lines) == 6

@@ -1,22 +1,20 @@
 """GET /v1/crosswalk and /v1/crosswalk/{service_id}: identifiers, and whose they are."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.spec import register
 from tests.spec.register import BANK, BREWER, DISPUTED, HELD, LAPSED, MINER, PERSON, lei, sid
 
 live, sample, paid = register.live, register.sample, register.paid
 
 
-def lookup(live: LiveServer, key: str, id_type: str, id_value: str) -> dict[str, object]:
-    answer = live.get(f"/v1/crosswalk?id_type={id_type}&id_value={quote(id_value)}", key)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, object] = answer.json()
-    return body
+def lookup(live: LiveServer, key: str, id_type: str, id_value: str) -> dict[str, Any]:
+    return live.body("/v1/crosswalk", key, id_type=id_type, id_value=id_value)
 
 
 def found(live: LiveServer, key: str, id_type: str, id_value: str) -> list[str]:
@@ -188,8 +186,8 @@ def test_nothing_is_loaded_where_no_identifiers_were(tmp_path: Path) -> None:
         "registry:ZA-CIPC:2001/1/07,revenue,5,ZAR,2024-12-31,doc\n"
     )
     home = tmp_path / "home"
-    assert run(home, "ingest", "filings", csv).returncode == 0
-    assert run(home, "publish").returncode == 0
+    succeed(home, "ingest", "filings", csv)
+    succeed(home, "publish")
     with LiveServer(home) as server:
         body = server.get(f"/v1/crosswalk/{sid('registry:ZA-CIPC:2001/1/07')}", "sankofa-sandbox").json()
         assert (body["crosswalk_loaded"], body["withheld_id_types"]) == (False, ["registry"])

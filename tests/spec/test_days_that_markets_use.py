@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from sankofa.model.identifiers import service_id
-from tests.live import LiveServer, create_key, run
-from tests.spec.asking import call_tool
+from tests.live import LiveServer, create_key, succeed
 
 FILER, SPLIT = "9999200", "9999201"
 FILER_ID, SPLIT_ID = (service_id(f"registry:US-SEC-CIK:{one:0>10}") for one in (FILER, SPLIT))
@@ -110,21 +109,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer
         ("filings", figures),
         ("submissions", submissions),
     ):
-        done = run(home, "ingest", source, path)
-        assert done.returncode == 0, done.stderr
+        succeed(home, "ingest", source, path)
         if source == "filings":
-            assert run(home, "publish").returncode == 0  # what comes later changes figures that are served
-    published = run(home, "publish")
-    assert published.returncode == 0, published.stderr
+            succeed(home, "publish")
+    succeed(home, "publish")
     with LiveServer(home) as server:
         yield server, create_key(home, "starter")
 
 
 def rows_of(world: tuple[LiveServer, str], issuer: str, query: str = "") -> list[dict[str, Any]]:
     server, key = world
-    answer = server.get(f"/v1/fundamentals/{issuer}?{query}", key)
-    assert answer.status_code == 200, answer.text
-    return list(answer.json()["data"])
+    return server.rows(f"/v1/fundamentals/{issuer}?{query}", key)
 
 
 @pytest.mark.rule("PIT-10", "PIT-11")
@@ -142,9 +137,7 @@ def test_a_filing_is_tradable_from_the_first_session_that_opens_after_its_accept
     server, key = world
     locked = server.get(f"/at/2024-05-28/v1/fundamentals/{FILER_ID}", key).json()["data"]
     assert {row["tradable_from"] for row in locked} == {"2024-05-24", "2024-05-28"}
-    (told,) = call_tool(server, key, "get_fundamentals", {"service_id": FILER_ID, "as_of": "2024-05-24"})[
-        "data"
-    ]
+    (told,) = server.tool("get_fundamentals", key, {"service_id": FILER_ID, "as_of": "2024-05-24"})["data"]
     assert told["available_instant"] == "2024-05-24T11:00:00Z"
 
 

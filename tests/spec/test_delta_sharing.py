@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.foreign import foreign
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.patience import until
 
 pytestmark = pytest.mark.slow
@@ -67,9 +67,8 @@ def grown(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
             "series,series_type,frequency,country,date,value,unit,release_date\n"
             "NEW.ZA,cpi,monthly,ZA,2024-01-31,1.5,index,2024-02-20\n"
         )
-        done = run(home, "ingest", "sample-series", more)
-        assert done.returncode == 0, done.stderr + done.stdout
-        assert run(home, "publish").returncode == 0
+        succeed(home, "ingest", "sample-series", more)
+        succeed(home, "publish")
         until(lambda: server.get("/v1/export", key).json()["edition"] != first["edition"])
         second = server.get("/v1/export", key).json()
         counts = [
@@ -150,7 +149,7 @@ def test_addresses_of_files_are_signed_for_one_file_and_take_ranges(grown: Any) 
     leaver = server.key("professional")
     url = file_of(query(server, leaver))["url"]
     assert server.http.head(url).status_code == 200
-    assert run(server.home, "keys", "revoke", leaver).returncode == 0
+    succeed(server.home, "keys", "revoke", leaver)
     assert server.http.head(url).status_code == 401
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.edition_parts import part_of
-from tests.live import free_port, run
+from tests.live import free_port, run, succeed
 from tests.signing import point_at
 from tests.spec.ingesting import GOOD, OWN_SOURCE, write
 
@@ -28,8 +28,7 @@ def findings(home: Path, command: str = "doctor", **settings: str) -> tuple[int,
 
 
 def test_a_sound_installation_exits_0_and_names_its_edition(home: Path) -> None:
-    done = run(home, "doctor")
-    assert done.returncode == 0, done.stdout
+    done = succeed(home, "doctor")
     assert "is whole, and current" in done.stdout
     assert "ERROR" not in done.stdout
 
@@ -56,11 +55,11 @@ def test_what_it_says_to_run_without_an_edition_can_be_run(tmp_path: Path) -> No
     assert "sankofa publish" not in run(empty, "doctor").stdout, "there is nothing to publish"
     assert run(empty, "publish").returncode == 1
     (empty / "sources.toml").write_text(OWN_SOURCE.format(id="own", more="commercial_redistribution = true"))
-    assert run(empty, "ingest", "own", write(tmp_path / "a.csv", GOOD.format(1))).returncode == 0
+    succeed(empty, "ingest", "own", write(tmp_path / "a.csv", GOOD.format(1)))
     told = run(empty, "doctor").stdout
     assert "none is published; run: sankofa publish" in told
     assert "sankofa starter" not in told
-    assert run(empty, "publish").returncode == 0
+    succeed(empty, "publish")
 
 
 def test_a_missing_gate_secret_beside_a_ledger_must_be_mended(home: Path) -> None:
@@ -79,7 +78,7 @@ def test_a_gate_secret_of_another_ledger_must_be_mended(home: Path) -> None:
 
 
 def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
-    assert run(home, "keys", "create", "--tier", "sample").returncode == 0
+    succeed(home, "keys", "create", "--tier", "sample")
     assert findings(home)[0] == 0
     (home / "keys-secret").write_text("another\n")
     assert any("SANKOFA_KEYS_SECRET" in line for line in findings(home)[1]["error"])
@@ -142,7 +141,7 @@ def test_a_damaged_edition_must_be_mended_and_the_command_is_named(home: Path) -
     code, found = findings(home)
     assert code == 1
     assert any(line.endswith("run: sankofa publish") for line in found["error"])
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     assert findings(home)[0] == 0
 
 
@@ -174,7 +173,7 @@ def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: P
     code, found = findings(home, "upgrade-check")
     assert code == 1
     assert any("is of layout 4" in line and "run: sankofa publish" in line for line in found["error"])
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     assert findings(home, "upgrade-check")[0] == 0
 
 

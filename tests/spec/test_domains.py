@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.depth import deep_after
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 from tests.patience import Stopwatch
 from tests.patience import until as wait_until
 from tests.wire import exchange, request, statuses
@@ -364,7 +364,7 @@ def test_the_scheme_of_links_is_a_setting(sample_home: Path, tmp_path: Path) -> 
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))
     with LiveServer(home, domain_scheme="http") as server:
         key = server.key("professional")
-        assert run(home, "domains", "add", "inner.example", "--key", key).returncode == 0
+        succeed(home, "domains", "add", "inner.example", "--key", key)
         answer = server.get("/v1/tenders?limit=1", key, host="inner.example:8080")
         assert answer.links["next"]["url"].startswith("http://inner.example:8080/v1/")
         followed = server.get(answer.links["next"]["url"].removeprefix("http://inner.example:8080"), key)

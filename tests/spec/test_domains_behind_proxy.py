@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.live import LiveServer, free_port, run
+from tests.live import LiveServer, free_port, succeed
 from tests.patience import PATIENCE
 from tests.services import REPOSITORY, missing
 
@@ -102,7 +102,7 @@ def wait_for(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
 def test_the_domain_answers_its_owner_through_the_proxy(proxied: tuple[LiveServer, httpx.Client]) -> None:
     server, client = proxied
     key = server.key("professional")
-    assert run(server.home, "domains", "add", HOST, "--key", key).returncode == 0
+    succeed(server.home, "domains", "add", HOST, "--key", key)
     time.sleep(1.1)
     page = get(client, "/v1/tenders?limit=1", key)
     following = page.links["next"]["url"]

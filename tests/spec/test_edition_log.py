@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from sankofa.client import verify
 from sankofa.model.signed_notes import consistency_path, inclusion_path, levels_above
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.spec import market
 from tests.spec.market import ENTITIES, Desk, release
 
@@ -160,9 +160,7 @@ def test_a_publication_killed_before_it_was_logged_is_logged_by_the_next(logged:
 @pytest.mark.rule("LOG-2")
 def test_known_by_is_answered_by_the_edition_of_that_time(logged: Logged) -> None:
     def asked(moment: str, path: str = "/v1/tenders?limit=2") -> dict[str, Any]:
-        answer = logged.server.get(f"{path}&known_by={moment.replace('+', '%2B')}", logged.key)
-        assert answer.status_code == 200, answer.text
-        body: dict[str, Any] = answer.json()
+        body = logged.server.body(f"{path}&known_by={moment.replace('+', '%2B')}", logged.key)
         assert body["known_by"] == moment
         return body
 
@@ -303,7 +301,7 @@ def test_each_row_is_proven_to_be_of_its_edition(
         assert verify(answer.text, key=vkey) == answer.json()["edition"]
         file = tmp_path / "answer.json"
         file.write_text(answer.text)
-        assert run(sample_home, "verify", file, "--key", vkey).returncode == 0
+        succeed(sample_home, "verify", file, "--key", vkey)
 
 
 @pytest.mark.rule("LOG-5")
@@ -545,7 +543,7 @@ def test_each_parquet_file_is_proven_to_be_of_its_edition(
             assert server.get(f"{path}.proof", "sankofa-sandbox").status_code == 402
     file = export["data"][0]
     path, here, content, proof = downloaded(file)
-    assert run(sample_home, "verify", here, "--key", vkey).returncode == 0
+    succeed(sample_home, "verify", here, "--key", vkey)
     by_url = run(sample_home, "verify", file["url"], "--key", vkey, "--api-key", paid_key)
     assert (by_url.returncode, export["edition"] in by_url.stdout) == (0, True), by_url.stderr
     at = server.get(f"/at/2024-01-01{path}.proof", paid_key)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from sankofa.model.identifiers import service_id
-from tests.live import LiveServer, create_key, run
-from tests.spec.asking import call_tool
+from tests.live import LiveServer, create_key, publish_files, run
 from tests.spec.register import lei
 
 HEAD = (
@@ -91,20 +90,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer
     listings.write_text(LISTINGS)
     figures.write_text(FIGURES)
     files = [("names", submissions), ("identifiers", listings), ("filings", figures)]
-    for source, path in [*(("gleif-lei", copy) for copy in copies), *files]:
-        done = run(home, "ingest", source, path)
-        assert done.returncode == 0, done.stderr
-    published = run(home, "publish")
-    assert published.returncode == 0, published.stderr
+    publish_files(home, *(("gleif-lei", copy) for copy in copies), *files)
     with LiveServer(home) as server:
         yield server, create_key(home, "starter")
 
 
 def get(world: tuple[LiveServer, str], path: str) -> dict[str, Any]:
     server, key = world
-    answer = server.get(path, key)
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    return server.body(path, key)
 
 
 @pytest.mark.rule("ENTY-4", "LOCK-4")
@@ -186,7 +179,7 @@ def test_the_history_has_every_spell_and_tells_nothing_later_than_the_day(
         "New Mill Limited",
     ]
     assert {row["observed_at"] for row in locked["data"]} == {None}
-    told = call_tool(server, key, "get_entity_history", {"service_id": MILL_ID, "as_of": "2021-12-31"})
+    told = server.tool("get_entity_history", key, {"service_id": MILL_ID, "as_of": "2021-12-31"})
     assert [row["value"] for row in told["data"] if row["kind"] == "status"] == ["ISSUED", "LAPSED"]
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 from tests.patience import until
 from tests.spec import market
 from tests.spec.market import ENTITIES, Desk, release
@@ -76,8 +76,7 @@ def ids(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def add(desk: Desk, url: str, *options: str) -> str:
-    done = run(desk.home, "hooks", "add", url, *options, hooks_private="true", **desk.settings)
-    assert done.returncode == 0, done.stderr
+    done = succeed(desk.home, "hooks", "add", url, *options, hooks_private="true", **desk.settings)
     secret = done.stdout.strip()
     assert (secret[:6], len(base64.b64decode(secret[6:]))) == ("whsec_", 32)
     return secret
@@ -158,12 +157,11 @@ def test_a_restatement_is_sent_to_those_who_filter_for_it(
             "--filter",
             f"line_item={item}",
         )
-        assert run(home, "hooks", "add", receiver.url + name, *options, hooks_private="true").returncode == 0
+        succeed(home, "hooks", "add", receiver.url + name, *options, hooks_private="true")
     file = tmp_path / "restated.csv"
     file.write_text(RESTATED)
     for command in (("ingest", "sample-filings", str(file)), ("publish",)):
-        done = run(home, *command)
-        assert done.returncode == 0, done.stderr
+        succeed(home, *command)
     with LiveServer(home, hooks_private="true") as server:
         until(lambda: receiver.accepted("/own"))
         key = server.key("starter")

@@ -6,7 +6,6 @@ import pytest
 
 from tests.live import LiveServer
 from tests.spec import register
-from tests.spec.asking import call_tool, get
 from tests.spec.register import BANK, BREWER, HELD, sid
 
 live, sample, paid = register.live, register.sample, register.paid
@@ -59,11 +58,11 @@ def test_a_paid_identifier_is_named_to_paid_keys_alone(
 def test_the_tools_say_the_same(live: LiveServer, sample: str, paid: str) -> None:
     for tool in ("get_entity", "get_fundamentals", "get_statement", "get_metrics", "get_resolved_parties"):
         for text in ("JSE:THV", BREWER, "THV", NAME):
-            problem = call_tool(live, sample, tool, {"service_id": text})
+            problem = live.tool(tool, sample, {"service_id": text})
             assert (problem["status"], problem["parameter"]) == (400, "service_id")
             assert sid(f"lei:{BREWER}") in problem["detail"]
-        assert sid(f"lei:{BANK}") not in str(call_tool(live, sample, tool, {"service_id": HELD}))
-        assert sid(f"lei:{BANK}") in str(call_tool(live, paid, tool, {"service_id": HELD}))
+        assert sid(f"lei:{BANK}") not in str(live.tool(tool, sample, {"service_id": HELD}))
+        assert sid(f"lei:{BANK}") in str(live.tool(tool, paid, {"service_id": HELD}))
 
 
 @pytest.mark.rule("ERR-8")
@@ -83,13 +82,13 @@ def test_an_answer_without_rows_names_what_is_close(server: LiveServer, sample_k
         ("/v1/macro?series=CPI.ZB", "CPI.ZA"),
         ("/v1/macro?indicator=NY.GDP.MKTP.CN", "NY.GDP.MKTP.CD"),
     ):
-        body = get(server, path, sample_key)
+        body = server.body(path, sample_key)
         assert body["count"] == 0
         assert body["nearest"][0] == nearest
-    assert "nearest" not in get(server, "/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
-    assert "nearest" not in get(server, "/v1/macro?country=AQ", sample_key)
+    assert "nearest" not in server.body("/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
+    assert "nearest" not in server.body("/v1/macro?country=AQ", sample_key)
     arguments = {"service_id": "DC46AF1B1AAA424B58D1368176", "line_items": ["revenu", "profits"]}
-    body = call_tool(server, sample_key, "get_fundamentals", arguments)
+    body = server.tool("get_fundamentals", sample_key, arguments)
     assert body["count"] == 0
     assert {"revenue", "profit"} <= set(body["nearest"])
 
@@ -102,13 +101,13 @@ def test_a_code_of_the_other_mode_is_answered_with_the_parameter_it_belongs_to(
         ("/v1/macro?series=fp.cpi.totl.zg", "an annual indicator: pass it as `indicator`"),
         ("/v1/macro?indicator=CPI.ZA", "series: pass it as `series`"),
     ):
-        body = get(server, path, sample_key)
+        body = server.body(path, sample_key)
         assert body["count"] == 0
         assert said in body["hint"]
         assert "nearest" not in body
-    assert said in call_tool(server, sample_key, "get_macro", {"indicator": "CPI.ZA"})["hint"]
-    early = get(server, "/v1/macro?series=FP.CPI.TOTL.ZG&country=ZA&as_of=1990-01-01", sample_key)
+    assert said in server.tool("get_macro", sample_key, {"indicator": "CPI.ZA"})["hint"]
+    early = server.body("/v1/macro?series=FP.CPI.TOTL.ZG&country=ZA&as_of=1990-01-01", sample_key)
     assert "nothing of ZA was known on that day" in early["hint"]
     assert "pass `country`" not in early["hint"], "it was passed"
-    assert "hint" not in get(server, "/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
-    assert "hint" not in get(server, "/v1/macro?indicator=FP.CPI.TOTL.ZG&country=AQ", sample_key)
+    assert "hint" not in server.body("/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
+    assert "hint" not in server.body("/v1/macro?indicator=FP.CPI.TOTL.ZG&country=AQ", sample_key)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sankofa.model.identifiers import service_id
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, succeed
 from tests.spec.register import lei
 from tests.spec.test_entities_in_time import HEAD, SOURCES
 from tests.spec.test_parents import DIRECT, ULTIMATE, relationship, relationships
@@ -149,10 +149,8 @@ class World:
                 latest[source].append(path)
         for source, paths in latest.items():
             dated = source.startswith("gleif")
-            done = run(home, "ingest", source, *(paths if dated else paths[-1:]))
-            assert done.returncode == 0, done.stdout + done.stderr
-        done = run(home, "publish", "--despite-floors")
-        assert done.returncode == 0, done.stderr
+            succeed(home, "ingest", source, *(paths if dated else paths[-1:]))
+        succeed(home, "publish", "--despite-floors")
 
 
 def questions() -> list[str]:

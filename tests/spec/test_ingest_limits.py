@@ -15,7 +15,7 @@ import pytest
 from sankofa.ledger.store import refuse_doubtful_clock
 from sankofa.model.errors import OperatorError
 from tests.depth import deep_after
-from tests.live import run
+from tests.live import run, succeed
 
 HEADER = (
     "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,"
@@ -53,7 +53,7 @@ def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(
     assert "bomb" in done.stderr
     assert "more than 2,000,000 bytes decompressed (SANKOFA_INGEST_FILE_BYTES)" in done.stderr
     assert "appended 0" in done.stdout
-    assert run(home, "ingest", "sample-filings", bomb).returncode == 0
+    succeed(home, "ingest", "sample-filings", bomb)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,7 @@ def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(
     }  # fmt: skip
     file = tmp_path / "tenders.json"
     file.write_text(json.dumps(package))
-    done = run(home, "ingest", "sample-tenders-ke", file)
-    assert done.returncode == 0, done.stderr
+    done = succeed(home, "ingest", "sample-tenders-ke", file)
     assert "appended 1" in done.stdout
     assert rejects(home) == ["a text of more than 1,000,000 characters (SANKOFA_INGEST_TEXT_LENGTH)"]
 
@@ -140,7 +139,7 @@ def test_a_clock_far_ahead_of_every_witness_is_refused_unless_told(home: Path, t
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     first.write_text(HEADER + ROW)
     second.write_text(HEADER + ROW.replace("1000", "1001"))
-    assert run(home, "ingest", "sample-filings", first).returncode == 0
+    succeed(home, "ingest", "sample-filings", first)
     long_ago = time.time() - 3 * 86_400
     _move_newest_capture(home, long_ago)
     for path in (second, *home.iterdir()):
@@ -149,16 +148,16 @@ def test_a_clock_far_ahead_of_every_witness_is_refused_unless_told(home: Path, t
     assert refused.returncode == 1
     assert "the clock says" in refused.stderr
     assert "--clock-is-right" in refused.stderr
-    assert run(home, "ingest", "--clock-is-right", "sample-filings", second).returncode == 0
+    succeed(home, "ingest", "--clock-is-right", "sample-filings", second)
 
 
 def test_a_weekly_ingest_of_a_fresh_file_is_not_refused(home: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     first.write_text(HEADER + ROW)
-    assert run(home, "ingest", "sample-filings", first).returncode == 0
+    succeed(home, "ingest", "sample-filings", first)
     _move_newest_capture(home, time.time() - 7 * 86_400)
     second.write_text(HEADER + ROW.replace("1000", "1001"))
-    assert run(home, "ingest", "sample-filings", second).returncode == 0
+    succeed(home, "ingest", "sample-filings", second)
 
 
 @pytest.mark.parametrize(

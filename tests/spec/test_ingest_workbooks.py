@@ -9,7 +9,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from tests.live import run
+from tests.live import run, succeed
 from tests.spec.ingesting import HEADER, OWN_SOURCE, counts, ledger_rows, rejects, write
 from tests.spec.ingesting import home as home
 
@@ -65,8 +65,7 @@ def edited(path: Path, member: str, old: str, new: str) -> Path:
 
 def same_as_csv(source: Path, tmp_path: Path, book: Path, values: list[str]) -> None:
     """Every figure of the workbook is the one that a CSV file of these texts has."""
-    done = run(source, "ingest", "own", book)
-    assert done.returncode == 0, done.stderr
+    done = succeed(source, "ingest", "own", book)
     assert counts(done)["appended"] == len(values)
     lines = [
         f"ticker:JSE:TST,item_{n},{value},ZAR,2022-01-01,2022-12-31,FY,2023-03-01,afs-2022,,"
@@ -134,8 +133,7 @@ def test_a_cell_that_has_no_certain_value_costs_its_row_and_is_named(source: Pat
         *items(1, 2, 3, True, DAY(2022, 1, 1), 6, 7, 8, 9, 10),
         ["Source: annual report"],
     ]
-    done = run(source, "ingest", "own", save(tmp_path / "a.xlsx", rows, changed))
-    assert done.returncode == 0, done.stderr
+    done = succeed(source, "ingest", "own", save(tmp_path / "a.xlsx", rows, changed))
     assert [(one["position"], one["reason"]) for one in rejects(done)] == [
         ("sheet 1 row 3", "value: the error #N/A"),
         ("sheet 1 row 4", "value: a formula without a result: open the workbook, save it, and ingest that"),

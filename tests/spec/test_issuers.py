@@ -7,7 +7,6 @@ import pytest
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
-from tests.spec.asking import call_tool, get
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 FIELDS = set(
@@ -18,7 +17,7 @@ Rows = list[dict[str, Any]]
 
 
 def universe(server: LiveServer, key: str, query: str = "") -> Rows:
-    rows: Rows = get(server, f"/v1/issuers?limit=1000&{query}", key)["data"]
+    rows: Rows = server.body(f"/v1/issuers?limit=1000&{query}", key)["data"]
     return rows
 
 
@@ -38,7 +37,7 @@ def test_on_every_day_it_is_what_fundamentals_say_of_every_issuer(server: LiveSe
     organisations = [row["service_id"] for row in universe(server, paid_key)]
     assert len(organisations) > 5
     facts = {
-        one: get(server, f"/v1/fundamentals/{one}?vintages=all", paid_key)["data"] for one in organisations
+        one: server.body(f"/v1/fundamentals/{one}?vintages=all", paid_key)["data"] for one in organisations
     }
     for day in [date(2019, 1, 1), *days_of_change(server, paid_key)[::3], date(2022, 2, 2)]:
         known = {row["service_id"]: row for row in universe(server, paid_key, f"as_of={day}")}
@@ -47,7 +46,7 @@ def test_on_every_day_it_is_what_fundamentals_say_of_every_issuer(server: LiveSe
             assert (one in known) == bool(then), (one, day)
             if then:
                 available = [row["available_at"] for row in then]
-                latest = get(server, f"/v1/fundamentals/{one}?as_of={day}", paid_key)["count"]
+                latest = server.body(f"/v1/fundamentals/{one}?as_of={day}", paid_key)["count"]
                 shown = known[one]
                 assert (shown["first_available"], shown["last_available"]) == (min(available), max(available))
                 assert shown["fact_count"] == latest
@@ -61,7 +60,7 @@ def test_rows_have_the_documented_fields_and_order(server: LiveServer, paid_key:
     assert order == sorted(order)
     assert len({row["service_id"] for row in rows}) == len(rows)
     for row in rows:
-        entity = get(server, f"/v1/entities/{row['service_id']}", paid_key)["data"][0]
+        entity = server.body(f"/v1/entities/{row['service_id']}", paid_key)["data"][0]
         same = ("legal_name", "country", "lei", "listings")
         assert {name: row[name] for name in same} == {name: entity[name] for name in same}
 
@@ -85,8 +84,8 @@ def test_filters_keep_those_of_a_country_and_of_an_exchange(server: LiveServer, 
 
 @pytest.mark.rule("ISS-1", "PIT-2")
 def test_the_day_is_that_of_the_envelope_and_never_in_the_future(server: LiveServer, paid_key: str) -> None:
-    assert get(server, "/v1/issuers?as_of=2023-06-30", paid_key)["as_of"] == "2023-06-30"
-    now = get(server, "/v1/issuers", paid_key)
+    assert server.body("/v1/issuers?as_of=2023-06-30", paid_key)["as_of"] == "2023-06-30"
+    now = server.body("/v1/issuers", paid_key)
     assert universe(server, paid_key, f"as_of={now['as_of']}") == now["data"]
     later = datetime.now(UTC).date() + timedelta(days=2)
     assert server.get(f"/v1/issuers?as_of={later}", paid_key).status_code == 400
@@ -96,6 +95,6 @@ def test_the_day_is_that_of_the_envelope_and_never_in_the_future(server: LiveSer
 @pytest.mark.rule("MCP-2", "MCP-12")
 def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
     arguments = {"country": "ZA", "as_of": "2023-06-30"}
-    body = call_tool(server, paid_key, "list_issuers", arguments)
+    body = server.tool("list_issuers", paid_key, arguments)
     assert body["data"] == universe(server, paid_key, "country=ZA&as_of=2023-06-30")
     assert body["data"][0]["service_id"] == RETAILER

@@ -37,10 +37,8 @@ class Desk(NamedTuple):
         return rows
 
     def usage(self, key: str) -> dict[str, Any]:
-        answer = self.server.get("/v1/usage", key)
-        assert answer.status_code == 200, answer.text
-        (row,) = answer.json()["data"]
-        return dict(row)
+        (row,) = self.server.rows("/v1/usage", key)
+        return row
 
     def becomes_unauthorized(self, key: str) -> str:
         deadline = time.monotonic() + PATIENCE

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.spec.macro_world import live as live
 
 SERIES = "CPI.ZA"
@@ -16,8 +16,7 @@ SERIES = "CPI.ZA"
 
 def link(server: LiveServer, key: str, *options: str) -> tuple[str, str]:
     """The path of the address that is printed, and the token in it."""
-    done = run(server.home, "keys", "link", key, *options, **server.settings)
-    assert done.returncode == 0, done.stderr
+    done = succeed(server.home, "keys", "link", key, *options, **server.settings)
     parts = urlsplit(done.stdout.strip())
     (token,) = re.findall(r"lk_[A-Za-z0-9_-]{43}", done.stdout)
     return parts.path + (f"?{parts.query}" if parts.query else ""), token
@@ -101,10 +100,10 @@ def test_a_link_has_a_quota_of_its_own_is_listed_and_ends_with_its_key(live: Liv
     assert own[-1]["per_minute"] == 2
     assert own[-1]["last_used"] is not None
     assert token not in json.dumps(listed)
-    assert run(live.home, "keys", "revoke", own[-1]["id"], **live.settings).returncode == 0
+    succeed(live.home, "keys", "revoke", own[-1]["id"], **live.settings)
     assert live.get(path).status_code == 401
     assert live.get(f"/fred/series?series_id={SERIES}&api_key={other}").status_code == 200
-    assert run(live.home, "keys", "revoke", key, **live.settings).returncode == 0
+    succeed(live.home, "keys", "revoke", key, **live.settings)
     assert live.get(f"/fred/series?series_id={SERIES}&api_key={other}").status_code == 401
 
 

@@ -21,7 +21,6 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.paging import filters_digest
 from tests.live import LiveServer, create_key, run
 from tests.once import made_once
-from tests.spec.asking import call_tool
 from tests.spec.two_ledgers import NEW, RENAMED, publish_both
 from tests.torture import Trial, rounds
 
@@ -307,10 +306,7 @@ QUAGGA: Final = service_id(f"lei:{NEW}")
 
 
 def get(two: Two, path: str, key: str | None = None) -> dict[str, Any]:
-    answer = two.long.get(path, key or two.key)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = answer.json()
-    return body
+    return two.long.body(path, key or two.key)
 
 
 def refused(two: Two, path: str, status: int, key: str | None = None) -> dict[str, Any]:
@@ -401,7 +397,7 @@ def test_a_key_with_a_lock_cannot_see_beyond_its_day_on_any_surface(two: Two) ->
     assert get(two, f"/at/2023-01-31/v1/fundamentals/{KGALAGADI}", key)["as_of"] == "2023-01-31"
     page = two.long.get("/companies", key, accept="text/html")
     assert f"You are on {DAY}." in page.text
-    called = call_tool(two.long, key, "get_fundamentals", {"service_id": KGALAGADI, "as_of": "2024-07-01"})
+    called = two.long.tool("get_fundamentals", key, {"service_id": KGALAGADI, "as_of": "2024-07-01"})
     assert called["parameter"] == "as_of"
 
 

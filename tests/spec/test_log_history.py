@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sankofa.client import verify
-from tests.live import run
+from tests.live import run, succeed
 from tests.spec import market
 from tests.spec.market import ENTITIES, TRADER, Desk, package, release
 from tests.spec.register import record
@@ -81,13 +81,13 @@ def test_a_backup_has_the_log_and_the_hooks(plain_desk: Desk, tmp_path: Path) ->
     assert "https://example.org/hook" in hooks
     assert desk.command("backup", tmp_path / "backup").returncode == 0
     other = tmp_path / "restored"
-    assert run(other, "restore", tmp_path / "backup").returncode == 0
-    assert run(other, "publish").returncode == 0
+    succeed(other, "restore", tmp_path / "backup")
+    succeed(other, "publish")
     for name in ("entries", "checkpoint", f"rows/{edition}"):
         paths = [home / "editions" / "log" / name for home in (desk.home, other)]
         assert paths[0].read_bytes() == paths[1].read_bytes(), name
     assert run(other, "hooks", "list").stdout == hooks
-    assert run(other, "editions", "verify").returncode == 0
+    succeed(other, "editions", "verify")
 
 
 @pytest.mark.rule("LOG-9")

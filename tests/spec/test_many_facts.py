@@ -14,7 +14,7 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
 from sankofa.rest.formats import ARROW
 from tests.depth import deep_after
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.spec.test_formats import arrow_text, arrow_value, as_json, csv_text
 
 ISSUER = "registry:ZA-CIPC:2001/000001/06"
@@ -40,8 +40,7 @@ def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     filings.write_text("\n".join(lines) + "\n")
     home = folder / "home"
     for command in (("ingest", "--strict", "filings", filings), ("publish",)):
-        done = run(home, *command, **engine)
-        assert done.returncode == 0, done.stderr
+        succeed(home, *command, **engine)
     with LiveServer(home, workers=1, **engine) as live:
         yield live
 

@@ -17,7 +17,6 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.matrix import MOST_CELLS
 from tests.every import every
 from tests.live import LiveServer
-from tests.spec.asking import get
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 Row = dict[str, Any]
@@ -60,7 +59,7 @@ def test_a_cell_of_a_line_item_is_the_figure_known_on_its_release_day(
     server: LiveServer, paid_key: str
 ) -> None:
     revised = 0
-    for issuer in get(server, "/v1/issuers?limit=10000", paid_key)["data"]:
+    for issuer in server.body("/v1/issuers?limit=10000", paid_key)["data"]:
         path = f"/v1/fundamentals/{issuer['service_id']}"
         vintages = asked(server, paid_key, f"{path}?vintages=all&line_items=profit&period_type=FY")
         by_row: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)

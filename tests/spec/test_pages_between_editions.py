@@ -91,10 +91,7 @@ class Worlds(NamedTuple):
     keys: dict[str, str]
 
     def page(self, server: LiveServer, path: str, query: dict[str, str]) -> dict[str, Any]:
-        answer = server.http.get(path, params=query, headers={"x-api-key": self.keys[server.url]})
-        assert answer.status_code == 200, answer.text
-        body: dict[str, Any] = answer.json()
-        return body
+        return server.body(path, self.keys[server.url], **query)
 
     def rest(
         self, server: LiveServer, path: str, query: dict[str, str], cursor: str | None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sankofa.model.identifiers import service_id
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.spec.register import lei
 from tests.spec.test_entities_in_time import golden_copy
 
@@ -82,8 +82,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     home = folder / "home"
     for source, path in [*(("gleif-lei", one) for one in copies), *(("gleif-rr", one) for one in files)]:
-        done = run(home, "ingest", source, path)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = succeed(home, "ingest", source, path)
         if path == files[1]:
             counts = "read 5, appended 1, unchanged 1, withheld 1, rejected 1, skipped 1"
             assert counts in done.stdout, done.stdout
@@ -92,16 +91,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def world(home: Path) -> Iterator[tuple[LiveServer, str]]:
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     with LiveServer(home) as server:
         yield server, create_key(home, "starter")
 
 
 def get(world: tuple[LiveServer, str], path: str) -> dict[str, Any]:
     server, key = world
-    answer = server.get(path, key)
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    return server.body(path, key)
 
 
 @pytest.mark.rule("ENTY-8")
@@ -174,11 +171,10 @@ def test_a_row_with_parents_is_proven_and_nothing_of_a_withdrawn_file_stays(home
         answer = server.get(f"/v1/entities/{CHILD_ID}?proof=true", key)
         (home.parent / "proof.json").write_text(answer.text)
         assert answer.json()["data"][0]["ultimate_parent"]["lei"] == TOP
-    assert run(home, "verify", home.parent / "proof.json").returncode == 0
+    succeed(home, "verify", home.parent / "proof.json")
     packed = "20230105-0000-gleif-goldencopy-rr.csv.zip"
-    withdrawn = run(home, "withdraw", "gleif-rr", "--file", packed, "--reason", "wrong")
-    assert withdrawn.returncode == 0, withdrawn.stderr
-    assert run(home, "publish").returncode == 0
+    succeed(home, "withdraw", "gleif-rr", "--file", packed, "--reason", "wrong")
+    succeed(home, "publish")
     with LiveServer(home) as server:
         key = create_key(home, "starter")
         (row,) = server.get(f"/v1/entities/{CHILD_ID}", key).json()["data"]

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from sankofa.model.identifiers import cik, service_id
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 
 NUMBER = 9999900077
 ISSUER = service_id(cik(NUMBER))
@@ -90,18 +90,14 @@ def served(folder: Path, sources: tuple[str, ...]) -> Iterator[LiveServer]:
     home = folder / "home"
     for source in sources:
         name = "facts.json" if source == "sec-companyfacts" else "2010q1.zip"
-        done = run(home, "ingest", "--strict", source, SOURCES[source](folder / name))
-        assert done.returncode == 0, done.stderr
-    assert run(home, "publish").returncode == 0
+        succeed(home, "ingest", "--strict", source, SOURCES[source](folder / name))
+    succeed(home, "publish")
     with LiveServer(home) as live:
         yield live
 
 
 def rows(server: LiveServer, query: str = "", path: str = "fundamentals") -> list[dict[str, Any]]:
-    answer = server.get(f"/v1/{path}/{ISSUER}?{query}", server.key("starter"))
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["data"]
-    return found
+    return server.rows(f"/v1/{path}/{ISSUER}?{query}", server.key("starter"))
 
 
 @pytest.mark.rule("PER-3")
@@ -208,9 +204,8 @@ def moved_companyfacts(path: Path) -> Path:
 def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     folder = tmp_path_factory.mktemp("moved")
     home = folder / "home"
-    done = run(home, "ingest", "--strict", "sec-companyfacts", moved_companyfacts(folder / "moved.json"))
-    assert done.returncode == 0, done.stderr
-    assert run(home, "publish").returncode == 0
+    succeed(home, "ingest", "--strict", "sec-companyfacts", moved_companyfacts(folder / "moved.json"))
+    succeed(home, "publish")
     with LiveServer(home) as live:
         yield live
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sankofa.model.identifiers import cik, service_id
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 
 GOLD = "GoldProductsAndServicesRevenue"
 PRETAX = (
@@ -55,18 +55,14 @@ def mines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     folder = tmp_path_factory.mktemp("mines")
     home = folder / "home"
     files = [companyfacts(folder / f"{number}.json", number) for number in FILED]
-    done = run(home, "ingest", "--strict", "sec-companyfacts", *files)
-    assert done.returncode == 0, done.stderr
-    assert run(home, "publish").returncode == 0
+    succeed(home, "ingest", "--strict", "sec-companyfacts", *files)
+    succeed(home, "publish")
     with LiveServer(home) as live:
         yield live
 
 
 def rows(server: LiveServer, number: int, path: str, query: str = "") -> list[dict[str, Any]]:
-    answer = server.get(f"/v1/{path}/{service_id(cik(number))}?{query}", server.key("starter"))
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["data"]
-    return found
+    return server.rows(f"/v1/{path}/{service_id(cik(number))}?{query}", server.key("starter"))
 
 
 @pytest.mark.rule("FUND-10")

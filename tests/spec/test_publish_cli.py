@@ -12,7 +12,7 @@ import pytest
 from sankofa.model.identifiers import service_id
 from sankofa.model.records import Fact
 from tests.edition_parts import part_of
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.world.desk import Desk
 
 ISSUER = service_id("ticker:JSE:TST")
@@ -40,8 +40,7 @@ def figure(value: object, *, year: int = 2022, confidence: str = "") -> list[str
 
 def publish(home: Path, **settings: str) -> str:
     """The id of the edition published."""
-    done = run(home, "publish", **settings)
-    assert done.returncode == 0, done.stderr
+    done = succeed(home, "publish", **settings)
     found = re.search(r"^published edition ([0-9A-Za-z-]+): .+\n\Z", done.stdout, re.MULTILINE)
     assert found, done.stdout
     return found[1]
@@ -185,8 +184,7 @@ def test_status_tells_each_dependency_and_fails_when_one_does(desk: Desk, home: 
     assert degraded.returncode == 1
     assert re.search(r"^datastore +FAILED: .*no edition is published", degraded.stdout, re.M)
     desk.publish().close()
-    well = run(home, "status")
-    assert well.returncode == 0
+    well = succeed(home, "status")
     for name in ("datastore", "keystore", "usagestore"):
         assert re.search(rf"^{name} +ok", well.stdout, re.M)
 
@@ -202,8 +200,7 @@ SECRETS = {
 
 @pytest.mark.rule("SET-1")
 def test_settings_are_printed_with_their_origin_and_help_and_no_secret(home: Path) -> None:
-    done = run(home, "settings", rows_sample="7", **SECRETS)
-    assert done.returncode == 0, done.stderr
+    done = succeed(home, "settings", rows_sample="7", **SECRETS)
     assert "SANKOFA_ROWS_SAMPLE=7  (environment)\n    Most rows" in done.stdout
     assert "SANKOFA_ROWS_PAID=10000  (default)" in done.stdout
     assert f"SANKOFA_HOME={home}  (environment)" in done.stdout
@@ -232,8 +229,7 @@ def test_a_setting_without_a_usable_value_is_named(home: Path, setting: str, val
 
 @pytest.mark.rule("SET-2")
 def test_a_variable_that_is_no_setting_is_warned_of(home: Path) -> None:
-    done = run(home, "settings", base_ulr="http://127.0.0.1:9")
-    assert done.returncode == 0
+    done = succeed(home, "settings", base_ulr="http://127.0.0.1:9")
     assert done.stderr == "Warning: SANKOFA_BASE_ULR is no setting; see `sankofa settings`.\n"
 
 
@@ -258,7 +254,7 @@ def test_a_rollback_and_damage_are_changes(desk: Desk, home: Path) -> None:
     first = publish(home)
     add(desk, figure(2))
     second = publish(home)
-    assert run(home, "editions", "rollback", first).returncode == 0
+    succeed(home, "editions", "rollback", first)
     assert "nothing changed" not in run(home, "publish").stdout
     assert editions(home)[1] == second
     assert "nothing changed" in run(home, "publish").stdout

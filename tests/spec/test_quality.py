@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 from tests.spec.market import Desk
 
 SOURCE = """
@@ -38,22 +38,21 @@ def world(home: Path, floors: str, count: int = 4) -> Path:
     lines = [release(n) for n in range(1, count)] + [release(count, "Wendeline Quackenbush")]
     file = home / "releases.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{broken}\n")
-    assert run(home, "ingest", "portal", str(file)).returncode == 0
+    succeed(home, "ingest", "portal", str(file))
     return home
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     home = world(tmp_path_factory.mktemp("quality") / "home", FLOORS)
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     with LiveServer(home) as server:
         yield server
 
 
 def measures(server: LiveServer, sku: str) -> dict[str, tuple[object, object, object]]:
-    answer = server.get(f"/v1/quality-metrics/{sku}", server.key("sample"))
-    assert answer.status_code == 200, answer.text
-    return {row["measure"]: (row["value"], row["floor"], row["status"]) for row in answer.json()["data"]}
+    rows = server.rows(f"/v1/quality-metrics/{sku}", server.key("sample"))
+    return {row["measure"]: (row["value"], row["floor"], row["status"]) for row in rows}
 
 
 @pytest.mark.rule("QUAL-3")
@@ -158,18 +157,17 @@ def test_publish_prints_the_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("floor", ["releases = 5", "share_audited = 0.1", "rejected = 0"])
 def test_a_source_short_of_a_hard_floor_is_not_published(tmp_path: Path, floor: str) -> None:
     home = world(tmp_path / "home", "")
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     before = run(home, "editions").stdout
     (home / "sources.toml").write_text(SOURCE.format(name="portal", floors=f"hard_floors = {{ {floor} }}"))
     (home / "more.jsonl").write_text(json.dumps(release(5) | {"date": "2025-01-01"}) + "\n")
     if not floor.startswith("releases"):
-        assert run(home, "ingest", "portal", str(home / "more.jsonl")).returncode == 0
+        succeed(home, "ingest", "portal", str(home / "more.jsonl"))
     refused = run(home, "publish")
     assert refused.returncode == 1
     assert f"source portal: {floor.split()[0]} is" in refused.stderr
     assert run(home, "editions").stdout == before, "the old edition goes on serving"
-    forced = run(home, "publish", "--despite-floors")
-    assert forced.returncode == 0
+    forced = succeed(home, "publish", "--despite-floors")
     assert "published despite its floor: source portal" in forced.stderr
     listed = run(home, "editions").stdout.splitlines()
     current = next(line.split()[0] for line in listed if line.endswith("current"))
@@ -199,9 +197,9 @@ def test_a_floor_that_is_no_number_is_refused_before_anything_is_read(tmp_path: 
 
 def test_an_edition_in_spite_of_a_floor_is_told_from_the_same_rows_without_one(tmp_path: Path) -> None:
     home = world(tmp_path / "home", "floors = { releases = 5 }")
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     (home / "sources.toml").write_text(SOURCE.format(name="portal", floors="hard_floors = { releases = 5 }"))
     assert run(home, "publish").returncode == 1
-    assert run(home, "publish", "--despite-floors").returncode == 0
+    succeed(home, "publish", "--despite-floors")
     kept = [json.loads(path.read_text()) for path in (home / "editions").glob("*/manifest.json")]
     assert sorted(len(manifest.get("despite_floors", ())) for manifest in kept) == [0, 1]

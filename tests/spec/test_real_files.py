@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sankofa.model.identifiers import cik, service_id
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.once import made_once
 from tests.real_inputs import statements_of
 from tests.spec.sec_reference import (
@@ -101,8 +101,7 @@ def _take_in(home: Path, files: dict[str, Path]) -> Real:
         raw[source] = Raw(len(rows), [row for row in rows if row is not None])
     for number, report in once(raw[COMPANYFACTS[0]].reports, raw[STATEMENTS[0]].reports):
         told[number].append(report)
-    published = run(home, "publish")
-    assert published.returncode == 0, published.stderr
+    succeed(home, "publish")
     return Real(home, raw, said, dict(told))
 
 
@@ -135,10 +134,7 @@ class Client:
         return self._known[number, query]
 
     def metrics(self, number: int, day: str) -> list[dict[str, Any]]:
-        answer = self._server.get(f"/v1/metrics/{service_id(cik(number))}?as_of={day}", self._key)
-        assert answer.status_code == 200, answer.text
-        found: list[dict[str, Any]] = answer.json()["data"]
-        return found
+        return self._server.rows(f"/v1/metrics/{service_id(cik(number))}?as_of={day}", self._key)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 import pycountry
 import pytest
 
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.real_inputs import rates_of
 from tests.torture import ALL_ROUNDS
 
@@ -40,8 +40,7 @@ def rows(server: LiveServer, key: str, query: str) -> list[dict[str, Any]]:
 
 
 def ingest(home: Path, source: str, *paths: Path) -> str:
-    done = run(home, "ingest", source, *paths)
-    assert done.returncode == 0, done.stderr
+    done = succeed(home, "ingest", source, *paths)
     return done.stdout
 
 
@@ -57,7 +56,7 @@ def served(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         (path,) = rates.iterdir()
         rates = rates_of(path, folder / "rates", CURRENCIES)
     ingest(home, "ecb-fx", rates)
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     with LiveServer(home) as server:
         yield server, create_key(home, "professional", "--per-minute", "100000")
 
@@ -106,7 +105,7 @@ def test_a_databank_download_in_utf_16_is_read_with_its_names_and_units(
     home = tmp_path / "home"
     said = ingest(home, "worldbank", shared_data / "macro" / "wdi-download-utf16" / "time_series_data.txt")
     assert "appended 8741" in said
-    assert run(home, "publish").returncode == 0
+    succeed(home, "publish")
     with LiveServer(home) as server:
         found = rows(server, create_key(home, "starter"), "country=ZMB&from=2020")
     assert {(row["indicator_name"], row["unit"]) for row in found} == {

@@ -15,7 +15,6 @@ import pytest
 from sankofa.model.identifiers import service_id
 from tests.every import every
 from tests.live import LiveServer
-from tests.spec.asking import get
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 FIELDS = set(
@@ -38,7 +37,7 @@ def restated(server: LiveServer, key: str, query: str = "") -> list[Row]:
 def expected(server: LiveServer, paid_key: str) -> list[Row]:
     """The restatements that the fundamentals of every issuer give, in the documented order."""
     rows: list[Row] = []
-    for issuer in get(server, "/v1/issuers?limit=10000", paid_key)["data"]:
+    for issuer in server.body("/v1/issuers?limit=10000", paid_key)["data"]:
         answer = server.get(f"/v1/fundamentals/{issuer['service_id']}?vintages=all", paid_key)
         facts: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
         for row in exact(answer.content)["data"]:
@@ -108,7 +107,7 @@ def test_filters_narrow_the_rows_and_change_nothing_else(
     server: LiveServer, paid_key: str, expected: list[Row]
 ) -> None:
     countries = {
-        row["service_id"]: row["country"] for row in get(server, "/v1/issuers?limit=10000", paid_key)["data"]
+        row["service_id"]: row["country"] for row in server.body("/v1/issuers?limit=10000", paid_key)["data"]
     }
     for country in {countries[row["service_id"]] for row in expected} - {None}:
         own = [row for row in expected if countries[row["service_id"]] == country]
@@ -162,7 +161,7 @@ def test_feeds_are_atom_with_the_rows_of_the_endpoint(server: LiveServer, paid_k
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("application/atom+xml")
         feed = ET.fromstring(answer.text)  # noqa: S314 - our own answer
-        rows = get(server, f"/v1/restatements?{query}", paid_key)["data"]
+        rows = server.body(f"/v1/restatements?{query}", paid_key)["data"]
         refs = [one.findtext(f"{ATOM}id") for one in feed.iter(f"{ATOM}entry")]
         assert refs == [f"urn:sankofa:restatement:{row['record_ref']}" for row in rows]
         updated = feed.findtext(f"{ATOM}updated") or ""
@@ -189,7 +188,7 @@ def test_a_feed_needs_a_key_and_an_organisation_that_is_known(server: LiveServer
 
 @pytest.mark.rule("RST-4")
 def test_the_page_lists_restatements_and_leads_to_the_figure(server: LiveServer) -> None:
-    rows = get(server, "/v1/restatements?country=ZA", "sankofa-sandbox")["data"]
+    rows = server.body("/v1/restatements?country=ZA", "sankofa-sandbox")["data"]
     page = server.http.get("/restatements?country=ZA")
     assert page.status_code == 200
     for row in rows:
@@ -215,7 +214,7 @@ def test_revisions_of_a_series_are_those_its_past_days_show(
     """Each vintage is found by asking /v1/macro for every day of release, as a reader of the past would."""
     checked = 0
     for series in ("CPI.ZA", "CPI.KE", "CPI.NG"):
-        releases = get(server, f"/v1/series/{series}/vintages?limit=1000", paid_key)["data"]
+        releases = server.body(f"/v1/series/{series}/vintages?limit=1000", paid_key)["data"]
         days = sorted(row["release_date"] for row in releases if not as_of or row["release_date"] <= as_of)
         values: defaultdict[str, list[tuple[str, Any]]] = defaultdict(list)
         for day in [*days, as_of or str(datetime.now(UTC).date())]:  # a value may be announced early

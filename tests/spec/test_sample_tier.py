@@ -61,18 +61,8 @@ class World(NamedTuple):
 
     def tool(self, name: str, arguments: Arguments, key: str = SANDBOX) -> tuple[int, dict[str, Any]]:
         """The status of a tool's answer, and its body."""
-        body = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": name, "arguments": arguments},
-        }
-        fields = {"x-api-key": key, "accept": "application/json, text/event-stream"}
-        result = self.server.http.post("/mcp", json=body, headers=fields).json()["result"]
-        if result.get("isError"):
-            problem = json.loads(result["content"][0]["text"])
-            return problem["status"], problem
-        return 200, result["structuredContent"]
+        body = self.server.tool(name, key, arguments)
+        return (body["status"] if "request_id" in body else 200), body
 
 
 @pytest.fixture(scope="module")

@@ -32,10 +32,7 @@ DODO = service_id("lei:999900SAMPLEMU000120")
 
 
 def ask(server: LiveServer, key: str, query: str) -> dict[str, Any]:
-    answer = server.get(f"/v1/screen?{query}", key)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = answer.json()
-    assert body["count"] == len(body["data"])
+    body = server.body(f"/v1/screen?{query}", key)
     assert set(body["omitted"]) == REASONS
     return body
 

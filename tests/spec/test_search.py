@@ -7,7 +7,6 @@ import pytest
 from tests.every import every
 from tests.live import LiveServer
 from tests.spec import register
-from tests.spec.asking import call_tool, get
 from tests.spec.register import BANK, BREWER, DISPUTED, HELD, MINER, SCHOLARS, sid
 
 live, sample, paid = register.live, register.sample, register.paid
@@ -17,10 +16,7 @@ Rows = list[dict[str, Any]]
 
 
 def found(server: LiveServer, key: str, **query: str) -> Rows:
-    answer = server.http.get("/v1/search", params=query, headers={"x-api-key": key})
-    assert answer.status_code == 200, answer.text
-    rows: Rows = answer.json()["data"]
-    return rows
+    return server.rows("/v1/search", key, **query)
 
 
 @pytest.mark.rule("SEARCH-1", "SEARCH-2")
@@ -48,7 +44,7 @@ def test_an_organisation_is_found_however_its_name_is_written(
     assert set(first) == FIELDS
     assert (first["type"], first["id"]) == ("organisation", sid(f"lei:{expected}"))
     assert 0 < first["score"] < 1
-    entity = get(live, f"/v1/entities/{first['id']}", sample)["data"][0]
+    entity = live.body(f"/v1/entities/{first['id']}", sample)["data"][0]
     assert (first["name"], first["country"]) == (entity["legal_name"], entity["country"])
     assert first["matched"] in (entity["legal_name"], *entity["other_names"])
     assert first["source_ref"] == entity["source_ref"]
@@ -93,9 +89,9 @@ def test_the_order_is_total_and_the_same_each_time(live: LiveServer, sample: str
 
 @pytest.mark.rule("SEARCH-1")
 def test_limit_country_and_type_narrow_it(live: LiveServer, paid: str) -> None:
-    answer = get(live, "/v1/search?q=shared+number&limit=5", paid)
+    answer = live.body("/v1/search?q=shared+number&limit=5", paid)
     assert (answer["count"], answer["truncated"]) == (5, True)
-    assert not get(live, "/v1/search?q=shared+number&limit=25", paid)["truncated"]
+    assert not live.body("/v1/search?q=shared+number&limit=25", paid)["truncated"]
     assert found(live, paid, q="thornveld", country="NG") == []
     assert found(live, paid, q="thornveld", type="series") == []
     assert [row["id"] for row in found(live, paid, q="thornveld", country="za")] == [sid(f"lei:{BREWER}")]
@@ -150,7 +146,7 @@ def test_an_indicator_is_found_where_a_country_has_it(server: LiveServer, sample
 @pytest.mark.rule("MCP-6")
 def test_the_tool_for_organisations_finds_the_same(live: LiveServer, sample: str) -> None:
     for query in ("thornveld", "shared number", "JSE:THV"):
-        by_tool = call_tool(live, sample, "search_entities", {"query": query})["data"]
+        by_tool = live.tool("search_entities", sample, {"query": query})["data"]
         by_rest = found(live, sample, q=query, type="organisation")
         assert [{name: row[name] for name in FIELDS} for row in by_tool] == by_rest
         assert all(row["service_id"] == row["id"] for row in by_tool)

@@ -13,21 +13,7 @@ live, sample, paid = register.live, register.sample, register.paid
 
 def call(live: LiveServer, key: str, **arguments: Any) -> dict[str, Any]:
     """The result of the tool, as a client gets it."""
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "search_entities", "arguments": arguments},
-    }
-    headers = {
-        "x-api-key": key,
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2025-11-25",
-    }
-    answer = live.http.post("/mcp", json=message, headers=headers)
-    assert answer.status_code == 200, answer.text
-    result: dict[str, Any] = answer.json()["result"]
-    return result
+    return live.call("search_entities", key, arguments)
 
 
 def hits(live: LiveServer, key: str, query: str, **arguments: Any) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer
-from tests.spec.asking import call_tool, get
 
 FIELDS = set(
     "series name unit note frequency country first_date last_date vintages source_id source_ref "
@@ -16,7 +15,7 @@ Rows = list[dict[str, Any]]
 
 
 def catalogue(server: LiveServer, key: str, query: str = "") -> Rows:
-    rows: Rows = get(server, f"/v1/series?limit=1000&{query}", key)["data"]
+    rows: Rows = server.body(f"/v1/series?limit=1000&{query}", key)["data"]
     return rows
 
 
@@ -27,7 +26,7 @@ def test_every_series_and_indicator_is_listed_as_macro_serves_it(server: LiveSer
     order = [(row["series"], row["frequency"], row["country"] or "") for row in rows]
     assert order == sorted(order)
     assert len(set(order)) == len(order)
-    annual = get(server, "/v1/macro?limit=10000", paid_key)["data"]
+    annual = server.body("/v1/macro?limit=10000", paid_key)["data"]
     listed = {(row["series"], row["country"]): row for row in rows if row["vintages"] == 0}
     assert listed.keys() == {(row["indicator"], row["country"]) for row in annual}
     for (indicator, country), row in listed.items():
@@ -39,7 +38,7 @@ def test_every_series_and_indicator_is_listed_as_macro_serves_it(server: LiveSer
     dated = [row for row in rows if row["vintages"]]
     assert len(dated) > 5
     for row in dated:
-        own = get(server, f"/v1/macro?series={row['series']}&limit=10000", paid_key)["data"]
+        own = server.body(f"/v1/macro?series={row['series']}&limit=10000", paid_key)["data"]
         days = [one["date"] for one in own]
         assert (row["first_date"], row["last_date"]) == (min(days), max(days))
         assert (row["unit"], row["frequency"], row["country"]) == tuple(
@@ -73,11 +72,11 @@ def test_a_country_keeps_its_own_and_a_walk_gives_each_once(server: LiveServer, 
         ("country=nga&q=gdp", [r for r in catalogue(server, paid_key, "q=gdp") if r["country"] == "NG"]),
         ("", rows),
     ):
-        page = get(server, f"/v1/series?limit=3&{query}", paid_key)
+        page = server.body(f"/v1/series?limit=3&{query}", paid_key)
         walked = page["data"]
         while page["next_cursor"]:
             assert page["truncated"]
-            page = get(server, f"/v1/series?limit=3&{query}&cursor={page['next_cursor']}", paid_key)
+            page = server.body(f"/v1/series?limit=3&{query}&cursor={page['next_cursor']}", paid_key)
             walked += page["data"]
         assert own
         assert walked == own
@@ -87,7 +86,7 @@ def test_a_country_keeps_its_own_and_a_walk_gives_each_once(server: LiveServer, 
 @pytest.mark.rule("SER-3")
 def test_releases_are_the_days_on_which_values_became_known(server: LiveServer, paid_key: str) -> None:
     for series in ("CPI.NG", "GDP.ZA", "cpi.ke"):
-        releases = get(server, f"/v1/series/{series}/vintages?limit=1000", paid_key)["data"]
+        releases = server.body(f"/v1/series/{series}/vintages?limit=1000", paid_key)["data"]
         days = [row["release_date"] for row in releases]
         assert days == sorted(days, reverse=True)
         entry = next(row for row in catalogue(server, paid_key) if row["series"] == series.upper())
@@ -95,14 +94,14 @@ def test_releases_are_the_days_on_which_values_became_known(server: LiveServer, 
         before: dict[str, Any] = {}
         for row in reversed(releases):
             path = f"/v1/macro?series={series}&limit=1000&as_of={row['release_date']}"
-            known = {one["date"]: one["value"] for one in get(server, path, paid_key)["data"]}
+            known = {one["date"]: one["value"] for one in server.body(path, paid_key)["data"]}
             kinds = Counter(day in before for day in known if known[day] != before.get(day))
             assert (row["added"], row["changed"]) == (kinds[False], kinds[True]), row
             before = known
     # A value released before the day it is of is known from that day on (contract: PIT-5).
-    flash = get(server, "/v1/series/CPI.ZA/vintages?limit=1000", paid_key)["data"]
+    flash = server.body("/v1/series/CPI.ZA/vintages?limit=1000", paid_key)["data"]
     assert flash[0]["release_date"] == "2025-07-30"
-    values = get(server, "/v1/macro?series=CPI.ZA&limit=1000", paid_key)["data"]
+    values = server.body("/v1/macro?series=CPI.ZA&limit=1000", paid_key)["data"]
     assert sum(row["added"] for row in flash) == len(values)
     assert sum(row["changed"] for row in flash) >= sum(row["vintage"] - 1 for row in values) > 0
 
@@ -111,7 +110,7 @@ def test_releases_are_the_days_on_which_values_became_known(server: LiveServer, 
 def test_an_indicator_has_no_releases_and_an_unknown_series_is_not_found(
     server: LiveServer, paid_key: str
 ) -> None:
-    assert get(server, "/v1/series/NY.GDP.MKTP.CD/vintages", paid_key)["data"] == []
+    assert server.body("/v1/series/NY.GDP.MKTP.CD/vintages", paid_key)["data"] == []
     answer = server.get("/v1/series/CPI.ZZ/vintages", paid_key)
     assert answer.status_code == 404
     assert "CPI.ZA" in answer.json()["detail"]
@@ -122,5 +121,5 @@ def test_an_indicator_has_no_releases_and_an_unknown_series_is_not_found(
 
 @pytest.mark.rule("MCP-2", "MCP-12")
 def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
-    body = call_tool(server, paid_key, "list_series", {"country": "ZA", "q": "gdp"})
+    body = server.tool("list_series", paid_key, {"country": "ZA", "q": "gdp"})
     assert body["data"] == catalogue(server, paid_key, "country=ZA&q=gdp") != []

@@ -13,7 +13,7 @@ import pytest
 
 from sankofa.derive.signals.contract import panels
 from tests.every import every
-from tests.live import LiveServer, run
+from tests.live import LiveServer, publish_files
 from tests.spec.demand import CATEGORIES, COUNTRIES, TODAY, Row, demand, last_day, released, releases
 
 PATH = "/v1/signals/procurement-demand"
@@ -60,11 +60,7 @@ def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
             path = folder / f"{country}-{n}.json"
             path.write_text(json.dumps({"version": "1.1", "releases": part}))
             files.append((source, path))
-    for source, path in files:
-        done = run(home, "ingest", source, path, **settings)
-        assert done.returncode == 0, done.stderr
-    published = run(home, "publish", **settings)
-    assert published.returncode == 0, published.stderr
+    publish_files(home, *files, **settings)
     settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
     with LiveServer(home, workers=1, **settings) as server:
         yield server

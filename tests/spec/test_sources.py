@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer, create_key
-from tests.spec.asking import call_tool, get
 from tests.world.desk import Desk
 
 SOURCE_FIELDS = set(
@@ -26,7 +25,7 @@ Rows = list[dict[str, Any]]
 
 
 def rows_of(server: LiveServer, path: str, key: str) -> Rows:
-    rows: Rows = get(server, path, key)["data"]
+    rows: Rows = server.body(path, key)["data"]
     return rows
 
 
@@ -73,7 +72,7 @@ def test_coverage_counts_what_the_endpoints_serve(server: LiveServer, paid_key: 
         assert max(r["count"] for r in counted) <= len(own) <= sum(r["count"] for r in counted)
     for country in ("ZA", "KE"):
         releases = [r for r in rows if (r["unit_of_count"], r["country"]) == ("releases", country)]
-        tenders = get(server, f"/v1/tenders?country={country}&limit=10000", paid_key)["data"]
+        tenders = server.body(f"/v1/tenders?country={country}&limit=10000", paid_key)["data"]
         assert sum(r["count"] for r in releases) == len(tenders)
         assert max(r["last_date"] for r in releases) == max(t["release_date"][:10] for t in tenders)
         assert min(r["first_date"] for r in releases) == min(t["release_date"][:10] for t in tenders)
@@ -93,7 +92,7 @@ def test_coverage_can_be_asked_of_a_country_and_a_dataset(server: LiveServer, pa
         row for row in own if row["sku"] == "AF-MACRO"
     ]
     assert rows_of(server, "/v1/coverage?country=AQ", paid_key) == []
-    assert call_tool(server, paid_key, "get_coverage", {"country": "ZA"})["data"] == own
+    assert server.tool("get_coverage", paid_key, {"country": "ZA"})["data"] == own
     assert server.get("/v1/coverage?contry=ZA", paid_key).json()["parameter"] == "contry"
 
 

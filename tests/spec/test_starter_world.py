@@ -10,17 +10,14 @@ from typing import Any
 import pytest
 
 from sankofa.model.identifiers import cik, service_id
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 
 STARTER = Path(str(files("sankofa").joinpath("starter")))
 
 
 def rows(server: LiveServer, path: str) -> list[dict[str, Any]]:
     """What the sandbox key is answered."""
-    answer = server.get(path, "sankofa-sandbox")
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["data"]
-    return found
+    return server.rows(path, "sankofa-sandbox")
 
 
 def test_every_bundled_file_is_the_one_that_its_list_names() -> None:
@@ -109,7 +106,7 @@ def test_the_two_bundled_worlds_never_share_an_edition(
     refused = run(held, second)
     assert refused.returncode == 1
     assert f"holds data of the {first} world" in refused.stderr
-    assert run(held, second, "--if-empty").returncode == 0
+    succeed(held, second, "--if-empty")
 
 
 def test_the_starter_world_shows_every_verdict_of_quality(starter_part_server: LiveServer) -> None:

@@ -16,7 +16,6 @@ from sankofa.model.identifiers import service_id
 from sankofa.model.line_items import LINE_ITEMS, statement_kind
 from tests.every import every
 from tests.live import LiveServer, create_key
-from tests.spec.asking import call_tool, get
 from tests.world.desk import Desk
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
@@ -29,7 +28,7 @@ Cell = tuple[str, str, str]
 
 
 def statement(server: LiveServer, key: str, issuer: str, query: str = "") -> Rows:
-    rows: Rows = get(server, f"/v1/statements/{issuer}?{query}", key)["data"]
+    rows: Rows = server.body(f"/v1/statements/{issuer}?{query}", key)["data"]
     return rows
 
 
@@ -47,7 +46,7 @@ def test_every_line_item_of_a_period_is_there_once_with_a_figure_that_was_report
 
 
 def hold_against_fundamentals(server: LiveServer, key: str, issuer: str, day: str) -> None:
-    facts = get(server, f"/v1/fundamentals/{issuer}?as_of={day}", key)["data"]
+    facts = server.body(f"/v1/fundamentals/{issuer}?as_of={day}", key)["data"]
     rows = statement(server, key, issuer, f"as_of={day}")
     cells = [cell(row) for row in rows]
     assert len(set(cells)) == len(cells)
@@ -81,7 +80,7 @@ def hold_against_metrics(server: LiveServer, key: str, issuer: str, day: str) ->
     rows = statement(server, key, issuer, f"as_of={day}&period_type=FY")
     figures = {(row["line_item"], row["period_end"]): row for row in rows}
     compared = 0
-    for metric in get(server, f"/v1/metrics/{issuer}?as_of={day}", key)["data"]:
+    for metric in server.body(f"/v1/metrics/{issuer}?as_of={day}", key)["data"]:
         inputs: defaultdict[str, Rows] = defaultdict(list)
         for one in metric["inputs"]:
             inputs[one["line_item"]].append(one)
@@ -183,7 +182,7 @@ def test_an_id_that_nobody_has_is_not_found(server: LiveServer, paid_key: str) -
 @pytest.mark.rule("MCP-2", "MCP-12")
 def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
     arguments = {"service_id": FILER, "period_type": "FY", "kind": "income", "as_of": "2024-06-30"}
-    body = call_tool(server, paid_key, "get_statement", arguments)
+    body = server.tool("get_statement", paid_key, arguments)
     query = "period_type=FY&kind=income&as_of=2024-06-30"
     assert body["data"] == statement(server, paid_key, FILER, query)
 

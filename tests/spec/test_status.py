@@ -14,7 +14,7 @@ import pytest
 
 from sankofa.operations.service import build_id
 from tests.depth import deep_after
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 from tests.patience import PATIENCE, Stopwatch
 from tests.services import PostgresServer, RedisServer
 
@@ -147,8 +147,8 @@ def test_a_frozen_or_dead_store_is_named_and_the_service_recovers_by_itself(
 def publish_some(home: Path, **settings: str) -> None:
     """The registers and the filings of the sample world: all that is asked for here."""
     for source in ("lei", "filings"):
-        assert run(home, "ingest", f"sample-{source}", SAMPLE / source, **settings).returncode == 0
-    assert run(home, "publish", **settings).returncode == 0
+        succeed(home, "ingest", f"sample-{source}", SAMPLE / source, **settings)
+    succeed(home, "publish", **settings)
 
 
 @pytest.mark.deep
@@ -184,8 +184,7 @@ def test_a_frozen_key_store_holds_up_no_open_path(own_home: Path, redis_server: 
 
 @pytest.mark.rule("CLI-3")
 def test_the_command_reads_what_the_page_reads(sample_home: Path, redis_server: RedisServer) -> None:
-    well = run(sample_home, "status", keystore=redis_server.url)
-    assert well.returncode == 0
+    well = succeed(sample_home, "status", keystore=redis_server.url)
     assert [line.split()[:2] for line in well.stdout.splitlines()] == [
         [name, "ok"] for name in ("datastore", "keystore", "usagestore")
     ]

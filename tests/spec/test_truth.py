@@ -1,6 +1,5 @@
 """What the envelope says of its rows: whether any were left out, and the day that gives them again."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from itertools import pairwise
@@ -108,9 +107,7 @@ def ask(live: LiveServer, key: str, operation: Operation, question: dict[str, st
     path = operation.path
     for name in [name for name in given if f"{{{name}}}" in path]:
         path = path.replace(f"{{{name}}}", given.pop(name))
-    answer = live.http.get(path, params=given, headers={"X-API-Key": key})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return live.body(path, key, **given)
 
 
 def tool(live: LiveServer, key: str, operation: Operation, question: dict[str, str], **more: Any) -> Any:
@@ -119,19 +116,7 @@ def tool(live: LiveServer, key: str, operation: Operation, question: dict[str, s
         for name, value in {**question, **more}.items()
     }
     names = {operation.tool_names.get(name, name): value for name, value in given.items()}
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": operation.tool, "arguments": names},
-    }
-    headers = {"X-API-Key": key, "Accept": "application/json, text/event-stream"}
-    answer = live.http.post("/mcp", json=body, headers=headers)
-    assert answer.status_code == 200, answer.text
-    text = answer.text
-    if answer.headers["content-type"].startswith("text/event-stream"):
-        text = next(line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: "))
-    result = json.loads(text)["result"]
+    result = live.call(operation.tool or "", key, names)
     assert not result.get("isError"), result
     return result["structuredContent"]
 

@@ -10,7 +10,7 @@ import wbgapi
 from fredapi import Fred
 from wbdata import client as wbdata_client
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.spec.test_annual_series import CAPTURES, TABLES, as_csv
 from tests.spec.test_links import link
 
@@ -25,8 +25,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     for day in CAPTURES:
         path = folder / f"{day}-gdp.csv"
         path.write_text(as_csv(TABLES[day]))
-        assert run(home, "ingest", "worldbank", path).returncode == 0
-    assert run(home, "publish").returncode == 0
+        succeed(home, "ingest", "worldbank", path)
+    succeed(home, "publish")
     with LiveServer(home) as server:
         yield server
 

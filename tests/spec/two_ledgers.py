@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import sankofa
-from tests.live import run
+from tests.live import succeed
 
 SAMPLE: Final = Path(sankofa.__file__).parent / "sample"
 RENAMED: Final = "999900SAMPLEZA000189"
@@ -46,8 +46,7 @@ def _take(home: Path, folder: Path, **settings: str) -> None:
 
 
 def _run(home: Path, *arguments: str | Path, **settings: str) -> None:
-    done = run(home, *arguments, **settings)
-    assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+    succeed(home, *arguments, **settings)
 
 
 def split(world: Path, day: str, before: Path, after: Path) -> None:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from sankofa.model.identifiers import service_id
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.spec.register import COLUMNS, lei, record
 
 ISSUER = "DC0DBD6CD9CB9E410EE2BEEB08"
@@ -190,8 +190,7 @@ def publish_hostile_world(home: Path) -> None:
         ("ingest", "reports", restated),
         ("publish",),
     ):
-        done = run(home, *arguments)
-        assert done.returncode == 0, done.stderr
+        succeed(home, *arguments)
 
 
 def tender_walk(server: LiveServer, key: str, country: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, run, succeed
 from tests.web.site import BROWSER, COMPANY
 
 SERIES = "/macro/series/CPI.ZA"
@@ -26,8 +26,7 @@ def own(tmp_path_factory: pytest.TempPathFactory, sample_home: Path) -> Iterator
 
 def address(live: LiveServer, *arguments: str) -> str:
     """The path and query that `sankofa open` prints."""
-    printed = run(live.home, "open", "--print", *arguments)
-    assert printed.returncode == 0, printed.stderr
+    printed = succeed(live.home, "open", "--print", *arguments)
     line = printed.stdout.strip()
     assert line.startswith(f"{live.url}/sign-in?code="), "the address where the server listens"
     return line.removeprefix(live.url)
@@ -95,7 +94,7 @@ def test_the_owner_sees_all_of_a_page_and_visitors_a_part(own: LiveServer) -> No
 @pytest.mark.rule("WEB-16")
 def test_a_revoked_owner_key_is_of_no_use_and_the_next_code_issues_another(own: LiveServer) -> None:
     key, unused = key_of(own.get(address(own))), address(own)
-    assert run(own.home, "keys", "revoke", key).returncode == 0
+    succeed(own.home, "keys", "revoke", key)
     assert own.get("/v1/usage", key).status_code == 401
     assert own.get("/companies", cookie=f"sankofa_key={key}").status_code == 401
     assert own.get(unused).status_code == 401, "a code of a revoked key"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, succeed
 from tests.patience import until
 from tests.spec.register import lei
 from tests.web.site import Html
@@ -81,5 +81,4 @@ def test_a_later_filing_or_release_changes_nothing_on_the_page_of_a_past_day(tmp
 
 def _publish(home: Path, reports: Path, prices: Path) -> None:
     for command in (("ingest", "reports", reports), ("ingest", "prices", prices), ("publish",)):
-        done = run(home, *command)
-        assert done.returncode == 0, done.stderr
+        succeed(home, *command)
