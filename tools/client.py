@@ -65,7 +65,6 @@ def modules() -> dict[str, str]:
     signatures = {o.name: _signature(o.name, asked[o.name], words) for o in endpoints()}
     texts = {
         "rows.py": _rows(words),
-        "endpoints.py": _endpoints(asked),
         "methods.py": _methods(signatures),
     }
     return {name: _formatted(text) for name, text in texts.items()}
@@ -162,26 +161,6 @@ def _scalar(schema: dict[str, Any], kind: str, column: type | None) -> str:
     return "Float" if kind == "number" and column is float else _PYTHON[kind]
 
 
-def _endpoints(asked: dict[str, list[dict[str, Any]]]) -> str:
-    parts = [
-        f'"""The endpoints as the client knows them: path, parameters in it, row types.\n\n{_NOTICE}\n"""',
-        "from typing import Final, NamedTuple",
-        "class Endpoint(NamedTuple):\n"
-        '    """Where an endpoint is, what its path asks for, which shapes its rows may have, and what its\n'
-        '    envelope has besides the common members."""\n\n'
-        "    path: str\n    in_path: tuple[str, ...]\n    rows_under: str\n    shapes: tuple[str, ...]\n"
-        "    members: tuple[str, ...]",
-    ]
-    entries = []
-    for o in endpoints():
-        in_path = tuple(p["name"] for p in asked[o.name] if p["in"] == "path")
-        shapes = tuple(shape.__name__ for shape in o.shapes)
-        told = (o.path, in_path, o.rows_under, shapes, tuple(o.members))
-        entries.append(f"{o.name!r}: Endpoint({', '.join(map(repr, told))}),")
-    parts.append("ENDPOINTS: Final = {\n" + indent("\n".join(entries), "    ") + "\n}")
-    return "\n\n".join(parts)
-
-
 def _signature(operation: str, parameters: list[dict[str, Any]], words: Words) -> list[tuple[str, str, str]]:
     """(argument, type, default) of each parameter; no default where it is required."""
     return [
@@ -232,8 +211,11 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iter
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
     doc += "\n\n`all` fetches every page and returns them as one answer." if has_pages else ""
+    told = [repr(one) for one in (operation.path, *operation.members)]
+    told += [] if operation.rows_under == "data" else [f"rows_under={operation.rows_under!r}"]
     yield indent(
-        f"@asks\ndef {name}(self, {_arguments(taken)}) -> Answer[rows.{_rows_of(operation)}]:\n"
+        f"@asks({', '.join(told)})\n"
+        f"def {name}(self, {_arguments(taken)}) -> Answer[rows.{_rows_of(operation)}]:\n"
         f"{_docstring(doc)}",
         "    ",
     )

@@ -18,9 +18,8 @@ from typing import (
 )
 
 from sankofa.client import frames
-from sankofa.client.endpoints import Endpoint
 from sankofa.client.errors import InvalidAnswer, TruncatedWarning
-from sankofa.client.exchange import ARROW, Reply, read_json
+from sankofa.client.exchange import ARROW, Endpoint, Reply, read_json
 from sankofa.client.frames import columns_of
 
 PROVENANCE: Final = ("source_ref", "license_class", "observed_at")

@@ -6,20 +6,21 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
+from string import Formatter
 from types import GenericAlias
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, get_args
 
 import httpx
 
 from sankofa.client import frames
 from sankofa.client.answers import Answer, next_page
-from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.errors import Unauthorized, UpgradeRequired
 from sankofa.client.exchange import (
     COLUMNS,
     JSON,
     KEY_FIELD,
     PAGE,
+    Endpoint,
     Outcome,
     Reply,
     Request,
@@ -32,6 +33,9 @@ from sankofa.client.exchange import (
     verified_file,
 )
 from sankofa.client.shortcuts import NAME, named_by, service_id_of, to_look_up
+
+ENDPOINTS: Final[dict[str, Endpoint]] = {}
+"""The endpoints by the names of their methods, as `asks` declares them."""
 
 
 class SessionBase:
@@ -129,16 +133,30 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def asks(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """A method that sends its arguments to the endpoint of its name."""
-    signature = inspect.signature(method)
+Method = Callable[Concatenate[Any, P], T]
 
-    @wraps(method)
-    def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        answer: T = session._ask(method.__name__, **_given(signature, args, kwargs))
-        return answer
 
-    return ask
+def asks(path: str, *members: str, rows_under: str = "data") -> Callable[[Method[P, T]], Method[P, T]]:
+    """Declares a method that sends its arguments to an endpoint.
+
+    `members` are those of its envelope besides the common ones. Its rows are those of the return type.
+    """
+    in_path = tuple(name for _, name, _, _ in Formatter().parse(path) if name)
+
+    def declare(method: Method[P, T]) -> Method[P, T]:
+        name, signature = method.__name__, inspect.signature(method)
+        (rows,) = get_args(signature.return_annotation)
+        shapes = tuple(shape.__name__ for shape in get_args(rows) or (rows,))
+        ENDPOINTS[name] = Endpoint(path, in_path, rows_under, shapes, members)
+
+        @wraps(method)
+        def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            answer: T = session._ask(name, **_given(signature, args, kwargs))
+            return answer
+
+        return ask
+
+    return declare
 
 
 def pages_of(

@@ -15,13 +15,23 @@ from urllib.parse import quote
 
 import httpx
 
-from sankofa.client.endpoints import Endpoint
 from sankofa.client.errors import ConnectionFailed, InvalidAnswer, refusal
 
 JSON: Final = "application/json"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 COLUMNS: Final = f"{ARROW};compression=zstd, {JSON};q=0.5"
 _TRANSIENT: Final = (429, 503)
+
+
+class Endpoint(NamedTuple):
+    """Where an endpoint is, what its path asks for, which shapes its rows may have, and what its envelope has
+    besides the common members."""
+
+    path: str
+    in_path: tuple[str, ...]
+    rows_under: str
+    shapes: tuple[str, ...]
+    members: tuple[str, ...]
 
 
 class Request(NamedTuple):

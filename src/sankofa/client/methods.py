@@ -18,7 +18,7 @@ from sankofa.client.session import AsyncSession, Session
 class Client(Session):
     """Asks the service with a key."""
 
-    @asks
+    @asks("/v1/changes", "since")
     def get_changes(
         self,
         *,
@@ -46,7 +46,7 @@ class Client(Session):
     changes_pages = pages_of(get_changes)
     iter_changes = row_by_row(changes_pages)
 
-    @asks
+    @asks("/v1/check")
     def check_claim(
         self,
         subject: str,
@@ -68,7 +68,7 @@ class Client(Session):
         currencies are never guessed.
         """
 
-    @asks
+    @asks("/v1/contracts/{ocid}")
     def get_contract(
         self,
         ocid: str,
@@ -85,7 +85,7 @@ class Client(Session):
         release replaced. Before its first release a process has no row.
         """
 
-    @asks
+    @asks("/v1/coverage")
     def get_coverage(
         self,
         *,
@@ -109,7 +109,7 @@ class Client(Session):
     coverage_pages = pages_of(get_coverage)
     iter_coverage = row_by_row(coverage_pages)
 
-    @asks
+    @asks("/v1/cross-rates")
     def get_cross_rates(
         self,
         base: str,
@@ -139,7 +139,7 @@ class Client(Session):
     cross_rates_pages = pages_of(get_cross_rates)
     iter_cross_rates = row_by_row(cross_rates_pages)
 
-    @asks
+    @asks("/v1/crosswalk", "ambiguous")
     def find_by_identifier(
         self,
         id_type: rows.IdType,
@@ -165,7 +165,7 @@ class Client(Session):
     by_identifier_pages = pages_of(find_by_identifier)
     iter_by_identifier = row_by_row(by_identifier_pages)
 
-    @asks
+    @asks("/v1/crosswalk/{service_id}", "withheld_id_types", "crosswalk_loaded")
     def get_crosswalk(
         self,
         service_id: str,
@@ -191,7 +191,7 @@ class Client(Session):
     crosswalk_pages = pages_of(get_crosswalk)
     iter_crosswalk = row_by_row(crosswalk_pages)
 
-    @asks
+    @asks("/v1/entities/{service_id}", "successor", "predecessors")
     def get_entity(
         self,
         service_id: str,
@@ -210,7 +210,7 @@ class Client(Session):
         that day is no row. A parent consolidates its accounts; one that is not held has a LEI alone.
         """
 
-    @asks
+    @asks("/v1/entities/{service_id}/history")
     def get_entity_history(
         self,
         service_id: str,
@@ -227,7 +227,7 @@ class Client(Session):
         among the identifiers. Ordered by kind, then `from`.
         """
 
-    @asks
+    @asks("/v1/export")
     def get_export(
         self, *, edition: str | None = None, known_by: str | None = None
     ) -> Answer[rows.ExportRow]:
@@ -240,7 +240,7 @@ class Client(Session):
         than it needs.
         """
 
-    @asks
+    @asks("/v1/flags")
     def get_flags(
         self,
         *,
@@ -270,7 +270,7 @@ class Client(Session):
     flags_pages = pages_of(get_flags)
     iter_flags = row_by_row(flags_pages)
 
-    @asks
+    @asks("/v1/fundamentals/{service_id}")
     def get_fundamentals(
         self,
         service_id: str,
@@ -300,7 +300,7 @@ class Client(Session):
     fundamentals_pages = pages_of(get_fundamentals)
     iter_fundamentals = row_by_row(fundamentals_pages)
 
-    @asks
+    @asks("/v1/fundamentals/{service_id}/matrix")
     def get_fundamentals_matrix(
         self,
         service_id: str,
@@ -322,7 +322,7 @@ class Client(Session):
         apart. Ordered by date, then by these.
         """
 
-    @asks
+    @asks("/v1/issuers")
     def list_issuers(
         self,
         *,
@@ -349,7 +349,7 @@ class Client(Session):
     issuers_pages = pages_of(list_issuers)
     iter_issuers = row_by_row(issuers_pages)
 
-    @asks
+    @asks("/v1/macro", "as_of")
     def get_macro(
         self,
         *,
@@ -387,7 +387,7 @@ class Client(Session):
     macro_pages = pages_of(get_macro)
     iter_macro = row_by_row(macro_pages)
 
-    @asks
+    @asks("/v1/metrics/{service_id}", "omitted", "missing", "basis")
     def get_metrics(
         self,
         service_id: str,
@@ -415,7 +415,7 @@ class Client(Session):
     metrics_pages = pages_of(get_metrics)
     iter_metrics = row_by_row(metrics_pages)
 
-    @asks
+    @asks("/v1/panel", "basis")
     def get_panel(
         self,
         from_: date | str,
@@ -448,7 +448,7 @@ class Client(Session):
     panel_pages = pages_of(get_panel)
     iter_panel = row_by_row(panel_pages)
 
-    @asks
+    @asks("/v1/proof", "proof")
     def get_proof(
         self,
         record_ref: str,
@@ -465,7 +465,7 @@ class Client(Session):
         a 404.
         """
 
-    @asks
+    @asks("/v1/quality-metrics/{sku}")
     def get_quality_metrics(
         self,
         sku: str,
@@ -488,7 +488,7 @@ class Client(Session):
     quality_metrics_pages = pages_of(get_quality_metrics)
     iter_quality_metrics = row_by_row(quality_metrics_pages)
 
-    @asks
+    @asks("/v1/restatements")
     def get_restatements(
         self,
         *,
@@ -518,7 +518,7 @@ class Client(Session):
     restatements_pages = pages_of(get_restatements)
     iter_restatements = row_by_row(restatements_pages)
 
-    @asks
+    @asks("/v1/screen", "omitted", "basis")
     def get_screen(
         self,
         metric: rows.Metric,
@@ -548,7 +548,7 @@ class Client(Session):
     screen_pages = pages_of(get_screen)
     iter_screen = row_by_row(screen_pages)
 
-    @asks
+    @asks("/v1/search")
     def search(
         self,
         q: str,
@@ -577,7 +577,7 @@ class Client(Session):
     search_pages = pages_of(search)
     iter_search = row_by_row(search_pages)
 
-    @asks
+    @asks("/v1/series")
     def list_series(
         self,
         *,
@@ -601,7 +601,7 @@ class Client(Session):
     series_pages = pages_of(list_series)
     iter_series = row_by_row(series_pages)
 
-    @asks
+    @asks("/v1/series/{series}/matrix")
     def get_series_matrix(
         self,
         series: str,
@@ -624,7 +624,7 @@ class Client(Session):
         key.
         """
 
-    @asks
+    @asks("/v1/series/{series}/revisions")
     def get_series_revisions(
         self,
         series: str,
@@ -640,7 +640,7 @@ class Client(Session):
         no day of release; ask for the series `WDI:<indicator>:<alpha-3 country>`.
         """
 
-    @asks
+    @asks("/v1/series/{series}/vintages")
     def get_series_vintages(
         self,
         series: str,
@@ -662,7 +662,7 @@ class Client(Session):
     series_vintages_pages = pages_of(get_series_vintages)
     iter_series_vintages = row_by_row(series_vintages_pages)
 
-    @asks
+    @asks("/v1/shared/facts", "as_of")
     def get_shared_facts(
         self,
         *,
@@ -696,7 +696,7 @@ class Client(Session):
     shared_facts_pages = pages_of(get_shared_facts)
     iter_shared_facts = row_by_row(shared_facts_pages)
 
-    @asks
+    @asks("/v1/signals/procurement-demand", "basis", rows_under="observations")
     def get_procurement_demand(
         self,
         *,
@@ -722,7 +722,7 @@ class Client(Session):
     procurement_demand_pages = pages_of(get_procurement_demand)
     iter_procurement_demand = row_by_row(procurement_demand_pages)
 
-    @asks
+    @asks("/v1/signals/{signal_key}", "basis", rows_under="observations")
     def get_signal(
         self,
         signal_key: str,
@@ -747,7 +747,7 @@ class Client(Session):
     signal_pages = pages_of(get_signal)
     iter_signal = row_by_row(signal_pages)
 
-    @asks
+    @asks("/v1/sources")
     def get_sources(
         self, *, edition: str | None = None, known_by: str | None = None
     ) -> Answer[rows.SourceRow]:
@@ -759,7 +759,7 @@ class Client(Session):
         none.
         """
 
-    @asks
+    @asks("/v1/statements/{service_id}")
     def get_statement(
         self,
         service_id: str,
@@ -791,7 +791,7 @@ class Client(Session):
     statement_pages = pages_of(get_statement)
     iter_statement = row_by_row(statement_pages)
 
-    @asks
+    @asks("/v1/tender-parties")
     def get_resolved_parties(
         self,
         *,
@@ -817,7 +817,7 @@ class Client(Session):
     resolved_parties_pages = pages_of(get_resolved_parties)
     iter_resolved_parties = row_by_row(resolved_parties_pages)
 
-    @asks
+    @asks("/v1/tenders", "filters")
     def search_tenders(
         self,
         *,
@@ -857,7 +857,7 @@ class Client(Session):
     tenders_pages = pages_of(search_tenders)
     iter_tenders = row_by_row(tenders_pages)
 
-    @asks
+    @asks("/v1/usage")
     def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer[rows.UsageRow]:
         """Usage and limits of the key, including this request.
 
