@@ -37,8 +37,9 @@ KINDS = {
     "bank-too": ("worldbank", "AF-MACRO"),
     "rates": ("series-csv", "AF-MACRO"),
     "rates-too": ("series-csv", "AF-MACRO"),
+    "rates-three": ("series-csv", "AF-MACRO"),
 }
-WITHDRAWN = ("numbers", "filed-too", "portal-too", "bank-too", "rates-too")
+WITHDRAWN = ("numbers", "filed-too", "portal-too", "bank-too", "rates-too", "rates-three")
 
 
 def registry(closed: tuple[str, ...] = (), gone: tuple[str, ...] = ()) -> str:
@@ -83,7 +84,7 @@ def ingest_all(desk: Desk) -> None:
     for name, place in (("bank", "ZAF"), ("bank-too", "KEN")):
         table = f"Country Name,Country Code,Year,Value\nSomewhere,{place},2020,{len(name)}.25\n"
         desk.ingest(name, "ny.gdp.mktp.cd.csv", table)
-    for name in ("rates", "rates-too"):
+    for name in ("rates", "rates-too", "rates-three"):
         rows = "series,series_type,frequency,country,date,value,unit,release_date\n"
         for month in range(1, 8):
             rows += f"{name.upper()},cpi,monthly,ZA,2025-0{month}-01,1{month}.5,index,2025-0{month}-20\n"
@@ -120,6 +121,8 @@ PATHS = (
     "/v1/quality-metrics/AF-FUND",
     "/v1/quality-metrics/AF-TENDER",
     "/v1/quality-metrics/AF-MACRO",
+    "/v1/coverage?sku=AF-TENDER",
+    "/v1/sources",
 )
 
 
@@ -155,6 +158,7 @@ def test_publish_says_in_one_line_each_what_it_left_out(published: Published) ->
         "left out filed-too (commercial_redistribution is not true): captures 1, rows 1",
         "left out numbers (commercial_redistribution is not true): captures 1, rows 1",
         "left out portal-too (commercial_redistribution is not true): captures 1, rows 4",
+        "left out rates-three (not registered): captures 1, rows 7",
         "left out rates-too (not registered): captures 1, rows 7",
     ]
     datastore = published.desk.settings.get("datastore", "sqlite:")
@@ -190,6 +194,12 @@ def test_what_another_source_told_too_is_still_there(published: Published) -> No
     }
     assert len(before) == 5
     assert before["both-1"].startswith("portal-too:"), "the one that told it first"
+    counted = {
+        row["source_id"]: row["count"] for row in rows_of(published.before["/v1/coverage?sku=AF-TENDER"])
+    }
+    assert counted == {"portal": 1, "portal-too": 4}, "each release under the source of its row"
+    sources = {row["source_id"]: row["row_count"] for row in rows_of(published.before["/v1/sources"])}
+    assert (sources["portal"], sources["portal-too"]) == (1, 4)
 
 
 def test_an_organisation_keeps_its_id_though_the_record_it_is_named_after_is_left_out(
@@ -247,8 +257,8 @@ def test_the_notice_of_a_dataset_names_its_own_sources_and_no_other(published: P
     owed = {
         PATHS[2]: {"filed", "filed-too", "numbers", "names"},
         "/v1/tenders?country=ZA": {"portal", "portal-too", "numbers", "names"},
-        "/v1/macro?series=RATES": {"bank", "bank-too", "rates", "rates-too"},
-        "/v1/signals/macro-momentum": {"bank", "bank-too", "rates", "rates-too"},
+        "/v1/macro?series=RATES": {"bank", "bank-too", "rates", "rates-too", "rates-three"},
+        "/v1/signals/macro-momentum": {"bank", "bank-too", "rates", "rates-too", "rates-three"},
         PATHS[1]: {"numbers", "names"},
         "/v1/changes": set(KINDS),
     }

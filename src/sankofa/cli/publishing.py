@@ -204,16 +204,16 @@ def publish_command(despite_floors: bool, verbose: bool) -> None:
 
 
 def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
-    """At most ten lines, unless `verbose`."""
+    """At most ten lines beside a line for each source that is left out, unless `verbose`."""
     to_stderr = [f"left unresolved: {conflict}" for conflict in manifest.get("conflicts", ())]
     to_stderr += [
         f"published despite its floor: {shortfall}" for shortfall in manifest.get("despite_floors", ())
     ]
-    lines = [
+    left_out = [
         f"left out {one['source']} ({one['why']}): captures {one['captures']}, rows {one['rows']}"
         for one in manifest.get("left_out", ())
     ]
-    lines += [
+    lines = [
         f"left out {one['rows']} figures of {one['source']} (capture {one['capture']}, {one['file']}): "
         "their dates are out of range"
         for one in manifest.get("impossible_dates", ())
@@ -226,7 +226,7 @@ def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
     lines += manifest["quality"] if verbose else sorted(missed, key=lambda line: "FAIL" not in line)
     for line in to_stderr if verbose else _first(to_stderr, _MOST_ON_STDERR):
         click.echo(line, err=True)
-    for line in lines if verbose else _first(lines, _MOST_LINES):
+    for line in (*left_out, *(lines if verbose else _first(lines, _MOST_LINES))):
         click.echo(line)
     if manifest.get("unchanged"):
         click.echo(f"nothing changed since edition {manifest['edition']} was published")

@@ -22,6 +22,7 @@ import msgspec
 
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.reader import CaptureInfo, FactColumns, LedgerReader
+from sankofa.ledger.tenders import SERVED_RELEASES
 from sankofa.model.figures import exact
 from sankofa.model.provenance import SKUS
 from sankofa.sources.registry import Source
@@ -36,17 +37,10 @@ LESS_IS_BETTER: Final = frozenset(
 )
 _FOUR_DECIMALS: Final = Decimal("0.0001")
 
-_SERVED_RELEASES: Final = """
+_COUNT_RELEASES: Final = f"""
     SELECT capture_id, count(*), count(CASE WHEN summary LIKE '%"value_amount":%' THEN 1 END)
-    FROM release AS r
-    WHERE country <> '' AND NOT EXISTS (
-        SELECT 1 FROM release AS later
-        WHERE later.ocid = r.ocid AND later.release_id = r.release_id AND later.release_date = r.release_date
-          AND later.country = r.country AND later.number > r.number
-    )
-    GROUP BY capture_id
-"""
-"""The last correction of each release that has a country; releases are served by country."""
+    FROM {SERVED_RELEASES} GROUP BY capture_id
+"""  # noqa: S608 - a condition of our own
 
 Figures = dict[str, Decimal]
 _FiguresByPeriod = defaultdict[str, set[str | None]]
@@ -252,7 +246,7 @@ def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, Capt
     by_source: dict[str, Figures] = defaultdict(dict)
     newest: dict[str, str] = {}
     releases = valued = 0
-    for capture_id, count, with_value in ledger.rows(_SERVED_RELEASES):
+    for capture_id, count, with_value in ledger.rows(_COUNT_RELEASES):
         releases, valued = releases + count, valued + with_value
         _add(by_source[captures[capture_id].source_id], "releases", count)
     in_ledger = 0

@@ -28,6 +28,19 @@ _BATCH = 500
 _REMEMBERED = 100_000
 _PER_CAPTURE = 1 << 32
 NO_COUNTRY = "of no country: the source fixes none and the buyer has none; kept in the ledger, not served"
+SERVED_RELEASES: Final = """release AS r
+    WHERE r.country <> '' AND r.number = (
+        SELECT min(same.number) FROM release AS same
+        WHERE same.ocid = r.ocid AND same.release_id = r.release_id AND same.release_date = r.release_date
+          AND same.country = r.country AND NOT EXISTS (
+            SELECT 1 FROM release AS other
+            WHERE other.ocid = r.ocid AND other.release_id = r.release_id
+              AND other.release_date = r.release_date AND other.country = r.country
+              AND other.number > same.number AND other.digest <> same.digest
+        )
+    )"""
+"""The rows that `LedgerReader.releases` gives, for counting: the last correction of each release, from the
+first source that published it so. Releases without a country are not served."""
 
 
 class ReleaseIngester:
