@@ -282,6 +282,52 @@ def test_issuers_of_an_exchange_are_those_listed_on_the_day(
     assert [row["tradable_from"] for row in first] == ["2017-04-03"]  # the listing ended later
 
 
+COPIES = """
+[sources.{name}]
+adapter = "gleif-lei"
+license_class = "cc0"
+commercial_redistribution = true
+"""
+
+
+@pytest.mark.rule("ENTY-4", "ENTY-10")
+@pytest.mark.parametrize("dated", [True, False])
+def test_copies_of_the_register_are_one_history_whatever_their_source_and_order(
+    tmp_path: Path, dated: bool
+) -> None:
+    """Four states, in a full copy and in deltas of other sources; the last file comes first."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "sources.toml").write_text(COPIES.format(name="a-delta") + COPIES.format(name="z-delta"))
+    states = [
+        ("2019-01-05", "One Mill Limited", "gleif-lei"),
+        ("2020-05-04", "Two Mill Limited", "z-delta"),
+        ("2021-01-05", "One Mill Limited", "a-delta"),
+        ("2022-01-05", "Four Mill Limited", "gleif-lei"),
+    ]
+    for day, name, source in reversed(states):
+        file = golden_copy(tmp_path, day, (MILL, name, "", "ISSUED", "2015-06-01", day))
+        if not dated:
+            file.write_text(file.read_text().replace(f",{day}T00:00:00Z", ","))
+        done = run(home, "ingest", source, file)
+        assert done.returncode == 0, done.stdout + done.stderr
+    again = run(home, "ingest", states[0][2], tmp_path / "20190105-0000-gleif-goldencopy-lei2.csv")
+    assert "appended 0, unchanged 1" in again.stdout
+    assert run(home, "publish").returncode == 0
+    with LiveServer(home) as server:
+        world = server, create_key(home, "starter")
+        history = get(world, f"/v1/entities/{MILL_ID}/history")["data"]
+        (row,) = get(world, f"/v1/entities/{MILL_ID}")["data"]
+        (then,) = get(world, f"/at/2020-12-31/v1/entities/{MILL_ID}")["data"]
+    assert [(r["value"], r["from"], r["until"]) for r in history if r["kind"] == "name"] == [
+        ("One Mill Limited", "2015-06-01", "2020-05-03"),
+        ("Two Mill Limited", "2020-05-04", "2021-01-04"),
+        ("One Mill Limited", "2021-01-05", "2022-01-04"),
+        ("Four Mill Limited", "2022-01-05", None),
+    ]
+    assert (row["legal_name"], then["legal_name"]) == ("Four Mill Limited", "Two Mill Limited")
+
+
 @pytest.mark.rule("ENT-11")
 def test_days_of_an_identifier_are_checked(tmp_path: Path) -> None:
     home = tmp_path / "home"

@@ -14,6 +14,7 @@ import msgspec
 from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
+from sankofa.model.days import file_instant
 from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink
 
 _BATCH = 10_000
@@ -182,6 +183,7 @@ class Capture:
         self.observed_at = observed_at
         self.repeated = repeated
         """Whether these very bytes were read from this source already."""
+        self._file_instant = file_instant(file_name, observed_at[:10])
         self._names_before = names_before
         self.withdrawn_before: Withdrawal | None = None
         """The withdrawal of this very file, which now counts again."""
@@ -237,8 +239,9 @@ class Capture:
             self.cleaned_copy(RecordKind.ENTITY, said)
         profile = encoded.decode()
         digest = hashlib.blake2b(encoded, digest_size=12).hexdigest()
-        rows = self._entities[record.incidental, bool(record.effective)]
-        effective = record.effective or self.observed_at
+        dated = record.effective or self._file_instant
+        rows = self._entities[record.incidental, bool(dated)]
+        effective = dated or self.observed_at
         rows.append((record.subject, self.source_id, effective, digest, profile, self.id))
         if len(rows) >= _BATCH:
             self.flush()

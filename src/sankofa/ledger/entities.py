@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
@@ -26,6 +28,11 @@ class Statement(NamedTuple):
     capture_id: int
     effective: str = ""
     """The instant or day on which the source last updated it; empty if it does not say."""
+
+    @property
+    def register(self) -> str:
+        """The source; empty for a record of the LEI register, of which sources hold copies."""
+        return "" if self.subject.startswith("lei:") and not self.profile.secondary else self.source_id
 
 
 class Relation(NamedTuple):
@@ -166,7 +173,7 @@ def resolve(
     named = defaultdict[str, list[Statement]](list)
     earlier = defaultdict[str, list[Statement]](list)
     relationships = defaultdict[str, list[Statement]](list)
-    for replaced, statement in _histories(ledger, relationships):
+    for replaced, statement in _histories(ledger, captures, relationships):
         if statement.subject in persons:
             proven = max(proven, persons.proven_by([statement.subject]))
         else:
@@ -215,29 +222,26 @@ def resolve(
 
 
 def _histories(
-    ledger: LedgerReader, relationships: defaultdict[str, list[Statement]]
+    ledger: LedgerReader, captures: dict[int, CaptureInfo], relationships: defaultdict[str, list[Statement]]
 ) -> Iterator[tuple[list[Statement], Statement]]:
-    """For each subject in each source, the profiles that were replaced, and the newest, each as first said.
+    """For each subject in each register, the profiles that were replaced, and the newest, each as first said.
 
     Records of relationships are no profiles: they are put into `relationships`.
     """
-    replaced: list[Statement] = []
-    newest: Statement | None = None
-    for subject, source_id, effective, profile, capture_id in ledger.entity_records():
-        if profile.relationship:
-            relationships[subject].append(Statement(subject, source_id, profile, capture_id, effective))
-            continue
-        if newest is not None:
-            if (newest.subject, newest.source_id) != (subject, source_id):
-                yield replaced, newest
-                replaced = []
-            elif newest.profile == profile:
-                continue  # renewed, and known since before
-            else:
-                replaced.append(newest)
-        newest = Statement(subject, source_id, profile, capture_id, effective)
-    if newest is not None:
-        yield replaced, newest
+
+    def order(one: Statement) -> tuple[object, ...]:
+        return one.effective, captures[one.capture_id].day, one.capture_id
+
+    for subject, records in groupby(ledger.entity_records(), itemgetter(0)):
+        histories = defaultdict[str, list[Statement]](list)
+        for _, source_id, effective, profile, capture_id in records:
+            one = Statement(subject, source_id, profile, capture_id, effective)
+            (relationships[subject] if profile.relationship else histories[one.register]).append(one)
+        for own in histories.values():
+            if len(own) > 1:
+                own.sort(key=order)
+                own = [one for at, one in enumerate(own) if not at or one.profile != own[at - 1].profile]
+            yield own[:-1], own[-1]
 
 
 def strongest_first(statements: Iterable[Statement]) -> list[Statement]:

@@ -1,7 +1,6 @@
 """The ledger as its readers see it."""
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
@@ -22,7 +21,7 @@ from sankofa.ledger.macro import (
     stored_annual,
     stored_series,
 )
-from sankofa.model.days import parse_day
+from sankofa.model.days import file_instant
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import ReportedValue, SeriesInfo
 from sankofa.model.provenance import source_ref
@@ -34,7 +33,6 @@ GATE_MARK: Final = ""
 
 _MATCH: Final = "match:"
 """Before what is decided about a party in the table of links; no scheme of an identifier."""
-_DATED: Final = re.compile(r"(?:.*/)?([0-9]{4})([0-9]{2})([0-9]{2})-[^/]*\Z")
 
 
 class CaptureInfo(NamedTuple):
@@ -51,12 +49,7 @@ class CaptureInfo(NamedTuple):
     @property
     def day(self) -> str:
         """The day that the name of the file begins with (`20190105-...`), else the day of capture."""
-        captured = self.observed_at[:10]
-        dated = _DATED.match(self.file_name)
-        try:
-            return min(parse_day("-".join(dated.groups())).isoformat(), captured) if dated else captured
-        except ValueError:  # no day of the calendar
-            return captured
+        return (file_instant(self.file_name, self.observed_at[:10]) or self.observed_at)[:10]
 
     def ref(self, location: str, document: str = "") -> str:
         """The `source_ref` of a place in the captured file, or in a document inside it."""

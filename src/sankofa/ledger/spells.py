@@ -47,7 +47,7 @@ def states(
         known: dict[tuple[str, str], Statement] = {}
         for since, one in dated:
             if since <= day:
-                known[one.subject, one.source_id] = one
+                known[one.subject, one.register] = one
         claims = sorted(claim for first, until, claim in spells if first <= day < until)
         yield day, strongest_first(known.values()), claims
 
@@ -84,11 +84,11 @@ def _parent_days(entity: Entity) -> Iterator[str]:
 
 
 def _dated(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, Statement]]:
-    """Every profile with the day from which on it is known, in order for each subject and source."""
-    by_source = defaultdict[tuple[str, str], list[Statement]](list)
+    """Every profile with the day from which on it is known, in order for each subject and register."""
+    by_register = defaultdict[tuple[str, str], list[Statement]](list)
     for one in (*entity.earlier, *entity.statements):
-        by_source[one.subject, one.source_id].append(one)
-    for own in by_source.values():
+        by_register[one.subject, one.register].append(one)
+    for own in by_register.values():
         yield from _days(own, own[0].profile.registered, captures)
 
 
@@ -160,14 +160,14 @@ def _parents(
 ) -> Iterator[Relation]:
     """Who consolidated it, on which days.
 
-    The first record stands for the time before it, back to the day it was registered, unless a file of its
-    source is from before its last update. Then, as for each later record, that update counts.
+    The first record stands for the time before it, back to the day it was registered, unless a file of a
+    source of its records is from before its last update. Then, as for each later record, that update counts.
     """
     own = _changes(one for one in entity.relationships if one.profile.relationship == relationship)
     if not own:
         return
     first = own[0].profile.registered
-    if own[0].effective[:10] > first_file[own[0].source_id]:
+    if own[0].effective[:10] > min(first_file[one.source_id] for one in entity.relationships):
         first = max(first, own[0].effective[:10])
     dated = list(_days(own, first, captures))
     for at, (day, one) in enumerate(dated):

@@ -95,6 +95,23 @@ def instant(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+_DATED_NAME: Final = re.compile(
+    r"(?:.*/)?([0-9]{4})([0-9]{2})([0-9]{2})-(?:([01][0-9]|2[0-3])([0-5][0-9])-)?[^/]*\Z"
+)
+
+
+def file_instant(file_name: str, latest: str) -> str:
+    """The instant that the name of a file begins with (`20190105-0800-...`); empty if after `latest`."""
+    dated = _DATED_NAME.match(file_name)
+    try:
+        day = parse_day("-".join(dated.groups()[:3])).isoformat() if dated else ""
+    except ValueError:  # no day of the calendar
+        return ""
+    if dated is None or day > latest:
+        return ""
+    return f"{day}T{dated[4] or '00'}:{dated[5] or '00'}:00Z"
+
+
 _COMMON_YEAR = 2001
 
 

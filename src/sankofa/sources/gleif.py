@@ -15,7 +15,7 @@ import msgspec
 
 from sankofa.model import text
 from sankofa.model.countries import country
-from sankofa.model.days import instant
+from sankofa.model.days import file_instant, instant
 from sankofa.model.errors import FormatError
 from sankofa.model.identifiers import is_lei, make_identifier
 from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Skipped, Withheld
@@ -265,6 +265,7 @@ def relationships(file: InputFile) -> Iterator[Record]:
     skipped. A record that is inactive, retired or annulled, or whose period is over, ends the relationship
     on the day it was last updated.
     """
+    day = file_instant(file.name, str(date.max))[:10]
     for name, stream in file.documents(".csv", expected=f"{_EXPECTED_PARENTS}, found none in the archive"):
         prefix = f"{name} " if file.is_zip else ""
         rows = golden_copy_rows(stream.readline().removeprefix(b"\xef\xbb\xbf"), stream)
@@ -276,10 +277,10 @@ def relationships(file: InputFile) -> Iterator[Record]:
             if row is None:
                 yield Rejected(prefix + position, "malformed record")
             else:
-                yield from _relationship(prefix + position, dict(zip(header, row, strict=True)))
+                yield from _relationship(prefix + position, dict(zip(header, row, strict=True)), day)
 
 
-def _relationship(position: str, fields: dict[str, str]) -> Iterator[Record]:
+def _relationship(position: str, fields: dict[str, str], file_day: str) -> Iterator[Record]:
     relationship = _RELATIONSHIPS.get(fields[_TYPE])
     if relationship is None:
         yield Skipped(1)
@@ -303,13 +304,13 @@ def _relationship(position: str, fields: dict[str, str]) -> Iterator[Record]:
         secondary=True,
         relationship=relationship,
         parent=parent,
-        ended=fields[_STATUS] == "INACTIVE" or void or _is_over(fields, updated[:10]),
+        ended=fields[_STATUS] == "INACTIVE" or void or _is_over(fields, updated[:10] or file_day),
     )
     yield EntityRecord(child, updated, profile)
 
 
 def _is_over(fields: dict[str, str], day: str) -> bool:
-    """Whether every period of the relationship ended by the day of the last update."""
+    """Whether every period of the relationship ended by the day of the last update, or of the file."""
     ends = [
         fields.get(f"Relationship.Period.{number}.endDate", "")[:10]
         for number in _PERIODS
