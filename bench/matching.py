@@ -29,8 +29,10 @@ from bench.world import ROOT
 from sankofa.ledger.entities import Claim, Entity, Statement
 from sankofa.ledger.parties import PartyMatcher, normalised
 from sankofa.model.records import Profile
+from sankofa.settings import Settings
 
 SHARED = ROOT.parent / "shared"
+THRESHOLD = Settings().match_threshold / 100
 Records = dict[str, tuple[str, str]]
 """By LEI, the country and the name."""
 
@@ -85,7 +87,8 @@ def held(records: Records) -> Score:
 
 
 def matcher_of(records: Records) -> PartyMatcher:
-    return PartyMatcher(entity(lei, country, name, lei) for lei, (country, name) in records.items())
+    held = [entity(lei, country, name, lei) for lei, (country, name) in records.items()]
+    return PartyMatcher(held, threshold=THRESHOLD)
 
 
 def absent(records: Records) -> Iterator[bool]:
@@ -109,7 +112,8 @@ def tenders(folder: Path) -> tuple[Score, Score]:
             if key in first:
                 further.append((key, name))
             first.setdefault(key, name)
-    matcher = PartyMatcher(entity("|".join(key), key[0], name) for key, name in first.items())
+    held = [entity("|".join(key), key[0], name) for key, name in first.items()]
+    matcher = PartyMatcher(held, threshold=THRESHOLD)
     answers = [
         (name == first[key], matcher.match(name, key[0], ()).service_id, "|".join(key))
         for key, name in further

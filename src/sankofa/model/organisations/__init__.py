@@ -107,6 +107,8 @@ def _legal_form(name: str, country: str, parts: list[Words], number: int) -> Pro
         and len(part) > len(opening)
     ):
         return Proof("legal_form", as_written(name, opening), frozenset({number}))
+    if len(part) > 1 and part[0] in known.leading_in.get(country, ()):
+        return Proof("legal_form", as_written(name, (part[0],)), frozenset({number}))
     if part[0] in known.groups and (group := longest_phrase(known.groups, part, 0)):
         rest = part[len(group) :]
         if rest and known.names.isdisjoint(rest) and not all(len(word) == 1 for word in rest):

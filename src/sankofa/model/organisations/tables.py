@@ -97,6 +97,8 @@ class Tables(NamedTuple):
     own_person_in: frozenset[str]
     undotted: Mapping[str, frozenset[str]]
     """By country."""
+    leading_in: Mapping[str, frozenset[str]]
+    """By country."""
     cc_in: frozenset[str]
     bodies: Phrases
     ends: tuple[str, ...]
@@ -160,11 +162,8 @@ def tables() -> Tables:
         groups=(groups := _by_first(_listed(forms["groups"]))),
         own_person=_by_first(_also_dotted(_listed(forms["own_person"]))),
         own_person_in=frozenset(forms["own_person_in"].split()),
-        undotted={
-            country: frozenset(listed.split())
-            for countries, _, listed in (entry.partition(":") for entry in _entries(forms["undotted"]))
-            for country in countries.split()
-        },
+        undotted=_by_country(forms["undotted"]),
+        leading_in=(leading_in := _by_country(forms["leading_in"])),
         cc_in=frozenset(forms["cc_in"].split()),
         bodies=bodies,
         ends=tuple(fold(form) for form in _entries(forms["ends"])),
@@ -193,9 +192,8 @@ def tables() -> Tables:
             (
                 *by_form,
                 *groups,
-                "eirl",
-                "eirl.",
-                "empresa",
+                *("eirl", "eirl.", "eireli", "eireli.", "empresa"),
+                *frozenset().union(*leading_in.values()),
                 *leading,
                 *bodies,
                 *heads,
@@ -252,6 +250,15 @@ def _entries(text: str) -> list[str]:
 
 def _listed(text: str) -> list[tuple[str, ...]]:
     return [phrase(entry) for entry in _entries(text)]
+
+
+def _by_country(text: str) -> dict[str, frozenset[str]]:
+    """Lists of words, each after the countries that it is for."""
+    by_country: dict[str, frozenset[str]] = {}
+    for countries, _, listed in (entry.partition(":") for entry in _entries(text)):
+        for country in countries.split():
+            by_country[country] = by_country.get(country, frozenset()) | _words(listed)
+    return by_country
 
 
 def _words(text: str) -> frozenset[str]:
