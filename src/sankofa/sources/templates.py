@@ -91,8 +91,8 @@ _ASSIGNED: Final = {"registry": re.compile(r"[1-9]"), "ticker": re.compile(r"\A(
 def identifiers(file: InputFile) -> Iterator[Record]:
     """Tickers, registry numbers, aggregator ids, LEI, ISIN and FIGI, in our own CSV template.
 
-    A ticker is written EXCHANGE:TICKER, or its exchange stands in `registry`. A registry number and an
-    aggregator id are nothing without the register or aggregator in `registry`; other types need none.
+    A ticker is written EXCHANGE:TICKER, or its exchange stands in `registry`. A registry number needs its
+    register in `registry`. An aggregator id may name its aggregator there, else its scheme is AGGREGATOR.
     `from` and `to` are the first and the last day on which the entity had it; empty is open.
     `legal_name` and `country` are the entity's; `successor` names who took over from it, as `entity` does. A
     row whose identifier is the entity's own says only that.
@@ -120,8 +120,10 @@ def _identifier(id_type: str, value: str, registry: str) -> Identifier:
         scheme, _, value = value.partition(":")
         if registry and exchange(registry) != exchange(scheme):
             raise ValueError("registry: another exchange than in id_value")
-    if id_type in ("registry", "aggregator", "ticker") and not scheme.strip():
-        missing = "the exchange, here or as EXCHANGE:TICKER" if id_type == "ticker" else f"the {id_type}"
+    if id_type == "aggregator":
+        scheme = scheme.strip() or "AGGREGATOR"
+    if id_type in ("registry", "ticker") and not scheme.strip():
+        missing = "the exchange, here or as EXCHANGE:TICKER" if id_type == "ticker" else "the registry"
         raise ValueError(f"registry is missing: expected {missing}")
     try:
         identifier = make_identifier(id_type, value, scheme)
