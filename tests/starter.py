@@ -20,6 +20,9 @@ _PACKAGE = Path(sankofa.__file__).parent
 _COUNTRIES = ("NGA", "ZAF")
 _SOME = ("", "NG", "ZA")
 _SINCE = "2023"
+_RATES_SINCE = "2025-06"
+_DEVALUATION = ("2024-02-2", "2024-04")
+"""The weeks around that of the Egyptian pound."""
 _ISSUERS = ("1172724", "1576914", "1067428")
 """By the numbers that the SEC gives them: Gold Fields, MiX Telematics and AngloGold Ashanti."""
 
@@ -48,7 +51,7 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     for table in (whole / "series").iterdir():
         _cut(table, part / "series" / table.name, lambda row: row["country"] in _SOME and _day(row) > _SINCE)
     for table in (whole / "fx").glob("*.gz"):
-        _cut(table, part / "fx" / table.name, lambda row: _day(row) > _SINCE)
+        _cut(table, part / "fx" / table.name, _is_taken_rate)
     for table in (whole / "macro").iterdir():
         _cut(table, part / "macro" / table.name, lambda row: row["Country Code"] in _COUNTRIES)
     for issuer in _ISSUERS:
@@ -64,6 +67,11 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
     )
+
+
+def _is_taken_rate(row: dict[str, str]) -> bool:
+    day = _day(row)
+    return day > _RATES_SINCE or _DEVALUATION[0] < day < _DEVALUATION[1]
 
 
 def _day(row: dict[str, str]) -> str:
