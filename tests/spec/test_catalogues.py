@@ -22,6 +22,23 @@ datasets = list(graph.objects(catalogue, DCAT.dataset))
 told["datasets"] = sorted(str(graph.value(one, DCTERMS.identifier)) for one in datasets)
 needed = (DCTERMS.title, DCTERMS.description, DCTERMS.publisher)
 told["complete"] = all(graph.value(one, name) for one in [catalogue, *datasets] for name in needed)
+from rdflib import Namespace
+from rdflib.namespace import FOAF
+SPDX = Namespace("http://spdx.org/rdf/terms#")
+ranges = {  # as the SHACL shapes of DCAT-AP 3.0.1 have them
+    DCTERMS.publisher: FOAF.Agent, DCAT.dataset: DCAT.Dataset, DCAT.service: DCAT.DataService,
+    DCAT.distribution: DCAT.Distribution, DCTERMS.accessRights: DCTERMS.RightsStatement,
+    DCTERMS.license: DCTERMS.LicenseDocument, DCAT.mediaType: DCTERMS.MediaType,
+    SPDX.checksum: SPDX.Checksum, SPDX.algorithm: SPDX.ChecksumAlgorithm,
+}
+told["outside"] = sorted({str(one) for name, kind in ranges.items() for one in graph.objects(None, name)
+    if (one, RDF.type, kind) not in graph})
+at_least = {
+    DCAT.Distribution: [DCAT.accessURL], DCAT.DataService: [DCTERMS.title, DCAT.endpointURL],
+    FOAF.Agent: [FOAF.name], SPDX.Checksum: [SPDX.algorithm, SPDX.checksumValue],
+}
+told["without"] = [[str(one), str(name)] for kind, names in at_least.items()
+    for one in graph.subjects(RDF.type, kind) for name in names if len(list(graph.objects(one, name))) != 1]
 told["downloads"] = sorted(str(one) for one in graph.objects(None, DCAT.downloadURL))
 import mlcroissant, frictionless
 dataset = mlcroissant.Dataset(jsonld=f"{base}/catalog.croissant.json")
@@ -42,6 +59,7 @@ def test_catalogues_are_read_without_a_key(server: LiveServer, paid_key: str) ->
     files = server.get("/v1/export", paid_key).json()["data"]
     assert told["same"]
     assert told["complete"]
+    assert (told["outside"], told["without"]) == ([], [])
     assert told["datasets"] == sorted(row["name"].removesuffix(".parquet") for row in files)
     opened = {row["name"].removesuffix(".parquet"): row for row in files if row["access"] == "open"}
     assert [url.partition("?")[0] for url in told["downloads"]] == sorted(

@@ -181,10 +181,10 @@ def test_a_page_is_one_request_of_the_visitors_key(server: LiveServer) -> None:
 
 
 @pytest.mark.rule("WEB-15")
-def test_a_page_shows_at_most_500_rows(server: LiveServer, paid_key: str) -> None:
+def test_a_page_shows_at_most_100_rows(server: LiveServer, paid_key: str) -> None:
     for page in ("/signals/macro-momentum", "/screen", "/tenders", "/parties"):
         text = server.get(f"{page}?limit=10000", paid_key).text
-        assert "limit=500" in text, page  # in the call of the API that it shows
+        assert "limit=100" in text, page  # in the call of the API that it shows
         assert server.get(f"{page}?limit=10000").status_code == 402
 
 

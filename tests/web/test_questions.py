@@ -166,8 +166,14 @@ def test_pages_of_real_data_stay_small_for_a_paid_key_in_every_script(site: Live
     pages = [
         *(f"/company/{issuer}" for issuer in issuers),
         *(f"/company/{issuer}?beside=2018-06-30&period=quarter&kind=balance" for issuer in issuers),
-        *("/country/NG", "/macro/series/FX.USD.NGN", "/tenders?sort=closing", "/parties?country=NG"),
-        *("/search?q=Nigeria+GDP", "/signals/fundamentals-revisions", "/restatements"),
+        *(
+            "/country/NG",
+            "/macro/series/FX.USD.NGN",
+            "/tenders?sort=closing",
+            "/parties?country=NG&limit=1000",
+        ),
+        *("/search?q=Nigeria+GDP", "/signals/fundamentals-revisions", "/restatements", "/coverage"),
+        *("/tenders?country=NG&limit=1000", "/tenders?country=ZA&limit=1000", "/screen?limit=1000"),
     ]
     sizes = {}
     for page in pages:

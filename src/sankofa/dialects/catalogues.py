@@ -183,8 +183,14 @@ def _dcat(base: str, tables: list[_Table]) -> _Graph:
                 dcat__distribution=distributions,
             )
         )
-    for kind, name in ((_PUBLIC, "dct:RightsStatement"), (_RESTRICTED, "dct:RightsStatement")):
-        add(kind, name)
+    for name, kind in (  # DCAT-AP's shapes ask of what class each of them is
+        (_PUBLIC, "dct:RightsStatement"),
+        (_RESTRICTED, "dct:RightsStatement"),
+        (_CC_BY, "dct:LicenseDocument"),
+        (_MEDIA + MEDIA_TYPE, "dct:MediaType"),
+        (_SHA256, "spdx:ChecksumAlgorithm"),
+    ):
+        add(name, kind)
     add(
         f"{base}/catalog.ttl",
         "dcat:Catalog",

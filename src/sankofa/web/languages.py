@@ -350,7 +350,7 @@ def label(language: Language, name: object) -> str:
         return f"{language.text(LABELS[kind])}: {detail}"
     if day := _KNOWN_ON.fullmatch(str(name)):
         return language.text("Known on %(day)s", day=language.day(day[1]))
-    return _in_words(str(name))
+    return _in_words(str(name).removeprefix("ifrs_full_").removeprefix("us_gaap_"))
 
 
 def metric_value(language: Language, slug: str, value: Decimal | float | None) -> str:

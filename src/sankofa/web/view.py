@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import sankofa.web.pages
+from sankofa.model.line_items import LINE_ITEMS
 from sankofa.settings import Settings
 from sankofa.web.charts import Chart
 from sankofa.web.documents import inline
@@ -167,7 +168,11 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.globals.update(
-        asset=asset, stylesheet=stylesheet, LANGUAGES=LANGUAGES, day_number=_day_number
+        asset=asset,
+        stylesheet=stylesheet,
+        LANGUAGES=LANGUAGES,
+        LINE_ITEMS=frozenset(LINE_ITEMS),
+        day_number=_day_number,
     )
     environment.filters["words"] = lambda name: str(name).replace("_", " ")
     environment.filters["raw_html"] = Markup

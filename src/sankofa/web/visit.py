@@ -118,7 +118,7 @@ def _cookies(header: bytes) -> dict[str, str]:
 Row = dict[str, Any]
 T = TypeVar("T")
 
-_MOST_ROWS: Final = limit("rows of a page", 500, "rows", "the page shows the first ones")
+_MOST_ROWS: Final = limit("rows of a page", 100, "rows", "the page shows the first ones")
 _ALL: Final = 1 << 31
 _PAST_DAY: Final = Day(past=True)
 
@@ -234,6 +234,13 @@ class Visit:
         text = self.given("limit")
         is_long = text.isascii() and text.isdigit() and int(text[:9]) > _MOST_ROWS
         return str(_MOST_ROWS) if is_long and not self.call.grant.sample else text
+
+    def page_number(self, most: int) -> int:
+        """The page that the address names, counted from 0. Raises InvalidParameter."""
+        text = self.given("page", "1")
+        if not (text.isascii() and text.isdigit() and 0 < int(text[:4]) <= most):
+            raise InvalidParameter("page", "expected the number of a page, from 1 on")
+        return int(text[:4]) - 1
 
     def passed_on(self, *names: str) -> dict[str, Any]:
         """Parameters of the address, for an operation that takes them under the same names."""

@@ -92,6 +92,7 @@ def vintage_chart(visit: Visit, rows: list[Row], title: str, as_of: date | None 
     return step_chart("vintages", title, steps, visit.today, language.short, (columns, table), as_of)
 
 
+_MOST_SHOWN = 60
 _FILTERS = ("country", "service_id", "line_item", "since", "until", "min_change")
 
 
@@ -99,7 +100,7 @@ _FILTERS = ("country", "service_id", "line_item", "since", "until", "min_change"
 async def restatements(visit: Visit) -> View:
     """A list of restatements, narrowed by country, company, line item, days and size."""
     asked = visit.passed_on(*_FILTERS, "cursor")
-    result = await visit.ask("get_restatements", **asked)
+    result = await visit.ask("get_restatements", **asked, limit=visit.most_rows(_MOST_SHOWN))
     context = {
         "rows": result.rows,
         "truncated": result.truncated,

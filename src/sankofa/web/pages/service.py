@@ -34,13 +34,22 @@ async def downloads(visit: Visit) -> View:
     return View("downloads.html", visit.language.text("Downloads"), {"files": files})
 
 
-@page("/coverage", "country")
+_COVERAGE_SHOWN: Final = 200
+
+
+@page("/coverage", "country", "page")
 async def coverage(visit: Visit) -> View:
     """Rows, first and last date and freshness of each dataset and country."""
     rows = await data.coverage(visit, visit.given("country"))
     every = await data.countries(visit, shown=False)
-    context = {"rows": rows, "countries": sorted(every, key=visit.language.country)}
-    charts = () if visit.given("country") else (countries_map(visit, every),)
+    number = visit.page_number(1000)
+    shown = rows[number * _COVERAGE_SHOWN :][:_COVERAGE_SHOWN]
+    context = {
+        "rows": shown,
+        "next_page": number + 2 if len(rows) > (number + 1) * _COVERAGE_SHOWN else None,
+        "countries": sorted(every, key=visit.language.country),
+    }
+    charts = () if visit.given("country") or number else (countries_map(visit, every),)
     return View("coverage.html", visit.language.text("Coverage"), context, charts)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import NotFound
 from sankofa.model.ocds.fields import moment
 from sankofa.web import data
 from sankofa.web.data import named_parties
@@ -74,9 +74,10 @@ async def tenders(visit: Visit) -> View:
         rows, context["next_cursor"] = result.rows, result.next_cursor
     else:
         rows, context["cut"] = await _sorted(visit, asked, sort)
-        first = _page_number(visit) * _SORTED_ON_A_PAGE
+        number = visit.page_number(_WALKS_SORTED * _SORTED_AT_ONCE)
+        first = number * _SORTED_ON_A_PAGE
         if len(rows) > first + _SORTED_ON_A_PAGE:
-            context["next_page"] = _page_number(visit) + 2
+            context["next_page"] = number + 2
         rows = rows[first : first + _SORTED_ON_A_PAGE]
     context |= {
         "sort": sort,
@@ -88,14 +89,6 @@ async def tenders(visit: Visit) -> View:
         "withheld": sum(row["withheld_parties"] for row in rows),
     }
     return View("tenders.html", visit.language.text("Tenders"), context)
-
-
-def _page_number(visit: Visit) -> int:
-    """The page of a sorted list that the address names, from 0 on. Raises InvalidParameter."""
-    text = visit.given("page", "1")
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:4]) <= _WALKS_SORTED * _SORTED_AT_ONCE):
-        raise InvalidParameter("page", "expected the number of a page, from 1 on")
-    return int(text[:4]) - 1
 
 
 async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[list[Row], bool]:
