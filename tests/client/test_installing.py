@@ -2,18 +2,23 @@
 
 import importlib.metadata
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
+import httpx
 import pytest
 
 import sankofa.client
 from tests.live import LiveServer
+from tests.patience import until
+from tests.ports import free_port
 from tests.services import REPOSITORY
 
 LOADED = """
@@ -60,14 +65,8 @@ def test_the_client_alone_is_installed_and_asks_a_real_server(
     server: LiveServer, sample_key: str, tmp_path: Path
 ) -> None:
     home = tmp_path / "env"
-    venv.create(home, with_pip=False, symlinks=True)
-    (packages,) = home.glob("lib/python*/site-packages")
-    for needed in requirements("httpx"):
-        copy(needed, packages)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    wheel = built(tmp_path)
-    install = [*pip, "--python", str(home / "bin" / "python"), "install", "--no-index", str(wheel)]
-    subprocess.run(install, check=True, cwd=tmp_path)  # its dependencies are looked for, and all there
+    client = "src/sankofa/client"
+    packages = installed(home, requirements("httpx"), built(tmp_path, "clients/python", client))
     assert [path.name for path in (packages / "sankofa").iterdir()] == ["client"]
     done = subprocess.run(
         [home / "bin" / "python", "-c", ASKED, sample_key, server.url],
@@ -91,17 +90,70 @@ def test_both_distributions_have_one_version() -> None:
     assert versions == {sankofa.client.__version__}
 
 
-def built(folder: Path) -> Path:
-    """The wheel, built in a copy: the checkout stays as it is."""
-    shutil.copytree(DISTRIBUTION, folder / "clients" / "python")
-    shutil.copytree(REPOSITORY / "src" / "sankofa" / "client", folder / "src" / "sankofa" / "client")
+def test_the_wheel_of_the_service_serves_with_no_more_than_it_asks_for(
+    sample_home: Path, tmp_path: Path
+) -> None:
+    home, data = tmp_path / "env", tmp_path / "home"
+    needed = requirements("sankofa") - {"sankofa"}
+    wheel = built(tmp_path, ".", "pyproject.toml", "setup.py", "README.md", "LICENSE", "docs", "src")
+    installed(home, needed, wheel)
+    environment = {
+        "SANKOFA_HOME": str(data),
+        "SANKOFA_BASE_URL": "http://127.0.0.1",
+        "PATH": os.environ["PATH"],
+    }
+    command = str(home / "bin" / "sankofa")
+    shutil.copytree(sample_home, data)
+    bundled = {
+        name.split("/")[1] for name in zipfile.ZipFile(wheel).namelist() if name.startswith("sankofa/")
+    }
+    assert {"sample", "starter", "documentation", "web"} <= bundled
+    port = free_port()
+    serve = [command, "serve", "--port", str(port)]
+    with subprocess.Popen(serve, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as server:
+        try:
+            until(lambda: answers(f"http://127.0.0.1:{port}/health"))
+            page = httpx.get(f"http://127.0.0.1:{port}/companies").text
+            status = httpx.get(f"http://127.0.0.1:{port}/v1/status").json()
+        finally:
+            server.terminate()
+    assert "Kilimani Sample Cement" in page
+    assert status["status"] == "ok"
+
+
+def answers(address: str) -> bool:
+    try:
+        return httpx.get(address).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def built(folder: Path, where: str, *sources: str) -> Path:
+    """The wheel of the distribution there, built in a copy: the checkout stays as it is."""
+    for name in (where, *sources) if where != "." else sources:
+        if (REPOSITORY / name).is_dir():
+            left_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+            shutil.copytree(REPOSITORY / name, folder / "copy" / name, ignore=left_out)
+        else:
+            (folder / "copy").mkdir(exist_ok=True)
+            shutil.copyfile(REPOSITORY / name, folder / "copy" / name)
     build = ["wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir"]
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *build]
-    subprocess.run(
-        [*command, folder / "wheels", folder / "clients" / "python"], check=True, capture_output=True
-    )
-    (wheel,) = (folder / "wheels").glob("sankofa_client-*.whl")
+    subprocess.run([*command, folder / "wheels", folder / "copy" / where], check=True, capture_output=True)
+    (wheel,) = (folder / "wheels").glob("*.whl")
     return wheel
+
+
+def installed(home: Path, needed: set[str], wheel: Path) -> Path:
+    """An environment with these distributions and the wheel, and nothing else; returns where they are."""
+    venv.create(home, with_pip=False, symlinks=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    for name in needed:
+        link(name, packages)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    install = [*pip, "--python", str(home / "bin" / "python"), "install", "--no-index", str(wheel)]
+    subprocess.run(install, check=True, cwd=home)  # its dependencies are looked for, and all there
+    return packages
 
 
 def requirements(name: str) -> set[str]:
@@ -109,7 +161,7 @@ def requirements(name: str) -> set[str]:
     found = {name}
     for line in importlib.metadata.requires(name) or ():
         if "extra ==" not in line:
-            needed = re.split(r"[^A-Za-z0-9_.-]", line)[0]
+            needed = re.split(r"[^A-Za-z0-9_.-]", line)[0].lower().replace("_", "-")
             try:
                 found |= requirements(needed)
             except importlib.metadata.PackageNotFoundError:  # for another Python
@@ -117,10 +169,10 @@ def requirements(name: str) -> set[str]:
     return found
 
 
-def copy(name: str, packages: Path) -> None:
-    """Install what is installed here over there, file by file."""
+def link(name: str, packages: Path) -> None:
+    """Install what is installed here over there, by a link for each file."""
     for file in importlib.metadata.files(name) or ():
         if not file.parts[0].startswith(".."):
             target = packages / file
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file.locate(), target)
+            target.symlink_to(file.locate())
