@@ -1,6 +1,7 @@
 """The log of editions over time: erasures, backups, and a past that somebody rewrote."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from tests.live import run, succeed
 from tests.spec import market
 from tests.spec.market import ENTITIES, TRADER, Desk, package, release
 from tests.spec.register import record
-from tests.spec.tender_market import wait_for_edition
 
 plain_desk = market.plain_desk
 TENDERS = "/v1/tenders?country=ZA&limit=500&proof=true"
@@ -67,8 +67,29 @@ def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tm
             headers={"x-api-key": asked.key},
         )
         assert verify(answer.text, vkey, since=before) == last  # asked for before the server has switched
-        wait_for_edition(asked, last)
-        assert asked.server.get(f"{TENDERS}&edition={bad}", asked.key).status_code == 410
+        for edition in (named, bad):
+            assert asked.server.get(f"{TENDERS}&edition={edition}", asked.key).status_code == 410
+    assert desk.command("editions", "verify").returncode == 0
+
+
+@pytest.mark.rule("LOG-1", "LOG-9")
+def test_an_edition_that_was_never_current_has_no_entry(plain_desk: Desk, tmp_path: Path) -> None:
+    desk = plain_desk
+    published(desk, "a")
+    ledger = shutil.copy(desk.home / "ledger.sqlite", tmp_path / "older")
+    published(desk, "b", "c")
+    for path in desk.home.glob("ledger.sqlite*"):
+        path.unlink()
+    shutil.copy(ledger, desk.home / "ledger.sqlite")
+    desk.ingest("portal-za", "d.json", package(release("d")))
+    refused = desk.command("publish")
+    assert (refused.returncode, "is kept and not served" in refused.stderr) == (1, True), refused.stderr
+    assert len(entries_of(desk.home)) == 3
+    verified = desk.command("editions", "verify")
+    assert (verified.returncode, verified.stdout.count("signed and whole")) == (0, 5), verified.stdout
+    edition = refused.stderr.rpartition("rollback ")[2].partition("`")[0]
+    assert desk.command("editions", "rollback", edition).returncode == 0
+    assert entries_of(desk.home)[-1]["edition"] == edition
     assert desk.command("editions", "verify").returncode == 0
 
 

@@ -120,7 +120,13 @@ class EditionManager:
             or holds_withdrawn(edition_id, edition.manifest, self._edition.manifest.get("withdrawals", ()))
         ):
             raise Gone(f"edition: {edition_id} is withdrawn.")
+        if await asyncio.to_thread(self._is_withdrawn, edition_id):
+            raise Gone(f"edition: {edition_id} is withdrawn.")
         return edition
+
+    def _is_withdrawn(self, edition_id: str) -> bool:
+        """Whether the store says so, perhaps before this process switched to the edition that withdrew it."""
+        return edition_id in self._store.withdrawn() and edition_id != self._store.list_editions().current
 
     async def known_by(self, moment: datetime) -> Edition | None:
         """The newest edition that was published by an instant and may still be served; None if none was

@@ -26,6 +26,7 @@ from sankofa.edition.write.tables import tables
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.edition.write.writer import DatasetWriter, Reuse
 from sankofa.engines.datastore import Datastore
+from sankofa.engines.edition_log import row_trees_path
 from sankofa.ledger.parties import THRESHOLD
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import CheckFailed, EditionError, OperatorError, SankofaError
@@ -93,6 +94,9 @@ def publish(
             try:
                 _refuse_to_move_back(manifest["edition"], before, current)
             except EditionError:
+                if manifest["edition"] not in (edition for _, edition in store.log.published()):
+                    # It was never current, so the log has no entry; `rollback` hashes its rows again.
+                    row_trees_path(store.edition_folder(manifest["edition"])).unlink(missing_ok=True)
                 if current is not None:  # signed, so that `rollback` may serve it
                     kept = store.list_editions().editions
                     store.set_current_and_prune([*kept, manifest["edition"]], current)
