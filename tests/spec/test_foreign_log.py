@@ -38,7 +38,7 @@ def test_the_log_is_read_by_the_packages_of_the_checksum_database(plain_desk: De
         with desk.serve() as asked:
             answer = asked.server.get(f"/v1/proof?record_ref={ref}&since_size={since}", asked.key)
             proof = json.dumps({**answer.json()["proof"], "since": since})
-            called = [program, asked.server.url, key]
+            called = [str(program), asked.server.url, key]
             return subprocess.run(called, input=proof, capture_output=True, text=True, check=False)
 
     ref = 'tenders:["ZA","ocds-test-a","a-1","2025-06-01T10:00:00Z"]'

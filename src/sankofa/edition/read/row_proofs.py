@@ -26,6 +26,8 @@ from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.days import FOREVER, parse_day
 from sankofa.model.signed_notes import inclusion_path, levels_above
 
+_GROUPS: Final = 128
+"""Groups whose hashes a worker keeps for the next proof, 40 KB each."""
 _SEPARATORS: Final = ("|", ",", ":")
 """Between the parts of a key, where it is no JSON list."""
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?=T)")
@@ -153,7 +155,7 @@ class TreeReader:
         self._feed = feed
         self._tree, self._above, self._names = opened
         self._secret = secret
-        self._groups: dict[int, list[Sequence[bytes]]] = {}
+        self._groups = edition.cache("row groups", _GROUPS)
         self._places: dict[tuple[str, int], dict[bytes, int]] = {}
         self._rows: dict[str, list[bytes]] = {}
 
@@ -170,9 +172,10 @@ class TreeReader:
                 "otherwise what is known today; ask without as_of"
             )
         group = index // GROUP
-        if group not in self._groups:
-            self._groups[group] = levels_above(await self._leaves_of(group))
-        path = inclusion_path(self._groups[group], index % GROUP) + inclusion_path(self._above, group)
+        if (levels := self._groups.get((self._feed.dataset, group))) is None:
+            levels = levels_above(await self._leaves_of(group))
+            self._groups.put((self._feed.dataset, group), levels)
+        path = inclusion_path(levels, index % GROUP) + inclusion_path(self._above, group)
         return ProvenRow(index, salt_of(row, self._secret), path)
 
     async def _rows_of(self, key: str, first: int = 0, end: int = FOREVER) -> list[bytes]:

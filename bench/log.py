@@ -1,0 +1,96 @@
+"""The log of editions: what it adds to a publication and to an edition, and an answer with its proof.
+
+    python -m bench.log [--scale small|300k] [--rounds 3] [--seconds 1]
+
+A publication is measured in processor time: the real command, and the hashing of rows within it, done once
+more by itself. The proof is of 50 rows, against a constant body of its size.
+"""
+
+import argparse
+import shutil
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.fundamentals import issue_key
+from bench.history import report
+from bench.ingest import cost
+from bench.load import Contender, Question, cpu_ratio, load_tool, measure, ratio, table
+from bench.peers import commands
+from bench.peers.facts import current_edition
+from bench.world import CACHE, SANKOFA, SCALES, SOURCE, document, environment_of, files
+from sankofa.cli.edition_log import EditionLogWriter
+from sankofa.replication.stores import open_store
+from sankofa.settings import Settings
+
+_PUBLISHED, _SIZE, _ANSWERED = 10, 8, 0.2
+"""Goals: per cent added to a publication, per cent added to an edition, and the rate to a static body."""
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--scale", choices=SCALES, default="small")
+    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--seconds", type=float, default=1.0)
+    given = arguments.parse_args()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        home = Path(folder) / "home"
+        environment = environment_of(home)
+        cost([SANKOFA, "ingest", SOURCE, *map(str, files(SCALES[given.scale]))], environment)
+        everything = cost([SANKOFA, "publish"], environment).cpu
+        _report("publishing everything", everything, _hashing(home, anew=True))
+        another = Path(folder) / "CIK0009999999.json"
+        another.write_bytes(document(9_999_999, 50))
+        cost([SANKOFA, "ingest", SOURCE, str(another)], environment)
+        _report("publishing one issuer more", cost([SANKOFA, "publish"], environment).cpu, _hashing(home))
+        edition = home / "editions" / current_edition(home)
+        size = sum(path.stat().st_size for path in edition.rglob("*") if path.is_file())
+        hashes = (home / "editions" / "log" / "rows" / edition.name).stat().st_size
+        report("size that hashes of rows add to an edition", 100 * hashes / size, unit="%", most=_SIZE)
+        _answers(home, given.rounds, given.seconds)
+
+
+def _report(what: str, spent: float, hashing: float) -> None:
+    share = 100 * hashing / (spent - hashing)
+    report(f"processor time that hashing rows adds to {what}", share, unit="%", most=_PUBLISHED)
+
+
+def _hashing(home: Path, *, anew: bool = False) -> float:
+    """Processor time for the rows of the current edition once more, with what the build before left."""
+    settings = Settings(home=home)
+    store = open_store(settings)
+    edition = current_edition(home)
+    (home / "editions" / "log" / "rows" / edition).unlink()
+    if anew:
+        shutil.rmtree(home / "derived" / "leaves")
+    began = time.process_time()
+    EditionLogWriter(settings, store).hash_rows(edition)
+    return time.process_time() - began
+
+
+def _answers(home: Path, rounds: int, seconds: float) -> None:
+    print(f"load by {load_tool()}")
+    key = {"X-API-Key": issue_key(home, "professional")}
+    with ExitStack() as running:
+        server = running.enter_context(commands.sankofa(home))
+        forgetful = running.enter_context(commands.sankofa(home, keeps_answers=False))
+        with server.fetch(Question("/v1/issuers?limit=1"), key) as answer:
+            issuer = answer.read().partition(b'"service_id":"')[2].partition(b'"')[0].decode()
+        question = Question(f"/v1/fundamentals/{issuer}?limit=50&proof=true")
+        with server.fetch(question, key) as answer:
+            sent, size = answer.getheaders(), len(answer.read())
+        fields = {name: value for name, value in sent if name not in ("content-length", "date", "server")}
+        ceiling = running.enter_context(commands.static(home, fields))
+        ours = Contender("proof of 50 rows", server, [question], key)
+        anew = Contender("proof of 50 rows, made anew", forgetful, [question], key)
+        static = Contender(f"static, {size:,} bytes", ceiling, [Question(f"/{size}")])
+        measure([ours, static, anew], rounds, seconds)
+        print(table([ours, static, anew], ours))
+        report("proof of 50 rows, rate to a static body", ratio(ours, static), least=_ANSWERED)
+        report("proof of 50 rows, made anew, processor time to a static body", cpu_ratio(anew, static))
+
+
+if __name__ == "__main__":
+    main()
