@@ -11,7 +11,9 @@ import os
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,6 +29,7 @@ from sankofa.model.signed_notes import (
     Verifier,
     leaf_hash,
     level_above,
+    levels_above,
     note_text,
     root_of,
     sign_note,
@@ -74,14 +77,27 @@ class LoggedErasure(msgspec.Struct, frozen=True, tag="erasure"):
 _decode: Final = msgspec.json.Decoder(LoggedEdition | LoggedErasure).decode
 
 
-class LogTree(NamedTuple):
-    """The entries of a log and their hashes."""
+@dataclass(frozen=True)
+class LogTree:
+    """The entries of a log and their hashes. What follows from them is computed once."""
 
     entries: tuple[bytes, ...]
     leaves: tuple[bytes, ...]
 
+    def first(self, size: int) -> "LogTree":
+        """The log when it had so many entries."""
+        return self if size == len(self.leaves) else LogTree(self.entries[:size], self.leaves[:size])
+
+    @cached_property
+    def levels(self) -> list[Sequence[bytes]]:
+        return levels_above(self.leaves)
+
     def decoded(self) -> list[LoggedEdition | LoggedErasure]:
         """Raises StoreUnavailable for a malformed entry."""
+        return self._decoded
+
+    @cached_property
+    def _decoded(self) -> list[LoggedEdition | LoggedErasure]:
         try:
             return [_decode(entry) for entry in self.entries]
         except msgspec.DecodeError as failure:
@@ -189,7 +205,7 @@ def bundle_paths(size: int) -> Iterator[str]:
 def _signed_part(tree: LogTree, checkpoint: str) -> LogTree:
     """The entries that the text of a checkpoint is about. Raises NotTrusted if they are others."""
     size, root = checkpoint_head(checkpoint)
-    tree = LogTree(tree.entries[:size], tree.leaves[:size])
+    tree = tree.first(size)
     if len(tree.leaves) != size or root_of(tree.leaves) != root:
         raise NotTrusted(f"{ENTRIES} is not the log that was signed")
     return tree

@@ -19,14 +19,14 @@ from sankofa.edition.read.row_proofs import (
 )
 from sankofa.edition.read.row_trees import canonical_rows
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.engines.edition_log import LoggedEdition, LogTree
+from sankofa.engines.edition_log import LoggedEdition
 from sankofa.engines.edition_reader import MANIFEST
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.facts import FUND, MACRO, TENDER
 from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkRow, EntityRow, FundamentalsRow, MacroAnnualRow, MacroSeriesRow, Row
-from sankofa.model.signed_notes import consistency_path, inclusion_path, levels_above
+from sankofa.model.signed_notes import consistency_path, inclusion_path
 from sankofa.model.tender_rows import TenderRow
 from sankofa.operations.contract import MEMBERS, Answer, Call, Operation, Parameter, operation
 from sankofa.operations.parameter_types import Choice, Text, Whole
@@ -179,7 +179,7 @@ def entry_proof(service: Service, edition: str, since_size: int | None = None) -
     log = service.datastore.log
     tree, checkpoint = log.tree(), log.checkpoint() or b""
     size = int(checkpoint.split(b"\n")[1]) if checkpoint else 0
-    tree = LogTree(tree.entries[:size], tree.leaves[:size])
+    tree = tree.first(size)
     logged = [one.edition if isinstance(one, LoggedEdition) else "" for one in tree.decoded()]
     if edition not in logged:
         return None
@@ -188,7 +188,7 @@ def entry_proof(service: Service, edition: str, since_size: int | None = None) -
         "checkpoint": checkpoint.decode(),
         "entry": _text(tree.entries[index]),
         "entry_index": index,
-        "entry_path": _texts(inclusion_path(levels_above(tree.leaves), index)),
+        "entry_path": _texts(inclusion_path(tree.levels, index)),
     }
     if since_size is not None:
         if since_size > size:
