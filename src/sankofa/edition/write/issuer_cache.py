@@ -90,8 +90,8 @@ class _CacheFile:
             at = start + content
             if at > size or crc32(head) != checksum:
                 return
-            name, *described = _read_head(head)
-            self.records[name] = _Record(*described, start, at)
+            name, key, parts, digest = _read_head(head)
+            self.records[name] = _Record(key, parts, digest, start, at)
 
 
 class IssuerCache:
