@@ -21,7 +21,7 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.paging import filters_digest
 from tests.live import LiveServer, create_key, run
 from tests.once import made_once
-from tests.spec.two_ledgers import NEW, RENAMED, publish_both
+from tests.spec.two_ledgers import BUYER, NEW, RENAMED, publish_both
 from tests.torture import Trial, rounds
 
 CUT: Final = date(2025, 3, 31)
@@ -94,7 +94,8 @@ class Asker:
             "limited",
         ]
         self.ocids = [row["ocid"] for row in rows("/v1/tenders?country=KE&limit=1000&detail=compact")]
-        self.identifiers = [("lei", NEW), ("lei", RENAMED), ("registry", "2026/111111/07")]
+        self.ids.append(service_id(f"lei:{BUYER}"))
+        self.identifiers = [("lei", BUYER), ("lei", NEW), ("lei", RENAMED), ("registry", "2026/111111/07")]
         for one in self.ids[:30]:
             self.identifiers += [
                 (row["id_type"], row["id_value"]) for row in rows(f"/v1/crosswalk/{one}") if row["id_value"]
@@ -132,6 +133,8 @@ class Asker:
             f"/v1/tenders?country={country}&limit=5",
             "/v1/tenders?limit=5&detail=compact",
             f"/v1/tenders?country=KE&ocid={some(self.ocids)}",
+            f"/v1/tenders?country=KE&buyer={one}",
+            f"/v1/flags?country=KE&buyer={one}",
             f"/v1/tenders?country={country}&status=active&min_value=1&limit=5",
             f"/v1/contracts/{some(self.ocids)}",
             f"/v1/flags?{some((f'country={country}', f'ocid={some(self.ocids)}', f'as_of={self.day()}'))}",
@@ -262,6 +265,18 @@ def test_pages_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
             links = re.findall(r'(?:href|action|src)="(/[^"]*)"', answer.text)
             outside = [link for link in links if not link.startswith((f"/at/{day}/", "/assets/"))]
             assert not outside
+
+
+@pytest.mark.rule("LOCK-4")
+def test_a_buyer_is_no_organisation_before_it_is_registered(two: Two) -> None:
+    later = service_id(f"lei:{BUYER}")
+    outside = get(two, f"/v1/tenders?country=KE&buyer={later}&limit=1000")["data"]
+    assert {row["buyer_service_id"] for row in outside} == {later}
+    for path in (f"tenders?country=KE&buyer={later}", f"flags?country=KE&buyer={later}", f"search?q={BUYER}"):
+        assert same(two, f"/at/{CUT}/v1/{path}").json()["data"] == []
+    inside = same(two, f"/at/{CUT}/v1/tenders?country=KE&limit=1000").json()["data"]
+    unnamed = {row["buyer_service_id"] for row in inside if row["buyer_name"] == outside[0]["buyer_name"]}
+    assert unnamed == {None}
 
 
 @pytest.mark.rule("LOCK-2")

@@ -14,10 +14,12 @@ from typing import Any, Final
 
 import sankofa
 from tests.live import succeed
+from tests.spec.register import lei
 
 SAMPLE: Final = Path(sankofa.__file__).parent / "sample"
 RENAMED: Final = "999900SAMPLEZA000189"
 NEW: Final = "999900SAMPLEKE000326"
+BUYER: Final = lei("ROADS")
 Rows = list[list[str]]
 
 
@@ -130,7 +132,12 @@ def later_events(folder: Path) -> None:
     new[0], new[name] = NEW, "Quagga Newcomer Limited"
     new[header.index("Entity.RegistrationAuthority.RegistrationAuthorityEntityID")] = "2026/111111/07"
     new[updated] = new[-1] = "2026-05-01T00:00:00Z"
-    _write(folder / "lei" / "20260601-golden-copy.csv", _csv([header, renamed, new]))
+    buyer = [*new]  # named by releases long before it is registered
+    buyer[0], buyer[name] = BUYER, "Kenya Sample Roads Authority"
+    for column in ("LegalAddress.Country", "HeadquartersAddress.Country", "LegalJurisdiction"):
+        buyer[header.index(f"Entity.{column}")] = "KE"
+    buyer[header.index("Entity.RegistrationAuthority.RegistrationAuthorityEntityID")] = "2026/222222/07"
+    _write(folder / "lei" / "20260601-golden-copy.csv", _csv([header, renamed, new, buyer]))
     columns = (
         "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document".split(",")
     )

@@ -37,7 +37,8 @@ class FactSource(NamedTuple):
 
     source_ref: str
     license_class: str
-    observed_at: str
+    observed_at: str | None
+    """None in a locked view."""
     extraction_confidence: float | None = None
     method: str = STRUCTURED
 
@@ -50,7 +51,7 @@ class Sourced(Protocol):
     @property
     def license_class(self) -> str: ...
     @property
-    def observed_at(self) -> str: ...
+    def observed_at(self) -> str | None: ...
     @property
     def extraction_confidence(self) -> float | None: ...
     @property
@@ -82,7 +83,7 @@ class SharedFact(msgspec.Struct, frozen=True, gc=False):
     source_ref: str
     license_class: str
     extraction_confidence: float | None
-    observed_at: str
+    observed_at: str | None
     method: str
 
 
@@ -116,5 +117,5 @@ def provenance_id(source: FactSource) -> str:
     """Identifies a provenance: rows from one location in one document, captured at one time, share it."""
     source_ref, license_class, observed_at, confidence, method = source
     score = "" if confidence is None else confidence
-    fields = f"{source_ref}\x1f{license_class}\x1f{observed_at}\x1f{score}\x1f{method}"
+    fields = f"{source_ref}\x1f{license_class}\x1f{observed_at or ''}\x1f{score}\x1f{method}"
     return hashlib.blake2b(fields.encode(), digest_size=12).hexdigest()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from sankofa.derive.rounding import quotient
 from sankofa.edition.format.row_blocks import RowOrder
+from sankofa.edition.read.day_view import is_stranger
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.flags import Flag, flags_of_process, flags_on, spellings
 from sankofa.edition.read.tender_filters import single_rows
@@ -205,7 +206,7 @@ async def _rows(
 ) -> list[bytes]:
     """The next rows of a country."""
     known = await flags_on(page.edition, country, page.day)
-    if known is None:
+    if known is None or any([await is_stranger(page.edition, one) for one in parties if one]):
         return []
     buyer, supplier = parties
     flags = known.flags if ocid is None else await flags_of_process(page.edition, country, known, ocid)

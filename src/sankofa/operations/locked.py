@@ -6,7 +6,6 @@ is that day and its edition is a `DayView`, so every operation asks about the da
 removes from the rows what the capture would tell.
 """
 
-import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,13 +17,14 @@ from msgspec.structs import force_setattr, replace
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.columns import columns_of
-from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
+from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation, without_capture
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.days import parse_day
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem
 from sankofa.model.facts import SharedFact, provenance_id, source_of
 from sankofa.model.provenance import notice
 from sankofa.model.rows import Row, wire
+from sankofa.model.tender_rows import FlagRow
 from sankofa.operations.absence import absence_of
 from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation, operations
 from sankofa.operations.parameter_types import IN_THE_FUTURE
@@ -34,10 +34,9 @@ AT: Final = "sankofa.at"
 """The member of an ASGI scope with the day that its address is locked to."""
 NOT_BY_DAY: Final = "measured for the newest data only: a locked view does not show it"
 _OBSERVED: Final = b'"observed_at":"'
-_NOT_TOLD: Final = b'"observed_at":null'
 _REF: Final = b'"source_ref":"'
-_MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
 _OWN_ID: Final = b'"service_id":"'
+_BUYER_ID: Final = b'"buyer_service_id":"'
 _ENTITY_ID: Final = b'"entity_id":"'
 _facts: Final = msgspec.json.Decoder(list[SharedFact]).decode
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
@@ -133,6 +132,8 @@ class _RowContents(NamedTuple):
     """The figures that a row is computed from name sources of their own."""
     provenance: bool
     names: bool
+    matched: bytes
+    """The beginning of the field with the organisation that a party was matched with; empty if none."""
 
 
 @cache
@@ -143,6 +144,7 @@ def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
         "inputs" in names,
         "provenance_id" in names,
         bool(names.intersection(_NAME_FIELDS)),
+        _BUYER_ID if "buyer_service_id" in names else _OWN_ID if FlagRow in shapes else b"",
     )
 
 
@@ -154,6 +156,8 @@ async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answe
         day = answer.as_of if isinstance(answer.as_of, date) else call.today
         view = call.edition if day >= call.today else DayView(call.edition, day)
         rows = await with_names(rows, view)
+    if contents.matched and isinstance(call.edition, DayView):
+        rows = await _without_strangers(rows, contents.matched, call.edition)
     shown = Selection(
         (rows,) if selection.count else (),
         selection.count,
@@ -168,20 +172,13 @@ def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tup
 
     Many rows share few of each, so all rows are rewritten at once.
     """
-    left = 0 if contents.provenance else row_count if contents.once else len(rows)
-    while left > 0 and (at := rows.find(_OBSERVED)) >= 0:
-        end = rows.index(b'"', at + len(_OBSERVED)) + 1
-        between = rows.split(rows[at:end])
-        rows = _NOT_TOLD.join(between)
-        left -= len(between) - 1
-    while b"@" in rows and (mark := _MARK.search(rows)) is not None:
-        rows = rows.replace(mark[1], b"#")
-    if contents.provenance:
-        facts = _facts(b"[%b]" % rows)
+    if not contents.provenance:
+        rows = without_capture(rows, row_count if contents.once else len(rows))
+    elif _OBSERVED in rows:  # stored facts; others are made without it
+        facts = _facts(b"[%b]" % without_capture(rows, 0))
         for fact in facts:
-            own = provenance_id(source_of(fact)._replace(observed_at=""))
-            force_setattr(fact, "provenance_id", own)
             force_setattr(fact, "observed_at", None)
+            force_setattr(fact, "provenance_id", provenance_id(source_of(fact)))
         rows = wire.encode(facts)[1:-1]
     sources: set[bytes] = set()
     left, at = rows.count(_REF) if contents.inputs else row_count, 0
@@ -192,6 +189,14 @@ def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tup
             sources.add(source)
             left -= rows.count(b"%b%b:" % (_REF, source))
     return rows, frozenset(sources)
+
+
+async def _without_strangers(rows: bytes, field: bytes, edition: DayView) -> bytes:
+    """Rows of releases, without the organisations that nobody knew on the day."""
+    for own in {text[:ID_LENGTH] for text in rows.split(field)[1:]}:
+        if not await edition.knows(own.decode()):
+            rows = rows.replace(b'%b%b"' % (field, own), field[:-1] + b"null")
+    return rows
 
 
 def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:

@@ -134,11 +134,18 @@ def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownD
         for name in dated:
             end = _end(table.schema.field(name).type, day)
             table = table.filter(compute.less_equal(table[name], end))
-        if "service_id" in table.column_names:
-            ids = table["service_id"].unique().to_pylist()
-            numbers = {one: known.number(one) for one in ids}
+        for name in {"service_id", "buyer_service_id"}.intersection(table.column_names):
+            ids = table[name].unique().to_pylist()
+            numbers = {one: known.number(one) for one in ids if one}
             seen = [one for one, at in numbers.items() if at is not None and known.days[at] <= view.day]
-            table = table.filter(compute.is_in(table["service_id"], pa.array(seen, pa.string())))
+            was_known = compute.is_in(table[name], pa.array(seen, pa.string()))
+            if name == "service_id":
+                table = table.filter(was_known)
+            else:  # a release is shown without an organisation that nobody knew
+                at = table.column_names.index(name)
+                field = table.schema.field(at)
+                shown = compute.if_else(was_known, table[name], pa.scalar(None, field.type))
+                table = table.set_column(at, field, shown)
         groups.append(_without_later(table, day))
     schema = source.schema_arrow.remove_metadata()
     whole = pa.concat_tables(groups) if groups else schema.empty_table()

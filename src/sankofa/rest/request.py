@@ -140,8 +140,6 @@ class EndpointRoute(NamedTuple):
 class Question(NamedTuple):
     """The arguments of an operation, and the edition, the instant and the format that the query names."""
 
-    day: date
-    """The day on which it was read: some values are good until then only."""
     arguments: dict[str, Any]
     edition: str | None
     known_by: str | None
@@ -155,13 +153,12 @@ class Questions:
     """Reads them. Only those that can be answered are kept."""
 
     def __init__(self) -> None:
-        self._read: dict[tuple[str, bytes], Question] = {}
+        self._read: dict[tuple[str, bytes, date], Question] = {}
 
     def read(self, route: EndpointRoute, query: bytes, today: date) -> Question:
         """Raises InvalidParameter for what the query says; of the path, see `Question.failure`."""
-        key = route.requested_path, query
-        known = self._read.get(key)
-        if known is not None and known.day == today:
+        key = route.requested_path, query, today  # some values are good until then only
+        if (known := self._read.get(key)) is not None:
             return known
         given = read_arguments(route.operation, query, today)
         edition, known_by = given.pop("edition", None), given.pop("known_by", None)
@@ -169,8 +166,8 @@ class Questions:
         try:
             arguments = route.operation.complete(given, today, route.path)
         except (InvalidParameter, NotFound) as failure:
-            return Question(today, {}, edition, known_by, fmt, failure, proof)
-        question = Question(today, arguments, edition, known_by, fmt, None, proof)
+            return Question({}, edition, known_by, fmt, failure, proof)
+        question = Question(arguments, edition, known_by, fmt, None, proof)
         if len(route.requested_path) + len(query) <= _LONGEST:
             if len(self._read) >= _MOST:
                 self._read.clear()

@@ -40,6 +40,10 @@ ID_LENGTH: Final = 26
 _DAYS_KEPT: Final = 16
 """Days whose search results are cached."""
 _ENTITIES_KEPT: Final = 1_024
+_NUMBERS_KEPT: Final = 16_384
+_OBSERVED: Final = b'"observed_at":"'
+_NOT_TOLD: Final = b'"observed_at":null'
+_MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
 _UNREAD: Final = object()
 _ROWS_IN_A_BLOCK: Final = 64
 _ISSUED: Final = re.compile(r"DC[0-9A-F]{24}\Z")
@@ -98,6 +102,21 @@ class KnownDays(msgspec.Struct, frozen=True):
             range(len(self.days)), wanted, key=lambda n: self.ids[n * ID_LENGTH : (n + 1) * ID_LENGTH]
         )
         return at if self.ids[at * ID_LENGTH : (at + 1) * ID_LENGTH] == wanted else None
+
+
+def without_capture(rows: bytes, most: int) -> bytes:
+    """Rows without the instants, at most so many, and the digests of the files they are from.
+
+    Many rows share few of each, so all rows are rewritten at once.
+    """
+    while most > 0 and (at := rows.find(_OBSERVED)) >= 0:
+        end = rows.index(b'"', at + len(_OBSERVED)) + 1
+        between = rows.split(rows[at:end])
+        rows = _NOT_TOLD.join(between)
+        most -= len(between) - 1
+    while b"@" in rows and (mark := _MARK.search(rows)) is not None:
+        rows = rows.replace(mark[1], b"#")
+    return rows
 
 
 class DayView(Edition):
@@ -176,12 +195,16 @@ class DayView(Edition):
             rows.put(service_id, row)
         return cast("bytes | None", row)
 
-    async def _knows(self, service_id: str) -> bool:
+    async def knows(self, service_id: str) -> bool:
         """Whether the organisation was known: as `entity`, which reads its row."""
-        known = await self.known_days()
-        if (number := known.number(service_id)) is None:
-            return await self.entity(service_id) is not None
-        return known.days[number] <= self.day
+        first_days = self.whole.cache("first days", _NUMBERS_KEPT)
+        if (first := first_days.get(service_id)) is None:
+            known = await self.known_days()
+            if (number := known.number(service_id)) is None:
+                return await self.entity(service_id) is not None
+            first = known.days[number]
+            first_days.put(service_id, first)
+        return bool(first <= self.day)
 
     async def _entity(self, service_id: str) -> bytes | None:
         states = await self.entity_states(service_id)
@@ -236,7 +259,7 @@ class DayView(Edition):
     ) -> Selection | None:
         """As `Edition.select`; organisations and their identifiers as they were known."""
         if kind not in _FILTERED:
-            if kind in _BY_ORGANISATION and _ISSUED.match(key) and not await self._knows(key):
+            if kind in _BY_ORGANISATION and _ISSUED.match(key) and not await self.knows(key):
                 return None
             return await super().select(
                 kind, key, day=day, modes=modes, tag=tag, limit=limit, where=where, skip=skip, passed=passed
@@ -271,3 +294,11 @@ class DayView(Edition):
         if kind == ENTITIES:
             return await self.entity(key) is not None
         return await super().holds(kind, key)
+
+
+async def is_stranger(edition: Edition, text: str) -> bool:
+    """Whether a text is the id of an organisation that nobody knew on the day of a view."""
+    service_id = text.upper()
+    if not isinstance(edition, DayView) or not _ISSUED.match(service_id):
+        return False
+    return not await edition.knows(service_id)

@@ -32,6 +32,7 @@ from sankofa.edition.format.row_blocks import (
     select_where,
 )
 from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
+from sankofa.edition.read.day_view import without_capture
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
@@ -60,7 +61,7 @@ class _Figure(msgspec.Struct, gc=False):
 
     source_ref: str
     license_class: str
-    observed_at: str
+    observed_at: str | None
     service_id: str
     record_ref: str
     line_item: str
@@ -107,7 +108,8 @@ async def reported_facts(
     for chunk in figures.lists():
         if slices:
             await asyncio.sleep(0)  # a list takes milliseconds, and other requests wait
-        facts = [_reported(row, entity_of) for row in _figures(chunk)]
+        shown = chunk if edition.lock is None else without_capture(chunk, figures.count)
+        facts = [_reported(row, entity_of) for row in _figures(shown)]
         slices.append(wire.encode(facts)[1:-1])
     facts_page = Selection(slices, figures.count, figures.truncated, following=figures.following)
     return facts_page, () if figures.following is None else FUNDAMENTALS_ORDER.key_of(figures.last_row)

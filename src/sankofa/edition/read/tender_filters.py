@@ -21,6 +21,7 @@ from sankofa.edition.format.keys import (
     size_of,
 )
 from sankofa.edition.format.row_blocks import LONGEST_TEXT, RowSlice, SortKey
+from sankofa.edition.read.day_view import is_stranger
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.days import FOREVER
@@ -186,6 +187,8 @@ async def _candidates(
 ) -> tuple[Sequence[int], list[memoryview]]:
     """The shortest list that has every row, between two numbers; and the other lists."""
     lists: list[memoryview] = []
+    if any([await is_stranger(edition, value) for field, value in wanted.values if field.endswith("_id")]):
+        return (), []
     keys = [("tender_word", f"{country}|{word}") for word in wanted.words or ()]
     keys += [(TENDER_FILTERS, filter_key(country, *value)) for value in wanted.values]
     for kind, key in keys:

@@ -119,17 +119,27 @@ def changed_rows(context: BuildContext, known: Built[dict[str, bytes]]) -> Itera
 
 @dataset(TENDER_KNOWN, None, needs=(TENDERS,), reads=())
 def parties_known(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
-    """The day of the first release that names an organisation."""
+    """The day of the first release that names an organisation, but not before its registers knew it."""
     days: dict[str, int] = {}
+    registered = dict(_registered(context.entities))
     for country in context.tenders.countries:
         for tender in context.tenders.of(country):
             day = ordinal(tender.row.release_date[:10])
             for party, _ in tender.parties:
-                if party.match.service_id:
-                    days[party.match.service_id] = min(day, days.get(party.match.service_id, day))
+                if own := party.match.service_id:
+                    known = max(day, registered.get(own, 0))
+                    days[own] = min(known, days.get(own, known))
     ids = sorted(days)
     yield KeyRows("days", [Entry(array("i", map(days.__getitem__, ids)).tobytes())])
     yield KeyRows("ids", [Entry("".join(ids).encode())])
+
+
+def _registered(entities: Iterable[Entity]) -> Iterator[tuple[str, int]]:
+    """The first registration of each organisation all of whose records have one."""
+    for entity in entities:
+        days = [one.profile.registered for one in (*entity.statements, *entity.earlier)]
+        if days and all(days):
+            yield entity.service_id, ordinal(min(days))
 
 
 @dataset(ALIASES, None, reads=(Input.NAMES,))
