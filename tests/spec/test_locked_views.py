@@ -367,6 +367,14 @@ def test_a_locked_answer_tells_no_edition_no_capture_and_no_digest(two: Two) -> 
 
 
 @pytest.mark.rule("LOCK-3")
+def test_what_is_measured_for_the_newest_data_says_why_it_has_no_rows(two: Two) -> None:
+    for path in ("sources", "coverage", "quality-metrics/AF-FUND", "export", "tender-parties"):
+        body = get(two, f"/at/{DAY}/v1/{path}")
+        assert body["data"] == []
+        assert "a locked view" in body["absent"]["detail"], path
+
+
+@pytest.mark.rule("LOCK-3")
 @pytest.mark.parametrize(
     "path",
     [

@@ -23,7 +23,14 @@ from sankofa.operations.parameters import (
 )
 
 
-@operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True, by_day=False)
+@operation(
+    "/v1/sources",
+    row=SourceRow,
+    errors=(400, 401, 429, 503),
+    extension=True,
+    not_by_day="Sources are described by the files taken in last, so a locked view does not list them: "
+    "`_license` of each answer names the sources of its rows.",
+)
 async def get_sources(call: Call) -> Answer:
     """Publishers of the data, their licences and attributions.
 
@@ -44,7 +51,8 @@ _SOURCES_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
     errors=(400, 401, 402, 429, 503),
     tool="get_coverage",
     extension=True,
-    by_day=False,
+    not_by_day="Coverage is counted over the newest data, so a locked view does not show it: /v1/issuers, "
+    "/v1/series and /v1/tenders list what was known on the day.",
 )
 async def get_coverage(
     call: Call,
@@ -73,7 +81,8 @@ _QUALITY_ORDER = RowOrder("measure")
     row=QualityRow,
     errors=(401, 404, 429, 503),
     tool="get_quality_metrics",
-    by_day=False,
+    not_by_day="Quality is measured over the whole ledger, with refused rows and the age of files, which "
+    "have no day of publication: a locked view does not show it.",
     extensions=("limit", "cursor"),
 )
 async def get_quality_metrics(
@@ -98,7 +107,13 @@ OPEN_FILES: Final = "/open/"
 LICENSED_FILES: Final = "/v1/export/files/"
 
 
-@operation("/v1/export", row=ExportRow, errors=(401, 429, 503), by_day=False)
+@operation(
+    "/v1/export",
+    row=ExportRow,
+    errors=(401, 429, 503),
+    not_by_day="The files hold what is known today, so a locked view lists none: /delta-sharing/ has tables "
+    "with the rows of the day.",
+)
 async def get_export(call: Call) -> Answer:
     """The Parquet files of the current edition, ordered by name, and where to fetch them.
 

@@ -195,8 +195,8 @@ class Operation:
     """Whether the sample tier is refused."""
     paid_pages: bool = True
     """Whether the sample tier gets the first page only."""
-    by_day: bool = True
-    """Whether it can answer for a past day; otherwise a locked view has no rows of it."""
+    not_by_day: str = ""
+    """Why a locked view has no rows of it; empty if it can answer for a past day."""
 
     def admit(self, grant: Grant, arguments: Mapping[str, Any]) -> None:
         """Refuses what no edition could answer, before an edition is opened (contract: KEY-7).
@@ -306,7 +306,7 @@ def operation(
     extension: bool = False,
     extensions: tuple[str, ...] = (),
     live: bool = False,
-    by_day: bool = True,
+    not_by_day: str = "",
     agent: AgentView | None = None,
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None if it is a tool only.
@@ -316,7 +316,7 @@ def operation(
     and so is a cursor, unless `sample_pages`: page by page, the cap of one answer would be no cap.
     `dataset` is the one whose sources `_license` attributes. `check` is for rules about several arguments.
     `extension`: it goes beyond the core API; `extensions`: so do these of its parameters. A `live` answer is
-    never cached. One that is not `by_day` has no rows in a locked view.
+    never cached. `not_by_day` says why it has no rows in a locked view.
     """
 
     def declare(perform: Perform) -> Perform:
@@ -344,7 +344,7 @@ def operation(
             paid_pages=not sample_pages,
             extension=extension,
             live=live,
-            by_day=by_day,
+            not_by_day=not_by_day,
             agent=replace(agent or AgentView(), **_AGENTS.get(tool or "", {})),
         )
         return perform

@@ -32,7 +32,6 @@ from sankofa.operations.parameter_types import IN_THE_FUTURE
 PREFIX: Final = "/at/"
 AT: Final = "sankofa.at"
 """The member of an ASGI scope with the day that its address is locked to."""
-NOT_BY_DAY: Final = "measured for the newest data only: a locked view does not show it"
 _OBSERVED: Final = b'"observed_at":"'
 _REF: Final = b'"source_ref":"'
 _OWN_ID: Final = b'"service_id":"'
@@ -103,9 +102,9 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
         answer = await operation.perform(call, **arguments)
         has_rows = answer.selection.count
         return answer if has_rows else await _explained(operation, call, arguments, answer)
-    if not operation.by_day:
+    if operation.not_by_day:
         members: dict[str, object] = {"next_cursor": None} if "cursor" in operation.parameters else {}
-        absent = Absence("nothing_known", f"It is {NOT_BY_DAY}.")
+        absent = Absence("nothing_known", operation.not_by_day)
         return Answer(NO_ROWS, members=members, terms=Notice(notice(())), absent=absent)
     try:
         answer = await operation.perform(call, **arguments)

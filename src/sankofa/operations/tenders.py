@@ -181,7 +181,8 @@ def _process(ocid: str | None) -> tuple[str, ...]:
     row=TenderPartyRow,
     errors=(401, 429, 503),
     tool="get_resolved_parties",
-    by_day=False,
+    not_by_day="Parties are counted over all releases and matched with the organisations of today, so a "
+    "locked view lists none: /v1/tenders has the releases of the day, each with its buyer.",
     extensions=("cursor",),
 )
 async def get_resolved_parties(
