@@ -239,12 +239,19 @@ async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, 
         raise InvalidParameter("period", "expected CY2019, CY2019Q1 or CY2019Q1I")
     registrants = await _registrants(question)
     uom = unit.replace("-per-", "/")
-    reported = await _reported(question.call.edition, f"{taxonomy}:{tag}", uom)
+    year = min(max(int(asked[1]), 1), 9998)
+    # No period closest to one of the year ends outside of these days: the reader leaves out all others.
+    days = date(year, 1, 1), min(date(year + 1, 12, 31), question.call.today)
+    filters = [
+        ("concept", "=", f"{taxonomy}:{tag}"),
+        ("unit", "=", uom),
+        ("period_end", ">=", days[0]),
+        ("period_end", "<=", days[1]),
+        ("available_at", "<=", question.call.today),
+    ]
     chosen: dict[str, Row] = {}
-    today = question.call.today
-    for row in reported:
-        in_view = row["available_at"] <= today and row["period_end"] <= today
-        if row["service_id"] in registrants and in_view and _fits(row, asked):
+    for row in await _reported(question.call.edition, filters):
+        if row["service_id"] in registrants and _fits(row, asked):
             other = chosen.get(row["service_id"])
             if other is None or _rank(row) > _rank(other):
                 chosen[row["service_id"]] = row
@@ -285,21 +292,20 @@ def _months(year: int, quarter: str) -> list[tuple[int, int]]:
     return [(year, 3 * int(quarter) - n) for n in range(3)]
 
 
-async def _reported(edition: Edition, concept: str, unit: str) -> list[Row]:
-    """Every vintage of a concept in a unit, of all who reported it, from the edition's table."""
+async def _reported(edition: Edition, filters: list[tuple[str, str, object]]) -> list[Row]:
+    """The vintages that pass, of all who reported them, from the edition's table."""
     rows: list[Row] = []
     for name, file in edition.files.items():
         if name.partition(".")[0] == _FACTS:
             stream = _EditionFile(edition, name, int(file["size_bytes"]), asyncio.get_running_loop())
-            rows += await asyncio.to_thread(_matching, stream, concept, unit)
+            rows += await asyncio.to_thread(_matching, stream, filters)
     return rows
 
 
-def _matching(stream: "_EditionFile", concept: str, unit: str) -> list[Row]:
+def _matching(stream: "_EditionFile", filters: list[tuple[str, str, object]]) -> list[Row]:
     import pyarrow.parquet as pq
 
     columns = "service_id period_start period_end value_reported available_at vintage source_ref".split()
-    filters = [("concept", "=", concept), ("unit", "=", unit)]
     table = pq.read_table(stream, columns=columns, filters=filters)
     rows: list[Row] = table.to_pylist()
     return rows
