@@ -214,12 +214,9 @@ class Fetcher:
             raise CollectFailed(f"{call.public_url}: status {status}")
         path = self._free_path(call.file_name)
         try:
-            if status == 200 and _is_small(headers):
-                size, sha256 = self._store_small(reply, headers, partial, path, call.file_name)
-            else:
-                self._store(reply, headers, partial, resumed=status == 206)
-                network.refuse_other_digest(partial, headers, is_part=status == 206)
-                size, sha256 = self._unpacked(path, partial, call.file_name, headers)
+            self._store(reply, headers, partial, resumed=status == 206)
+            network.refuse_other_digest(partial, headers, is_part=status == 206)
+            size, sha256 = self._unpacked(path, partial, call.file_name, headers)
             if not self._accept_shrunk:
                 network.refuse_shrunk(size, None if before is None else before.size)
         except ReplyRefused:
@@ -236,30 +233,6 @@ class Fetcher:
         )
         etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
         return Fetched(call, path, sha256, size, exchange, etag, modified)
-
-    def _store_small(
-        self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, path: Path, name: str
-    ) -> tuple[int, str]:
-        """Reads a small reply in memory; returns its size and SHA-256. If it is cut, stores the partial
-        content."""
-        chunks: list[bytes] = []
-        expected = int(headers["content-length"])
-        try:
-            for chunk in reply.iter_raw():
-                chunks.append(chunk)
-            content = b"".join(chunks)
-            if len(content) != expected:
-                raise _Cut(f"{len(content):,} bytes came, {expected:,} were announced")
-        except (httpx.TransportError, _Cut):
-            state.write_private(partial, b"".join(chunks))
-            state.note(partial, headers)
-            raise
-        if expected > self._collect.max_bytes:
-            raise ReplyRefused(f"the reply has more than max_bytes ({self._collect.max_bytes:,})")
-        state.write_private(path, content)
-        network.refuse_other_digest(path, headers)
-        network.refuse_untrue(path, name, headers, content[:1024], self._collect.max_bytes)
-        return expected, hashlib.sha256(content).hexdigest()
 
     def _store(
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
@@ -329,11 +302,6 @@ _JOURNALLED: Final = frozenset(
     | {"if-none-match", "if-modified-since", "from", "connection"}
 )
 """Header fields whose values are written down. Any other may be a credential: publishers name them freely."""
-
-
-def _is_small(headers: Mapping[str, str]) -> bool:
-    length = headers.get("content-length", "")
-    return length.isdigit() and int(length) <= _SMALL and "content-encoding" not in headers
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:

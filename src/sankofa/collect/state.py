@@ -109,12 +109,6 @@ def noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
         raise
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that nobody else may read."""
-    with open(path, "wb", buffering=0, opener=open_private) as stream:
-        stream.write(content)
-
-
 def remove(partial: Path) -> None:
     """Forgets a transfer: the next one starts from the beginning."""
     partial.unlink(missing_ok=True)
