@@ -205,11 +205,10 @@ class TableFile:
         self._columns = columns
         self._classes: set[str] = set()
         self._first_ref = source_ref(SERVICE, "edition", table.name)
-        self._file = _Summed(path)
         leaves = [leaf for field in columns.schema for leaf in _leaves(field)]
         distinct = columns.figures.union(_NO_DICTIONARY)
         self._parquet = pq.ParquetWriter(
-            pa.PythonFile(self._file, mode="w"),
+            path,
             columns.schema,
             version="2.6",
             compression="zstd",
@@ -245,34 +244,31 @@ class TableFile:
 
     def write(self, group: pa.Table) -> None:
         self._parquet.write_table(group, row_group_size=group.num_rows)
-        self._file.flush()
 
     def close(self, attribution: str) -> None:
         """Write the footer with its metadata."""
         self._parquet.add_key_value_metadata(self._metadata(attribution))
         self._parquet.close()
-        self._file.close()
         self.closed = True
 
     def abandon(self) -> None:
         with suppress(OSError):  # on a full disk the end cannot be written
             self._parquet.close()
-        with suppress(OSError):
-            self._file.close()
 
     def name(self, stem: str, left_out: int) -> dict[str, Any]:
         """Name the closed file; returns its manifest entry. `left_out` counts the whole table."""
-        name = f"{stem}.parquet"
-        self._path.rename(self._path.with_name(name))
+        path = self._path.rename(self._path.with_name(f"{stem}.parquet"))
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         table = self._table
         return {
-            "name": name,
+            "name": path.name,
             "sku": table.sku,
             "signal_key": table.signal_key,
             "access": "open" if table.open else "licensed",
             "license": self._license,
-            "size_bytes": self._file.tell(),
-            "sha256": self._file.sum.hexdigest(),
+            "size_bytes": path.stat().st_size,
+            "sha256": sha256,
             "row_count": self.rows,
             "columns": self._columns.names,
             "min_tier": None if table.open else MIN_TIER,
@@ -297,33 +293,6 @@ class TableFile:
             "methodology": table.methodology or table.summary,
             "columns": json.dumps(self._columns.descriptions),
         }
-
-
-class _Summed:
-    """A write-only file with a running digest."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("xb")
-        self.sum = hashlib.sha256()
-        self._written = 0
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
-
-    def write(self, data: bytes) -> int:
-        self.sum.update(data)
-        self._written += len(data)
-        return self._file.write(data)
-
-    def tell(self) -> int:
-        return self._written
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
 
 
 def _leaves(field: pa.Field, path: str = "") -> list[str]:
