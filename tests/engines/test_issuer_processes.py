@@ -12,7 +12,7 @@ from sankofa.edition.write.derived_parts import Issuers, declared_parts
 from sankofa.edition.write.publish import publish
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.withdrawing import withdraw
+from sankofa.ledger.rereading import withdraw
 from tests.engines.datastores import Engine
 from tests.engines.test_made_again import FIRST, SUBJECTS, Book, a_fact
 

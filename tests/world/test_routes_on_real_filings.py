@@ -23,7 +23,7 @@ from sankofa.derive.metrics.derive import derive, latest_year
 from sankofa.derive.metrics.lines import Lines
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.edition.write.context import BuildContext
-from sankofa.ledger.reader import FactColumns, FactReader
+from sankofa.ledger.reader import FactColumns, Facts
 from sankofa.model.days import ordinal
 from sankofa.model.identifiers import cik, service_id
 from sankofa.model.line_items import table
@@ -292,7 +292,7 @@ def test_every_filing_day_serves_what_only_the_filings_of_that_day_give(world: B
         some = max(1, len(filed) // 6)
         step = rounds(some, some, 1)
         for day in filed[::step]:
-            ledger = cast(FactReader, Truncated(held, day))
+            ledger = cast(Facts, Truncated(held, day))
             then = latest_year(Issuer(entity, ledger, world.captures).years)
             for number, history in enumerate(found.histories):
                 told = ordinal(day)

@@ -19,9 +19,8 @@ from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.ledger.parties import PartyMatcher
 from sankofa.ledger.reader import CaptureInfo
-from sankofa.ledger.replaying import VaultFiles
+from sankofa.ledger.rereading import VaultFiles, Withdrawn, withdraw
 from sankofa.ledger.store import Ledger, refuse_doubtful_clock
-from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.replication.stores import open_store, refuse_where_editions_are_followed

@@ -18,7 +18,7 @@ from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import progress_bar
 from sankofa.cli.process import now
 from sankofa.edition.write.publish import without_cycle_collection
-from sankofa.ledger.replaying import Replayed, replay
+from sankofa.ledger.rereading import Replayed, replay
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import OperatorError
 from sankofa.replication.stores import open_store

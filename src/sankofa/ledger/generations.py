@@ -196,6 +196,17 @@ class PastSession(_CutSession):
         return f"{word} (SELECT * FROM {table} WHERE {self._condition}) AS {alias or table}"  # noqa: S608 - a number
 
 
+class CapturedSession(_CutSession):
+    """A ledger session whose columns are those of some captures; its SELECTs are not cut."""
+
+    def __init__(self, session: LedgerRows, capture_filter: CaptureFilter) -> None:
+        super().__init__(session)
+        self.capture_filter = capture_filter
+
+    def _cut(self, named: re.Match[str]) -> str:
+        return named[0]
+
+
 class FilteredSession(_CutSession):
     """A ledger session whose SELECTs omit hidden rows."""
 

@@ -114,24 +114,6 @@ class Facts(Protocol):
         """By document of one subject, the instant of its acceptance: the last where sources differ."""
 
 
-class FactReader:
-    """The facts of some captures, read through a connection of its own."""
-
-    def __init__(self, rows: LedgerRows, captures: CaptureFilter) -> None:
-        self._rows = rows
-        self._captures = captures
-
-    def facts(self, subject: str) -> FactColumns:
-        """As `LedgerReader.facts`."""
-        names = FactColumns._fields
-        return FactColumns(*self._captures.passed(names, self._rows.columns("fact", names, subject)))
-
-    def acceptances(self, subject: str) -> dict[str, str]:
-        """As `Facts.acceptances`."""
-        columns = self._rows.columns("acceptance", _ACCEPTANCE, subject)
-        return _last_instants(self._captures.passed(_ACCEPTANCE, columns))
-
-
 _COUNT_FACTS: Final = "SELECT count(*) FROM fact WHERE subject = ?"
 _ACCEPTANCE: Final = ("document", "instant", "capture_id")
 
@@ -290,7 +272,7 @@ class LedgerReader:
         return _last_instants(self._rows.columns("acceptance", _ACCEPTANCE, subject))
 
     def capture_filter(self) -> CaptureFilter:
-        """The arguments with which a `FactReader` in another process reads the same facts."""
+        """The arguments with which `generations.CapturedSession` in another process reads the same facts."""
         if isinstance(self._rows, FilteredSession):
             return self._rows.capture_filter
         numbers = self._rows.query("SELECT capture_id FROM capture")

@@ -7,7 +7,7 @@ from typing import get_args
 import msgspec
 
 from sankofa.derive.signals.contract import panels
-from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
+from sankofa.derive.signals.panels.demand import ProcurementDemandRow
 from sankofa.edition.format.keys import panel_kind
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import RowOrder, SortKey

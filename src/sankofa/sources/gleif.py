@@ -1,6 +1,6 @@
-"""GLEIF: LEI records (level 1), and whose accounts consolidate an organisation (level 2).
+"""GLEIF: LEI records (level 1), whose accounts consolidate an organisation (level 2), and ISINs of LEIs.
 
-The golden copy as CSV, and replies of the GLEIF API as JSON.
+Golden copies and relationship files as CSV, and replies of the GLEIF API as JSON.
 """
 
 import csv
@@ -17,8 +17,8 @@ from sankofa.model import text
 from sankofa.model.countries import country
 from sankofa.model.days import file_instant, instant
 from sankofa.model.errors import FormatError
-from sankofa.model.identifiers import is_lei, make_identifier
-from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Skipped, Withheld
+from sankofa.model.identifiers import is_isin, is_lei, make_identifier
+from sankofa.model.records import EntityRecord, IdentifierLink, Profile, Record, Rejected, Skipped, Withheld
 from sankofa.sources.base import InputFile, adapter
 
 _FIELDS: Final = {
@@ -209,18 +209,7 @@ def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
 
 
 def _from_json(title: str, data: bytes) -> Published:
-    try:
-        reply = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise FormatError(f"{title} {_EXPECTED}; this is not JSON") from None
-    data_member = reply.get("data") if isinstance(reply, dict) else None
-    if data_member == [] and isinstance(reply.get("meta"), dict) and "goldenCopy" in reply["meta"]:
-        return  # a search that found nothing
-    records = [data_member] if isinstance(data_member, dict) else data_member
-    if not isinstance(records, list) or not any(_at(record, "type") == "lei-records" for record in records):
-        answer = "an error reply" if isinstance(reply, dict) and "errors" in reply else "other JSON"
-        raise FormatError(f"{title} {_EXPECTED}; this is {answer}")
-    for index, record in enumerate(records):
+    for index, record in enumerate(_api_records(title, data, "lei-records", _EXPECTED)):
         entity = _get(record, "attributes", "entity")
         if _at(record, "type") != "lei-records" or not isinstance(entity, dict):
             yield f"data/{index}", None, []
@@ -228,6 +217,23 @@ def _from_json(title: str, data: bytes) -> Published:
         lists = (entity.get("otherNames"), entity.get("transliteratedOtherNames"))
         names = [_at(name, "name") for some in lists if isinstance(some, list) for name in some]
         yield f"data/{index}", _Published(*(_at(record, *path) for path in _API_PATHS)), names
+
+
+def _api_records(title: str, data: bytes, kind: str, expected: str) -> list[object]:
+    """The records in a reply of the API, some of this kind; none where a search has no results."""
+    try:
+        reply = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise FormatError(f"{title} {expected}; this is not JSON") from None
+    records = _get(reply, "data")
+    if records == [] and _get(reply, "meta", "goldenCopy") is not None:
+        return []
+    if isinstance(records, dict) and kind == "lei-records":  # of one LEI
+        records = [records]
+    if not isinstance(records, list) or not any(_at(record, "type") == kind for record in records):
+        answer = "an error reply" if isinstance(reply, dict) and "errors" in reply else "other JSON"
+        raise FormatError(f"{title} {expected}; this is {answer}")
+    return records
 
 
 def _get(value: object, *path: str) -> object:
@@ -324,3 +330,71 @@ def _is_day(text: str) -> bool:
         return bool(date.fromisoformat(text))
     except ValueError:
         return False
+
+
+_EXPECTED_ISINS: Final = "expected a LEI-ISIN relationship CSV or a GLEIF API reply with isins"
+
+Pairs = Iterator[tuple[str, str, str] | Rejected]
+"""(location, LEI, ISIN) as published."""
+
+
+@adapter("gleif-isin")
+def isin_links(file: InputFile) -> Iterator[Record]:
+    """The LEI-ISIN relationship CSV and GLEIF API JSON."""
+    for name, stream in file.documents(
+        ".csv", ".json", expected=f"{_EXPECTED_ISINS}, found neither in the archive"
+    ):
+        prefix = f"{name} " if file.is_zip else ""
+        title = f"{file.name}: {prefix}".strip()
+        first = stream.readline().removeprefix(b"\xef\xbb\xbf")
+        if first.lstrip()[:1] in (b"{", b"["):
+            yield from _isin_links(_isins_of_json(title, prefix, first + stream.read()))
+        else:
+            yield from _isin_links(_isins_of_csv(title, prefix, first, stream))
+
+
+def _isin_links(pairs: Pairs) -> Iterator[Record]:
+    previous = subject = ""
+    for pair in pairs:
+        if isinstance(pair, Rejected):
+            yield pair
+            continue
+        location, lei, isin = pair
+        try:
+            if lei != previous:  # the file has the ISINs of an LEI together, thousands for a bank
+                subject = f"lei:{lei}" if is_lei(lei) else str(make_identifier("lei", lei))
+                previous = lei
+            identifier = f"isin:{isin}" if is_isin(isin) else str(make_identifier("isin", isin))
+        except ValueError as failure:
+            yield Rejected(location, str(failure))
+        else:
+            yield IdentifierLink(identifier, subject, location)
+
+
+def _isins_of_csv(title: str, prefix: str, first: bytes, stream: IO[bytes]) -> Pairs:
+    columns = [name.upper() for name in _fields(first)]
+    if columns.count("LEI") != 1 or columns.count("ISIN") != 1:
+        raise FormatError(f"{title} {_EXPECTED_ISINS}; found no columns LEI and ISIN")
+    lei, isin, width = columns.index("LEI"), columns.index("ISIN"), len(columns)
+    for number, line in enumerate(stream, 2):
+        fields = _fields(line)
+        if len(fields) == width:
+            yield f"{prefix}row {number}", fields[lei], fields[isin]
+        elif fields != [""]:
+            yield Rejected(f"{prefix}row {number}", f"{len(fields)} fields where the header has {width}")
+
+
+def _fields(line: bytes) -> list[str]:
+    # No identifier has a quote or a comma in it, so a quote left open need not cost the rest of the file.
+    return line.decode("utf-8", "replace").replace('"', "").strip().split(",")
+
+
+def _isins_of_json(title: str, prefix: str, data: bytes) -> Pairs:
+    for index, record in enumerate(_api_records(title, data, "isins", _EXPECTED_ISINS)):
+        location = f"{prefix}data/{index}"
+        attributes = _get(record, "attributes") if _at(record, "type") == "isins" else None
+        lei, isin = (_get(attributes, key) for key in ("lei", "isin"))
+        if isinstance(lei, str) and isinstance(isin, str):
+            yield location, lei, isin
+        else:
+            yield Rejected(location, "malformed record")

@@ -36,8 +36,8 @@ from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_r
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.generations import CaptureFilter
-from sankofa.ledger.reader import CaptureInfo, FactReader, Facts, LedgerReader
+from sankofa.ledger.generations import CapturedSession, CaptureFilter
+from sankofa.ledger.reader import CaptureInfo, Facts, LedgerReader
 from sankofa.ledger.spells import places
 from sankofa.model.errors import SankofaError
 from sankofa.model.observations import tabled_series
@@ -82,7 +82,8 @@ def _reading(
 ) -> Iterator[Callable[[IssuerTask], DerivedIssuer]]:
     """Derives issuers in a process of its own."""
     with closing(open_ledger()) as rows, rows.snapshot():
-        yield partial(_derived, declared_parts(kinds), FactReader(rows, capture_filter), captures)
+        facts = LedgerReader(CapturedSession(rows, capture_filter), b"")
+        yield partial(_derived, declared_parts(kinds), facts, captures)
 
 
 def _derived(

@@ -1,26 +1,37 @@
-"""Withdraws files: a tombstone, and the source's next generation without them.
+"""Reads stored files again: to withdraw a file, and to fill an empty ledger from the vault.
 
-Rows that came before the first of them do not depend on it and are copied. Files that came after are read
-again from their bytes where these are held, as they were read then: so a row that a withdrawn file gave stays
-only where a valid file gives it too, and is that file's. Where the bytes are not held the rows are copied,
-and rows that the file merely repeated are missing until it is ingested again: `Withdrawn.not_read_again`
-names it.
+A withdrawal is a tombstone, and the source's next generation without the file. Rows that came before it do
+not depend on it and are copied. Files that came after are read again from their bytes where these are held,
+as they were read then: so a row that a withdrawn file gave stays only where a valid file gives it too, and is
+that file's. Where the bytes are not held the rows are copied, and rows that the file merely repeated are
+missing until it is ingested again: `Withdrawn.not_read_again` names it.
+
+A replay reads every file of the vault in order, under the number, the instant, the name and the licence class
+that it had then.
 
 See contract: ING-9.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.engines.datastore import LedgerSession, Row
 from sankofa.ledger.capture import Capture
 from sankofa.ledger.generations import Generations, WithdrawnFile, columns_of, stored_id
+from sankofa.ledger.ingest import read_into
 from sankofa.ledger.store import Ledger
+from sankofa.ledger.tenders import take_again
 from sankofa.model.days import instant
-from sankofa.model.errors import OperatorError
+from sankofa.model.errors import FormatError, OperatorError
+from sankofa.model.records import Rejected
+from sankofa.sources.base import InputFile, Limits
+from sankofa.sources.registry import Source
+from sankofa.vault.journal import Received, Withdrew
+from sankofa.vault.store import Vault, event_number
 
 _BATCH: Final = 10_000
 _PER_CAPTURE: Final = 1 << 32
@@ -45,13 +56,47 @@ class FileOfSource(NamedTuple):
         return WithdrawnFile(self.number, self.file_name, self.content_sha256, self.observed_at)
 
 
-class ReadsAgain(Protocol):
-    """Gives the stored bytes of a source's files."""
+class VaultFiles:
+    """The files of one source that the vault holds."""
 
-    def holds(self, file: FileOfSource) -> bool: ...
+    def __init__(self, vault: Vault, source: Source, limits: Limits) -> None:
+        self._vault = vault
+        self._source = source
+        self._limits = limits
+        self._held = vault.held()
+        self._rows = {
+            (event.sha256, event.capture): event
+            for event in vault.events()
+            if isinstance(event, Received) and event.source == source.id and event.rows_sha256
+        }
+
+    def holds(self, file: FileOfSource) -> bool:
+        return file.content_sha256 in self._held or (file.content_sha256, file.number) in self._rows
 
     def read(self, capture: Capture, file: FileOfSource) -> None:
-        """Ingests the file as on the day it was observed."""
+        if file.content_sha256 not in self._held:
+            lines = self._vault.rows(self._rows[file.content_sha256, file.number])
+            take_again(capture, lines, datetime.fromisoformat(file.observed_at), self._limits)
+            return
+        take_file(self._vault, self._held[file.content_sha256], capture, self._source, self._limits, file)
+
+
+def take_file(
+    vault: Vault,
+    received: Received,
+    capture: Capture,
+    source: Source,
+    limits: Limits,
+    file: FileOfSource,
+) -> None:
+    """Read a stored file into a capture. Raises OperatorError if its bytes have changed."""
+
+    def reject(rejected: Rejected) -> None:
+        """Ignored: it was recorded when the file was ingested."""
+
+    with vault.file(received, file.file_name) as path:
+        capture.file_name = capture.file_name or path.name  # the name of an encrypted file is inside it
+        read_into(capture, source, InputFile(path, limits), reject, datetime.fromisoformat(file.observed_at))
 
 
 class Withdrawn(NamedTuple):
@@ -73,7 +118,7 @@ def withdraw(
     everywhere: bool = False,
     reason: str,
     now: datetime,
-    reads_again: ReadsAgain | None = None,
+    reads_again: VaultFiles | None = None,
     number: int = 0,
     appended: Callable[[int], None] = lambda number: None,
 ) -> Withdrawn:
@@ -146,7 +191,7 @@ class _Again:
         self._stored_numbers = {known: number for number, known in generations.stands_for.items()}
 
     def take(
-        self, number: int, held: list[FileOfSource], chosen: set[FileOfSource], bytes_of: ReadsAgain | None
+        self, number: int, held: list[FileOfSource], chosen: set[FileOfSource], bytes_of: VaultFiles | None
     ) -> list[str]:
         """Returns the files that came after what is withdrawn, and could not be read again."""
         numbers = {file: n for n, file in enumerate((f for f in held if f not in chosen), number)}
@@ -162,7 +207,7 @@ class _Again:
         self._session.append("recapture", [(n, file.number) for file, n in numbers.items()])
         return [file.file_name for file in later if file in missing]
 
-    def _read(self, file: FileOfSource, number: int, bytes_of: ReadsAgain) -> None:
+    def _read(self, file: FileOfSource, number: int, bytes_of: VaultFiles) -> None:
         with self._ledger.take(
             number, self._after, file.license_class, file.file_name, file.content_sha256, file.observed_at
         ) as capture:
@@ -209,3 +254,90 @@ class _Again:
                 batch.clear()
         if batch:
             self._session.append(table, batch)
+
+
+class Replayed(NamedTuple):
+    """The result of a replay."""
+
+    captures: int
+    missing: dict[str, int]
+    """By source, how many files could not be read for want of their bytes."""
+    failures: list[str]
+
+
+def replay(
+    vault: Vault,
+    ledger: Ledger,
+    sources: dict[str, Source],
+    limits: Limits,
+    started: Callable[[str], None] = lambda name: None,
+    *,
+    until: int | None = None,
+) -> Replayed:
+    """Ingests the whole vault into an empty ledger, each file under its number. `until`: skips files that
+    a crash kept out of the ledger of this position."""
+    if ledger.position():
+        raise OperatorError("the ledger is not empty: replay into an empty HOME")
+    held = vault.held()
+    missing: Counter[str] = Counter()
+    failures: list[str] = []
+    for event in vault.settled_events():
+        if until is not None and event_number(event) > until:
+            continue
+        if isinstance(event, Received):
+            started(event.source)
+            if event.sha256 not in held:
+                missing[event.source] += 1
+            elif event.source not in sources:
+                failures.append(f"{event.source}: is not registered")
+            else:
+                readable = held[event.sha256]
+                received = event if event.kept == readable.kept else readable
+                try:
+                    _take_again(vault, ledger, sources[event.source], event, received, limits)
+                except (FormatError, OperatorError) as failure:
+                    failures.append(str(failure))
+        elif isinstance(event, Withdrew):
+            try:
+                _withdraw_again(vault, ledger, sources, event, limits)
+            except OperatorError as failure:
+                if event.source not in missing:  # else there may be nothing left to withdraw
+                    failures.append(str(failure))
+    return Replayed(len(ledger.captures()), dict(sorted(missing.items())), list(dict.fromkeys(failures)))
+
+
+def _take_again(
+    vault: Vault, ledger: Ledger, source: Source, event: Received, held: Received, limits: Limits
+) -> None:
+    with ledger.writing() as session:
+        stored = Generations(session).stored_id(source.id)
+        number = event.capture or ledger.next_number()
+        with ledger.take(
+            number,
+            stored,
+            event.license_class,
+            event.file,
+            event.sha256,
+            event.at,
+            numbered=bool(event.capture),
+        ) as capture:
+            file = FileOfSource(number, event.file, event.sha256, event.at, event.license_class, "")
+            take_file(vault, held, capture, source, limits, file)
+
+
+def _withdraw_again(
+    vault: Vault, ledger: Ledger, sources: dict[str, Source], event: Withdrew, limits: Limits
+) -> None:
+    source = sources.get(event.source)
+    again = source and VaultFiles(vault, source, limits)
+    withdraw(
+        ledger,
+        event.source,
+        capture=event.capture,
+        file_name=event.file,
+        everywhere=event.everywhere,
+        reason=event.reason,
+        now=datetime.fromisoformat(event.at),
+        reads_again=again or None,
+        number=event.number,
+    )
