@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -69,26 +69,21 @@ def _packed(rows: list[tuple[tuple[Any, ...], int, bytes]]) -> bytes:
     return zlib.compress(_write([(first, row) for _, first, row in rows]), 6)
 
 
+_OF_THE_LATER: Final = tuple(
+    name for name in RestatementRow.__struct_fields__ if name in FundamentalsRow.__struct_fields__
+)
+"""The fields that a restatement has from the figure that replaced another."""
+
+
 def restatement(before: FundamentalsRow, after: FundamentalsRow, legal_name: str | None) -> RestatementRow:
     """The row of a figure that replaced another."""
     return RestatementRow(
-        service_id=after.service_id,
+        **{name: getattr(after, name) for name in _OF_THE_LATER},
         legal_name=legal_name,
-        line_item=after.line_item,
-        concept=after.concept,
-        unit=after.unit,
-        period_start=after.period_start,
-        period_end=after.period_end,
         value_before=before.value_reported,
         value_after=after.value_reported,
         change=relative_change(before.value_reported, after.value_reported),
         available_before=before.available_at,
-        available_at=after.available_at,
-        vintage=after.vintage,
-        record_ref=after.record_ref,
-        source_ref=after.source_ref,
-        license_class=after.license_class,
-        observed_at=after.observed_at,
     )
 
 

@@ -136,7 +136,8 @@ def _numbers(numbers: "array[int]") -> Iterator[Entry]:
 
 
 def _tender_row(context: BuildContext, tender: Tender) -> TenderRow:
-    row, summary = tender.row, tender.summary
+    row, summary = tender.row, msgspec.structs.asdict(tender.summary)
+    summary["description"] = summary["description"] and summary["description"][:_DESCRIBED]
     capture = context.captures[row.capture_id]
     return TenderRow(
         buyer_service_id=_buyer(tender),
@@ -144,18 +145,8 @@ def _tender_row(context: BuildContext, tender: Tender) -> TenderRow:
         ocid=row.ocid,
         release_id=row.release_id,
         release_date=row.release_date,
-        tag=summary.tag,
-        title=summary.title,
-        description=summary.description and summary.description[:_DESCRIBED],
-        category=summary.category,
-        procurement_method=summary.procurement_method,
-        status=summary.status,
         closing_date=tender.closing,
-        value_amount=summary.value_amount,
-        value_currency=summary.value_currency,
-        buyer_name=summary.buyer_name,
-        award_count=summary.award_count,
-        withheld_parties=summary.withheld_parties,
+        **summary,
         release=msgspec.Raw(row.body.encode()),
         **provenance(capture, row.location),
     )
