@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
-from typing import Final, NamedTuple
+from typing import Final
 
 from sankofa.model.text import fold, toml_table
 
@@ -78,131 +78,71 @@ _LETTERS = 4
 TWO = 2
 
 
-class Tables(NamedTuple):
-    """Everything the gate looks up; words are folded as `reading.parts` folds them."""
+class Tables:
+    """Everything the gate looks up; words are folded as `parts` folds them. Read in a few milliseconds."""
 
-    forms: Phrases
-    strength: Mapping[tuple[str, ...], int]
-    spelled: Mapping[str, str]
-    """One spelling of each form that has several."""
-    opening: frozenset[str]
-    """Forms that stand before a name, though they prove little there."""
-    sure: frozenset[str]
-    leading: Phrases
-    accented: frozenset[str]
-    """Forms that are written with accents; all others are not."""
-    openers: frozenset[str]
-    groups: Phrases
-    own_person: Phrases
-    own_person_in: frozenset[str]
-    undotted: Mapping[str, frozenset[str]]
-    """By country."""
-    leading_in: Mapping[str, frozenset[str]]
-    """By country."""
-    cc_in: frozenset[str]
-    bodies: Phrases
-    ends: tuple[str, ...]
-    starts: tuple[str, ...]
-    heads: Phrases
-    tails: Phrases
-    holders: frozenset[tuple[str, ...]]
-    impersonal: frozenset[str]
-    nouns: frozenset[str]
-    qualifiers: frozenset[str]
-    private_use: frozenset[str]
-    strong_qualifiers: frozenset[str]
-    known: frozenset[str]
-    before: frozenset[str]
-    persons: Phrases
-    outer_traders: frozenset[str]
-    several: frozenset[str]
-    initials_last: frozenset[str]
-    titles: frozenset[str]
-    particles: frozenset[str]
-    names: frozenset[str]
-    business: frozenset[str]
-    explaining: frozenset[str]
-    doubtful: frozenset[str]
-    hints: frozenset[str]
-    """A name without any of these words proves nothing: most people leave the gate here."""
+    def __init__(self) -> None:
+        forms, people, public = (toml_table(__package__, name) for name in ("forms", "people", "public"))
+        words = resources.files(__package__).joinpath("words.txt").read_text("utf-8")
+        known = _listed(public["known"])
+        self.strength = _strengths(forms)
+        self.forms = _by_first(self.strength)
+        self.spelled = {
+            " ".join(phrase(full)): one.strip()
+            for one, _, fulls in (entry.partition("=") for entry in _entries(forms["spelled"]))
+            for full in fulls.split("|")
+        }
+        """One spelling of each form that has several."""
+        self.opening = _words(forms["opening"])
+        """Forms that stand before a name, though they prove little there."""
+        self.sure = frozenset(f[0] for f, proof in self.strength.items() if proof == SURE and len(f) == 1)
+        self.accented = frozenset(
+            fold(form)
+            for form in _entries(";".join(forms[key] for key in ("sure", "likely", "weak")))
+            if not form.isascii()
+        )
+        """Forms that are written with accents; all others are not."""
+        self.openers = _words(forms["openers"])
+        self.groups = _by_first(_listed(forms["groups"]))
+        self.own_person = _by_first(_also_dotted(_listed(forms["own_person"])))
+        self.own_person_in = frozenset(forms["own_person_in"].split())
+        self.undotted = _by_country(forms["undotted"])
+        self.leading_in = _by_country(forms["leading_in"])
+        self.cc_in = frozenset(forms["cc_in"].split())
+        self.ends = tuple(fold(form) for form in _entries(forms["ends"]))
+        self.starts = tuple(fold(form) for form in _entries(forms["starts"]))
+        self.leading, self.bodies, self.heads, self.tails = (
+            _by_first(_also_dotted(_listed(table[key])))
+            for table, key in ((forms, "leading"), (forms, "bodies"), (public, "heads"), (public, "tails"))
+        )
+        self.holders = frozenset(_listed(public["holders"]))
+        self.impersonal = _words(public["impersonal"])
+        self.nouns = _words(public["nouns"])
+        self.qualifiers = _words(public["qualifiers"])
+        self.private_use = _words(public["private_use"])
+        self.strong_qualifiers = _words(public["strong_qualifiers"])
+        self.known = frozenset(" ".join(name).replace("&", "and") for name in known)
+        self.before = _words(public["before"])
+        self.persons = _by_first(_listed(people["traders"]) + _listed(people["links"]))
+        self.outer_traders = frozenset(word for (word,) in _listed(people["outer_traders"]))
+        self.several = _words(people["several"]) | {"&"}
+        self.initials_last = frozenset(people["initials_last"].split())
+        self.titles = frozenset(" ".join(title) for title in _listed(people["titles"]))
+        self.particles = _words(people["particles"])
+        self.names = frozenset(fold(people["names"]).split()) - self.particles
+        self.business = frozenset(words.split("\n\n")[-1].split())
+        self.explaining = self.business | _words(public["explaining"])
+        self.doubtful = self.nouns | _words(public["doubtful"]) | _words(public["tails"])
+        phrases = (self.forms, self.groups, self.leading, self.bodies, self.heads, self.tails, self.nouns)
+        others = ("eirl", "eirl.", "eireli", "eireli.", "empresa", *(name[0] for name in known))
+        self.hints = frozenset(others).union(*phrases, *self.leading_in.values())
+        """A name without any of these words proves nothing: most people leave the gate here."""
 
 
 @cache
 def tables() -> Tables:
-    """The tables of this package. A few milliseconds, once."""
-    forms, people, public = (toml_table(__package__, name) for name in ("forms", "people", "public"))
-    business = frozenset(
-        resources.files(__package__).joinpath("words.txt").read_text("utf-8").split("\n\n")[-1].split()
-    )
-    strength = _strengths(forms)
-    leading, bodies, heads, tails = (
-        _by_first(_also_dotted(_listed(table[key])))
-        for table, key in ((forms, "leading"), (forms, "bodies"), (public, "heads"), (public, "tails"))
-    )
-    by_form = _by_first(strength)
-    nouns, known = _words(public["nouns"]), _listed(public["known"])
-    particles = _words(people["particles"])
-    return Tables(
-        forms=by_form,
-        strength=strength,
-        spelled={
-            " ".join(phrase(full)): one.strip()
-            for one, _, fulls in (entry.partition("=") for entry in _entries(forms["spelled"]))
-            for full in fulls.split("|")
-        },
-        opening=_words(forms["opening"]),
-        sure=frozenset(form[0] for form, proof in strength.items() if proof == SURE and len(form) == 1),
-        leading=leading,
-        accented=frozenset(
-            fold(form)
-            for form in _entries(";".join(forms[key] for key in ("sure", "likely", "weak")))
-            if not form.isascii()
-        ),
-        openers=_words(forms["openers"]),
-        groups=(groups := _by_first(_listed(forms["groups"]))),
-        own_person=_by_first(_also_dotted(_listed(forms["own_person"]))),
-        own_person_in=frozenset(forms["own_person_in"].split()),
-        undotted=_by_country(forms["undotted"]),
-        leading_in=(leading_in := _by_country(forms["leading_in"])),
-        cc_in=frozenset(forms["cc_in"].split()),
-        bodies=bodies,
-        ends=tuple(fold(form) for form in _entries(forms["ends"])),
-        starts=tuple(fold(form) for form in _entries(forms["starts"])),
-        heads=heads,
-        tails=tails,
-        holders=frozenset(_listed(public["holders"])),
-        impersonal=_words(public["impersonal"]),
-        nouns=nouns,
-        qualifiers=_words(public["qualifiers"]),
-        private_use=_words(public["private_use"]),
-        strong_qualifiers=_words(public["strong_qualifiers"]),
-        known=frozenset(" ".join(name).replace("&", "and") for name in known),
-        before=_words(public["before"]),
-        persons=_by_first(_listed(people["traders"]) + _listed(people["links"])),
-        outer_traders=frozenset(word for (word,) in _listed(people["outer_traders"])),
-        several=_words(people["several"]) | {"&"},
-        initials_last=frozenset(people["initials_last"].split()),
-        titles=frozenset(" ".join(title) for title in _listed(people["titles"])),
-        particles=particles,
-        names=frozenset(fold(people["names"]).split()) - particles,
-        business=business,
-        explaining=business | _words(public["explaining"]),
-        doubtful=nouns | _words(public["doubtful"]) | _words(public["tails"]),
-        hints=frozenset(
-            (
-                *by_form,
-                *groups,
-                *("eirl", "eirl.", "eireli", "eireli.", "empresa"),
-                *frozenset().union(*leading_in.values()),
-                *leading,
-                *bodies,
-                *heads,
-                *tails,
-                *nouns,
-                *(name[0] for name in known),
-            )
-        ),
-    )
+    """The tables of this package."""
+    return Tables()
 
 
 @cache
