@@ -19,12 +19,13 @@ import pytest
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import slugs
-from sankofa.derive.metrics.derive import derive, latest_year
+from sankofa.derive.metrics.derive import Computed, MetricYears, derive, windows
+from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
 from sankofa.derive.metrics.lines import Lines
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.reader import FactColumns, Facts
-from sankofa.model.days import ordinal
+from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import cik, service_id
 from sankofa.model.line_items import table
 from sankofa.model.rows import State
@@ -262,6 +263,15 @@ def test_a_day_of_a_real_registrant_shows_what_a_replay_of_it_shows(
         assert shown == expected, day
         compared += len(shown)
     assert compared > REPLAYED[number]
+
+
+def latest_year(years: IssuerYearList) -> tuple[FullYear, tuple[Computed, ...]] | None:
+    """The latest full year published, and every metric of it as today computes it."""
+    asked = windows(years)
+    if not asked:
+        return None
+    year, known = asked[-1][0], MetricYears(years)
+    return year, tuple(known.computed(year, slug, FOREVER) for slug in slugs())
 
 
 class Truncated:

@@ -149,16 +149,6 @@ def windows(years: IssuerYearList) -> list[tuple[FullYear, int, int]]:
     return spans[::-1]
 
 
-def latest_year(years: IssuerYearList) -> tuple[FullYear, tuple[Computed, ...]] | None:
-    """The latest full year published, and every metric of it as today computes it."""
-    asked = windows(years)
-    if not asked:
-        return None
-    year, table = asked[-1][0], _Table(years, asked[-1][0])
-    with localcontext(EXACT):
-        return year, tuple(table.computed(number) for number in range(len(metrics())))
-
-
 def _add(history: list[Stretch], new: Stretch) -> None:
     if history and history[-1][2:] == new[2:]:
         history[-1] = history[-1]._replace(until=new.until)

@@ -19,7 +19,6 @@ EMAIL: Final = re.compile(
     r"(?<![\w.+%'-])[\w.+%'-]++(?:(?:@|\s?[(\[]\s?at\s?[)\]]\s?)[\w-]++(?:(?:\.|\s?[(\[]\s?dot\s?[)\]]\s?)[\w-]++)++"
     r"|\s?@\s?[\w-]++(?:\.[\w-]++)*?\.[A-Za-z]{2,6}\b|\sat\s[\w-]++(?:\sdot\s[\w-]++)++)"
 )
-_LETTERS_APART = re.compile(r"(?:[^\W\d_]\.?/?){1,4}\Z")
 _LINK = re.compile(r"\.?[\u00ba\u00aa\u00b0]?[ \t\u00a0]*\Z")
 _WITHIN = re.compile(r"(?:\.|\.-)?[ \t\u00a0]*\Z")
 _AFTER_CONTACT = re.compile(r"(?:\([^()\n]{0,40}\)|[\s.:;=*|>\u2013\u2014-]){0,12}\(?\Z")

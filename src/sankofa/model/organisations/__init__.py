@@ -303,7 +303,6 @@ def _abbreviates(word: str, main: Words) -> bool:
     return all(letter in rest for letter in letters)
 
 
-KINDS: Final = ("lei", "registry", "legal_form", "public_body")
 LEI_SCHEMES: Final = frozenset({"LEI", "XI-LEI", "GLEIF", "ISO17442", "ISO-17442"})
 
 

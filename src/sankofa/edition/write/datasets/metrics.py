@@ -48,7 +48,6 @@ from sankofa.edition.write.partition_summaries import NOWHERE, MetricValues, Scr
 from sankofa.ledger.entities import Entity
 from sankofa.model.rows import REASONS, MetricsRow, State
 
-_write_index = msgspec.msgpack.Encoder().encode
 _read_changes = msgspec.msgpack.Decoder(list[tuple[int, int, int, int]]).decode
 _Changes = dict[tuple[int, int], int]
 """By day and state, the change in the number of issuers."""
