@@ -8,13 +8,11 @@ force is new. What is of a day or year still to come was not observed: a forecas
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
+from sankofa.engines.datastore import LedgerSession, Row
 from sankofa.ledger.generations import Generations
 from sankofa.model.days import EARLIEST, latest_day, out_of_range
 from sankofa.model.observations import (
@@ -47,7 +45,6 @@ _HELD_KINDS = """
     SELECT a.series, a.series_type, a.frequency, a.source_id, a.told
     FROM staged_series AS s CROSS JOIN series AS a WHERE a.series = s.series
 """
-_NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
 # By source: what one calls an indicator must stand without what another calls it.
 _NAMES_BY_SOURCE = """
     SELECT i.indicator, i.name FROM indicator AS i JOIN capture AS c ON c.capture_id = i.capture_id
@@ -56,12 +53,6 @@ _NAMES_BY_SOURCE = """
 _INFO_BY_SOURCE = """
     SELECT i.code, i.name, i.unit FROM series_info AS i JOIN capture AS c ON c.capture_id = i.capture_id
     WHERE c.source_id = ? ORDER BY i.code, i.capture_id
-"""
-_INFO = "SELECT capture_id, code, name, unit FROM series_info ORDER BY code, capture_id"
-_ANNUAL = "SELECT country, indicator, capture_id, document, told FROM annual ORDER BY 1, 2, capture_id, part"
-_SERIES = """
-    SELECT series, series_type, frequency, country, capture_id, document, told FROM series
-    ORDER BY 1, 2, 3, 4, capture_id, part
 """
 _FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
     "annual": "INSERT INTO annual SELECT * FROM staged_annual WHERE 1 = 0",
@@ -361,21 +352,9 @@ class _Held:
             self.now[value.date] = (value.release, figure)
 
 
-def stored_annual(session: LedgerRows) -> Iterator[tuple[tuple[str, str], list[Row]]]:
-    """Each country and indicator with its rows (capture_id, document, JSON of values), oldest first."""
-    for key, own in groupby(session.query(_ANNUAL), key=itemgetter(0, 1)):
-        yield key, [row[2:] for row in own]
-
-
 def read_annual(rows: Iterable[Row]) -> Iterator[tuple[int, str, Years]]:
     """(capture_id, document, values by year) of stored rows."""
     return ((capture_id, document, _years(values)) for capture_id, document, values in rows)
-
-
-def stored_series(session: LedgerRows) -> Iterator[tuple[str, list[Row]]]:
-    """Each key of series with its rows (series_type, frequency, country, capture_id, document, JSON)."""
-    for key, own in groupby(session.query(_SERIES), key=itemgetter(0)):
-        yield key, [row[1:] for row in own]
 
 
 def read_series(rows: Iterable[Row]) -> list[tuple[str, str, str, int, str, list[ReportedValue]]]:
@@ -387,14 +366,3 @@ def read_series(rows: Iterable[Row]) -> list[tuple[str, str, str, int, str, list
             kinds.add(family, frequency, min(value.release for value in values))
         columns = [column for column in columns if column[:2] == kinds.one]
     return columns
-
-
-def indicator_names(session: LedgerRows) -> dict[str, str]:
-    """The latest name of each indicator."""
-    return dict(session.query(_NAMES))
-
-
-def series_info(session: LedgerRows) -> Iterator[tuple[int, SeriesInfo]]:
-    """(capture_id, what metadata say), by code, oldest first."""
-    for capture_id, *info in session.query(_INFO):
-        yield capture_id, SeriesInfo(*info)

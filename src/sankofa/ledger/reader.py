@@ -4,6 +4,8 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -12,15 +14,7 @@ from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import Persons, holds_record
 from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
-from sankofa.ledger.macro import (
-    Years,
-    indicator_names,
-    read_annual,
-    read_series,
-    series_info,
-    stored_annual,
-    stored_series,
-)
+from sankofa.ledger.macro import Years, read_annual, read_series
 from sankofa.model.days import file_instant
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import ReportedValue, SeriesInfo
@@ -114,6 +108,13 @@ class Facts(Protocol):
         """By document of one subject, the instant of its acceptance: the last where sources differ."""
 
 
+_NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
+_INFO = "SELECT capture_id, code, name, unit FROM series_info ORDER BY code, capture_id"
+_ANNUAL = "SELECT country, indicator, capture_id, document, told FROM annual ORDER BY 1, 2, capture_id, part"
+_SERIES = """
+    SELECT series, series_type, frequency, country, capture_id, document, told FROM series
+    ORDER BY 1, 2, 3, 4, capture_id, part
+"""
 _COUNT_FACTS: Final = "SELECT count(*) FROM fact WHERE subject = ?"
 _ACCEPTANCE: Final = ("document", "instant", "capture_id")
 
@@ -349,23 +350,27 @@ class LedgerReader:
         return ((*key, *read) for key, rows in self.stored_annual() for read in read_annual(rows))
 
     def stored_annual(self) -> Iterator[tuple[tuple[str, str], list[Row]]]:
-        """Each country and indicator with its rows, for `read_annual`."""
-        return stored_annual(self._rows)
+        """Each country and indicator with its rows (capture_id, document, JSON of values), oldest first."""
+        for key, own in groupby(self._rows.query(_ANNUAL), key=itemgetter(0, 1)):
+            yield key, [row[2:] for row in own]
 
     def indicator_names(self) -> dict[str, str]:
-        return indicator_names(self._rows)
+        """The latest name of each indicator."""
+        return dict(self._rows.query(_NAMES))
 
     def series_info(self) -> Iterator[tuple[int, SeriesInfo]]:
         """(capture_id, what metadata say of a series or indicator), by code, oldest first."""
-        return series_info(self._rows)
+        for capture_id, *info in self._rows.query(_INFO):
+            yield capture_id, SeriesInfo(*info)
 
     def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
         """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
         return ((key, *read) for key, rows in self.stored_series() for read in read_series(rows))
 
     def stored_series(self) -> Iterator[tuple[str, list[Row]]]:
-        """Each key of series with its rows, for `read_series`."""
-        return stored_series(self._rows)
+        """Each key of series with its rows (series_type, frequency, country, capture_id, document, JSON)."""
+        for key, own in groupby(self._rows.query(_SERIES), key=itemgetter(0)):
+            yield key, [row[1:] for row in own]
 
     def close(self) -> None:
         self._rows.close()

@@ -27,49 +27,39 @@ _LETTERS = re.compile(r"[^\W\d_\u00aa\u00ba]+")
 _OTHER_DIGITS = re.compile("[\u0660-\u0669\u06f0-\u06f9]")
 
 
-class Vocabulary(NamedTuple):
-    phrases: dict[str, list[tuple[tuple[str, ...], str]]]
-    """By their first word, the longest first: each with what it is."""
-    dotted: frozenset[tuple[str, ...]]
-    fillers: frozenset[str]
-    institutions: frozenset[str]
-    before: frozenset[str]
-    brands: frozenset[tuple[str, ...]]
-    plain: frozenset[str]
-    joiners: frozenset[str]
-    of_streets: frozenset[str]
-    hints: frozenset[str | bytes]
-    """The longest word of each phrase, as text and as bytes."""
-    names: frozenset[str]
+class Vocabulary:
+    """The words of `contacts.toml`."""
+
+    def __init__(self) -> None:
+        table = toml_table("sankofa.model.ocds", "contacts")
+        kinds: dict[tuple[str, ...], str] = {}
+        for kind in ("offices", "authors", "contacts", "doubtful_titles", "titles"):
+            for phrase in _phrases(table[kind]):
+                kinds[phrase] = kind
+                if kind.endswith("titles") and phrase[0].startswith("\u0627\u0644"):
+                    for prefix in _ARABIC_PREFIXES:
+                        kinds[(prefix + phrase[0], *phrase[1:])] = kind
+                    kinds[("\u0644" + phrase[0][1:], *phrase[1:])] = kind
+        self.phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        """By their first word, the longest first: each with what it is."""
+        for phrase in sorted(kinds, key=len, reverse=True):
+            self.phrases.setdefault(phrase[0], []).append((phrase, kinds[phrase]))
+        self.dotted = frozenset(_phrases(table["dotted_titles"]))
+        self.fillers = _folded(table["fillers"])
+        self.institutions = _folded(table["institutions"])
+        self.before = _folded(table["before"])
+        self.brands = frozenset(_phrases(table["brands"]))
+        self.plain = _folded(table["plain"])
+        self.joiners = _folded(table["joiners"])
+        self.of_streets = _folded(table["of_streets"])
+        self.hints = _hints(kinds)
+        """The longest word of each phrase, as text and as bytes."""
+        self.names = tables().names
 
 
 @cache
 def vocabulary() -> Vocabulary:
-    table = toml_table("sankofa.model.ocds", "contacts")
-    phrases: dict[tuple[str, ...], str] = {}
-    for kind in ("offices", "authors", "contacts", "doubtful_titles", "titles"):
-        for phrase in _phrases(table[kind]):
-            phrases[phrase] = kind
-            if kind.endswith("titles") and phrase[0].startswith("\u0627\u0644"):
-                for prefix in _ARABIC_PREFIXES:
-                    phrases[(prefix + phrase[0], *phrase[1:])] = kind
-                phrases[("\u0644" + phrase[0][1:], *phrase[1:])] = kind
-    by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for phrase in sorted(phrases, key=len, reverse=True):
-        by_first.setdefault(phrase[0], []).append((phrase, phrases[phrase]))
-    return Vocabulary(
-        by_first,
-        frozenset(_phrases(table["dotted_titles"])),
-        _folded(table["fillers"]),
-        _folded(table["institutions"]),
-        _folded(table["before"]),
-        frozenset(_phrases(table["brands"])),
-        _folded(table["plain"]),
-        _folded(table["joiners"]),
-        _folded(table["of_streets"]),
-        _hints(phrases),
-        tables().names,
-    )
+    return Vocabulary()
 
 
 def _folded(text: str) -> frozenset[str]:
