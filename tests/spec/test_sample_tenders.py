@@ -79,3 +79,8 @@ def test_awkward_values_are_understood_and_a_correction_is_served(reader: Reader
     assert corrected["value_amount"] == 570000
     assert corrected["source_ref"].startswith("sample-tenders-za:za-republished-2026.json@")
     assert not [r for r in tenders(reader, "NG").values() if r["title"] == "compiled: not read"]
+
+
+def test_a_short_tender_period_is_flagged(reader: Reader) -> None:
+    (flag,) = json.loads(reader.body("/v1/flags?country=ZA"))["data"]
+    assert (flag["indicator"], flag["subject"], flag["inputs"]["days"]) == ("R003", "ocds-999sza-00099", 9)
