@@ -43,7 +43,7 @@ from sankofa.engines.publication import Manifest, seal_manifest
 from sankofa.model.errors import EditionError
 
 BUILDING = ".building-"
-_SEALED_FILE = 0o400
+_PRIVATE_FILE = 0o600
 
 
 class EditionFolderWriter:
@@ -190,10 +190,11 @@ class EditionFolderWriter:
         return self._held.get(sha256) or describe_file(self.files / name)
 
     def _make_durable(self) -> None:
-        """Flush new files to the disk. Reused files are there already."""
+        """Flush every file to the disk: at once for a reused file, which is there already."""
         for path in (*self._parts.iterdir(), *self.files.iterdir(), *self._folder.glob("*")):
-            if path.is_file() and path.stat().st_mode & 0o777 != _SEALED_FILE:
-                path.chmod(_SEALED_FILE)
+            if path.is_file():
+                if path.stat().st_mode & 0o777 != _PRIVATE_FILE:
+                    path.chmod(_PRIVATE_FILE)
                 sync(path)
         for folder in (self._parts, self.files, self._folder):
             sync(folder)

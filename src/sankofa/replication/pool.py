@@ -42,7 +42,6 @@ _PARTIAL: Final = ".partial"
 _AT_ONCE: Final = 8
 _REBUILT_AT_ONCE: Final = 4
 _TRIES: Final = 3
-_SEALED_FILE: Final = 0o400
 _SPARE_BYTES: Final = 64 << 20
 
 Progress = Callable[[int], None]
@@ -96,7 +95,6 @@ class Pool:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        partial.chmod(_SEALED_FILE)
         partial.replace(self._folder / name)
 
     def fetch(self, source: ObjectSource, wanted: Sequence[PooledFile], progress: Progress) -> None:
@@ -138,7 +136,6 @@ class Pool:
                 os.fsync(stream.fileno())
             if hashed.hexdigest() != file.name:
                 raise NotApplicable("not what was published")
-            partial.chmod(_SEALED_FILE)
             partial.replace(self.path(file))
         except (NotApplicable, OSError):
             with suppress(OSError):
@@ -199,7 +196,6 @@ class Pool:
                 raise ObjectError(str(failure)) from None
             stream.flush()
             os.fsync(stream.fileno())
-        partial.chmod(_SEALED_FILE)
         partial.replace(self.path(file))
 
 
