@@ -123,7 +123,8 @@ def once(real: Sequence[Filing], rounded: Sequence[Filing]) -> Iterator[Filing]:
 def _figure_of(filing: Filing) -> tuple[object, ...]:
     told = filing.told
     quarters = 0 if told.start is None else round(((told.end - told.start).days + 1) / 91.3125)
-    return filing.number, told.document, told.concept, told.unit, told.value, quarters
+    unit = told.unit.removesuffix("/shares")  # which the data sets leave out
+    return filing.number, told.document, told.concept, unit, told.value, quarters
 
 
 def restated(told: dict[int, list[Told]]) -> set[tuple[int, Fact]]:

@@ -30,6 +30,7 @@ def filed() -> list[tuple[str, str, str | None, str, int, tuple[str, str]]]:
         ):
             rows.append((concept, "USD", start, end, 1000 * (place + 1) + number, ANNUAL))
         rows.append(("Assets", "USD", None, end, 9000 + number, ANNUAL))
+        rows.append(("EarningsPerShareBasic", "USD/shares", start, end, 2 + number, ANNUAL))
     rows.append(("Assets", "USD", None, "2009-01-26", 8999, ANNUAL))  # opening balance, new standard
     rows.append(("Revenues", "USD", "2010-02-01", "2010-05-02", 300, INTERIM))
     rows.append(("NetIncomeLoss", "USD", "2010-02-01", "2010-05-02", 30, INTERIM))
@@ -58,6 +59,7 @@ def data_set(path: Path) -> Path:
     for concept, unit, start, end, value, filing in filed():
         if filing == ANNUAL and end != "2009-01-26":
             ddate = ROUNDED_YEARS[end > "2009-06-30"]
+            unit = unit.removesuffix("/shares")
             num.append(
                 f"{accession}\t{concept}\tus-gaap/2009\t{ddate}\t{4 if start else 0}\t{unit}\t\t{value}.0000"
             )

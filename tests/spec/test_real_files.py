@@ -243,7 +243,7 @@ def test_a_row_says_whether_its_dates_are_rounded(real: Real, client: Client) ->
         is_exact = (row["concept"], row["unit"], start, end, document) in exact
         assert row["method"] == ("structured" if is_exact else "structured-rounded")
         methods[row["method"]] += 1
-    assert methods["structured-rounded"] > 50
+    assert methods["structured-rounded"] > 40
     assert {row["method"] for row in client.rows(AMAZON)} == {"structured-rounded"}
 
 

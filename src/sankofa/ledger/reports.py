@@ -66,7 +66,8 @@ def _reported(facts: FactColumns) -> Iterator[tuple[_Reported, int]]:
     for document, concept, unit, value, start, end in zip(*columns, strict=True):
         last = ordinal(end)
         quarters = round((last - ordinal(start) + 1) / (YEAR / 4)) if start else 0
-        yield (document, concept, unit, value, quarters), last
+        # A source that rounds dates leaves `/shares` out of units.
+        yield (document, concept, unit.removesuffix("/shares"), value, quarters), last
 
 
 def _is_close(ends: set[int] | None, day: int) -> bool:
