@@ -15,7 +15,7 @@ PRETAX = (
     "IncomeLossFromContinuingOperationsBeforeIncomeTaxes"
     "MinorityInterestAndIncomeLossFromEquityMethodInvestments"
 )
-ALL, PART, UNPROVEN = 9999900081, 9999900082, 9999900083
+ALL, PART, UNPROVEN, ODD = 9999900081, 9999900082, 9999900083, 9999900084
 FIGURES = {
     GOLD: 900,
     "CostsAndExpenses": 700,
@@ -27,6 +27,7 @@ FILED = {
     ALL: FIGURES,
     PART: {**FIGURES, GOLD: 800, "Revenues": 900},
     UNPROVEN: {**FIGURES, GOLD: 800},
+    ODD: {**FIGURES, "Revenues": 900, "GrossProfit": 5000, "IncomeTaxExpenseBenefit": -40},
 }
 
 
@@ -99,3 +100,20 @@ def test_a_statement_has_one_revenue_for_a_period(mines: LiveServer, number: int
     assert len(found) == len({r["period_end"] for r in found}) == 2
     if number == PART:
         assert {r["value_reported"] for r in found} == {900}
+
+
+@pytest.mark.rule("MET-7")
+def test_a_tax_of_the_wrong_sign_is_turned_and_a_gross_profit_above_revenue_is_left_out(
+    mines: LiveServer,
+) -> None:
+    metrics = {r["metric"]: r["value"] for r in rows(mines, ODD, "metrics")}
+    assert metrics["effective_tax_rate"] == pytest.approx(40 / 150)
+    assert "gross_margin" not in metrics
+    assert "net_margin" in metrics
+    statement = {
+        r["line_item"]: (r["value_reported"], r["sign_turned"]) for r in rows(mines, ODD, "statements")
+    }
+    assert statement["income_tax"] == (40, True)
+    assert "gross_profit" not in statement
+    quality = mines.get("/v1/quality-metrics/AF-FUND", mines.key("starter")).json()["data"]
+    assert next(r["value"] for r in quality if r["measure"] == "identity_conflicts") >= 2

@@ -119,7 +119,33 @@ def _plausible(item: str, route: dict[str, Any], option: Option, filed: Filed) -
     if option.value < 0 and item in said()["magnitudes"].split():
         return _turned(item, route, option, filed)
     least = [filed.sum(text) for text in said()["parts"].get(item, [])]
-    return None if any(part is not None and option.value < part for part in least) else option
+    if any(part is not None and option.value < part for part in least):
+        return None
+    wholes = [one.value for one in options(said()["wholes"][item], filed)] if item in said()["wholes"] else []
+    if wholes and option.value > max(*wholes, F(0)):
+        return None
+    return _with_its_sign(item, route, option, filed) if item in said()["signed"].split() else option
+
+
+def _with_its_sign(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option:
+    """Turned where an equation of a filing holds with the other sign, and none with its own."""
+    concept = route.get("take", "")
+    if not re.fullmatch(r"[\w:-]+", concept) or not option.value:
+        return option
+    lefts = [
+        (
+            sum(s * (option.value if n == "$" else filed.value(n)) for s, n in terms(equation)),
+            sum(s * (-option.value if n == "$" else filed.value(n)) for s, n in terms(equation)),
+        )
+        for equation in said()["confirmations"][item]
+        for others in [{concept, *(name for _, name in terms(equation) if name != "$")}]
+        if any(filing >= others for filing in filed.filings)
+    ]
+    if all(own for own, _ in lefts) and not all(other for _, other in lefts):
+        row = filed.rows[concept]
+        turned = row._replace(value=-(row.value or Decimal(0)))
+        return Option(option.route, -option.value, (turned,))
+    return option
 
 
 def _turned(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option | None:

@@ -138,6 +138,10 @@ class RouteTable(NamedTuple):
     """By item, the sums that no figure of it can be less than."""
     magnitudes: frozenset[str]
     """The items that are outflows by their nature, so that a negative figure has its sign turned."""
+    wholes: Mapping[str, str]
+    """By item, the item that no figure of it can be larger than."""
+    signed: frozenset[str]
+    """The items of either sign that is turned where only the other one satisfies an equation."""
 
     @property
     def concepts(self) -> frozenset[str]:
@@ -178,7 +182,8 @@ def parse(text: str) -> RouteTable:
     """Read and check. Raises ValueError that names what is wrong."""
     tables = tomllib.loads(text)
     unknown = tables.keys() - {
-        "groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes",
+        "groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes", "wholes",
+        "signed",
     }  # fmt: skip
     if unknown:
         raise ValueError(f"unknown table {', '.join(sorted(unknown))}")
@@ -198,7 +203,8 @@ def parse(text: str) -> RouteTable:
         for item, given in tables.get("parts", {}).items()
     }
     magnitudes = frozenset(tables.get("magnitudes", "").split())
-    parsed = RouteTable(routes, breakdowns, confirmations, identities, parts, magnitudes)
+    wholes, signed = tables.get("wholes", {}), frozenset(tables.get("signed", "").split())
+    parsed = RouteTable(routes, breakdowns, confirmations, identities, parts, magnitudes, wholes, signed)
     _check(parsed)
     return parsed
 
@@ -327,9 +333,9 @@ def _check(table: RouteTable) -> None:
             if route[2:8] in seen:
                 raise ValueError(f"{where}: is there twice")
             seen.add(route[2:8])
-    for item in [*table.parts, *table.magnitudes]:
+    for item in [*table.parts, *table.magnitudes, *table.wholes, *table.wholes.values(), *table.signed]:
         if item not in table.routes:
-            raise ValueError(f"parts or magnitudes: no line item {item}")
+            raise ValueError(f"parts, wholes, magnitudes or signed: no line item {item}")
     for identity in table.identities:
         for item in [*(term.concept for term in identity.items), *identity.doubted, *identity.refused]:
             if ":" not in item and item not in table.routes:

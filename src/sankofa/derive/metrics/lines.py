@@ -152,7 +152,10 @@ class Lines:
         return None
 
     def _checked(self, item: str, step: RouteStep, figure: Figure) -> Figure | None:
-        """The figure, unless a part of it is larger or its sign is wrong; the sign is turned where proven."""
+        """The figure, unless a part of it is larger, its total smaller or its sign wrong.
+
+        The sign is turned where that is proven.
+        """
         if figure.value < _ZERO and item in table().magnitudes:
             turned = self._turned(item, step, figure)
             self.conflicts += turned is None
@@ -161,7 +164,25 @@ class Lines:
             if self.facts.keys() >= {term.concept for term in terms} and figure.value < self._sum(terms):
                 self.conflicts += 1
                 return None
+        wholes = [one.value for one in self.figures(table().wholes[item])] if item in table().wholes else []
+        if wholes and figure.value > max(*wholes, _ZERO):
+            self.conflicts += 1
+            return None
+        if item in table().signed and self._has_other_sign(item, step.route.single):
+            return _with_turned_sign(figure)
         return figure
+
+    def _has_other_sign(self, item: str, concept: str) -> bool:
+        """Whether an equation of a filing holds with the other sign of a figure, and none with its own."""
+        turned = False
+        value = self.facts[concept].value if concept else _ZERO
+        for sign, others, concepts in _equations(item) if value else ():
+            if any(concept in filing and filing >= concepts for filing in self.filings):
+                rest = self._sum(others)
+                if not sign * value + rest:
+                    return False
+                turned = turned or sign * value == rest
+        return turned
 
     def _turned(self, item: str, step: RouteStep, figure: Figure) -> Figure | None:
         """An outflow with its sign turned, where an equation or a breakdown of a filing proves the sign."""
@@ -172,8 +193,7 @@ class Lines:
         facts = {**self.facts, concept: msgspec.structs.replace(fact, value=-fact.value)}
         for filing in self.filings:
             if concept in filing and Lines(facts, [filing], self._end).proves(item, concept):
-                part = msgspec.structs.replace(figure.parts[0], value=-fact.value)
-                return msgspec.structs.replace(figure, value=-fact.value, parts=(part,))
+                return _with_turned_sign(figure)
         return None
 
     def proves(self, item: str, concept: str) -> bool:
@@ -264,6 +284,11 @@ class Lines:
         return self._closed[name, number]
 
 
+def _with_turned_sign(figure: Figure) -> Figure:
+    part = msgspec.structs.replace(figure.parts[0], value=-figure.value)
+    return msgspec.structs.replace(figure, value=-figure.value, parts=(part,))
+
+
 @cache
 def _equations(name: str) -> list[_Equation]:
     return [
@@ -278,7 +303,7 @@ def _equations(name: str) -> list[_Equation]:
 
 @cache
 def _checked_items() -> frozenset[str]:
-    return table().magnitudes.union(table().parts)
+    return table().magnitudes.union(table().parts, table().wholes, table().signed)
 
 
 @cache
