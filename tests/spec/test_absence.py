@@ -54,6 +54,13 @@ QUESTIONS = [
     Asked("/v1/tenders?country=MU", "not_covered", "No tenders of Mauritius", None),
     Asked("/v1/tenders?country=ZA&from=2040-01-01", "outside_dates", "2026-06-28", "2023-10-01"),
     Asked("/v1/search?q=qqqzzzqqq", "no_match", "words", None, False),
+    Asked(f"/v1/fundamentals/{RETAILER}/matrix?line_item=deposits", "not_reported", "`deposits`"),
+    Asked("/v1/series/CPI.ZA/matrix?from=2040-01-01", "outside_dates", "2025-07-31"),
+    Asked(
+        "/v1/panel?metrics=net_margin&from=2023-01-01&to=2024-12-31&every=year&exchange=XPAR",
+        "no_match",
+        "`exchange`",
+    ),
 ]
 
 
@@ -83,8 +90,8 @@ def test_a_question_without_rows_gets_a_reason_and_a_way_on(
     assert any(counts) is asked.leads_on or not asked.leads_on
 
 
-def test_there_are_twenty_five_questions() -> None:
-    assert len({one.path for one in QUESTIONS}) == 25
+def test_there_are_twenty_eight_questions() -> None:
+    assert len({one.path for one in QUESTIONS}) == 28
     assert {one.reason for one in QUESTIONS} <= ABSENCES.keys()
 
 

@@ -60,6 +60,11 @@ _KEPT: Final = frozenset(
     }
 )
 """Arguments without which it would be another question."""
+_KEPT_BY: Final = {
+    "get_shared_facts": frozenset({"country"}),
+    "get_panel": frozenset({"metrics", "line_items", "series", "from", "to", "every"}),
+}
+"""The same, by operation."""
 _NOT_FILTERS: Final = frozenset(
     {"limit", "cursor", "order", "detail", "release", "shape", "vintages", "basis"}
 )
@@ -187,7 +192,8 @@ class _Question:
         names = (asked,) if isinstance(asked, str) else asked or ()
         if names and items.isdisjoint(names):
             listed = ", ".join(f"`{name}`" for name in names)
-            all_items = self._try("Every line item it reports.", line_items=None, line_item=None)
+            own = f"/v1/fundamentals/{service_id}" if "line_item" in self._given else ""
+            all_items = self._try("Every line item it reports.", own, line_items=None, line_item=None)
             return Absence(
                 "not_reported", f"The organisation reports no {listed}.", *known, suggestions=(all_items,)
             )
@@ -216,7 +222,9 @@ class _Question:
             "not_yet_known",
             f"Not known on {self.day}: the first was public on {known.first}.",
             *known,
-            suggestions=(later,) if "as_of" in self.operation.parameters else (),
+            suggestions=(later, self._try("As known today.", as_of=None))
+            if "as_of" in self.operation.parameters
+            else (),
         )
 
     def _narrowed(self, known: _Known) -> Absence:
@@ -224,7 +232,7 @@ class _Question:
         if outside := self._outside(known):
             return outside
         path = {name for name, one in self.operation.parameters.items() if one.in_path}
-        kept = path | _KEPT | ({"country"} if self.operation.name == "get_shared_facts" else set())
+        kept = path | _KEPT | _KEPT_BY.get(self.operation.name, frozenset())
         dropped: dict[str, object] = {name: None for name in self._given if name not in kept}
         wider = (self._try("Without filters.", **dropped),) if dropped and self.operation.path else ()
         filters = " and ".join(f"`{name}`" for name in dropped)
@@ -243,6 +251,8 @@ class _Question:
         if not (since and since > known.last) and not (until and until < known.first):
             return None
         whole: dict[str, object] = {"from": None, "to": None}
+        if "release" in self.operation.parameters:
+            whole["release"] = "latest"  # the whole matrix may be too large
         detail = f"Something is known from {known.first} to {known.last}."
         return Absence("outside_dates", detail, *known, suggestions=(self._try("All days.", "", **whole),))
 
