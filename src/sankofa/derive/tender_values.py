@@ -19,7 +19,7 @@ from sankofa.derive.tenders import Award, Tender, Tenders, awards
 from sankofa.ledger.reader import CaptureInfo, ReleaseRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.figures import exact
-from sankofa.model.ocds.red_flags import ProcessReleases, ReleaseFacts
+from sankofa.model.ocds.red_flags import ProcessReleases, ReleaseFacts, day_states
 from sankofa.model.vintages import Vintage, vintages
 
 
@@ -169,4 +169,4 @@ def processes(
         for ocid in sorted(places):
             listed = sorted(places[ocid])
             releases = [_decode(os.pread(file.fileno(), size, start)) for _, _, start, size in listed]
-            yield ProcessReleases(ocid, releases)
+            yield ProcessReleases(ocid, day_states(releases))

@@ -21,7 +21,7 @@ from sankofa.model.ocds.red_flags import Population, ProcessOnDay, ProcessReleas
 from sankofa.model.text import one_line
 
 MOST_RELEASES: Final = 250_000
-"""Releases of a population: some ten seconds of work, in a thread."""
+"""Releases of a population: some seconds of work, in a thread."""
 _BLOCKS_AT_ONCE: Final = 64
 _DAYS_KEPT: Final = 4
 _LOCKS_KEPT: Final = 1024
@@ -86,10 +86,13 @@ class FlagDay:
     def _add(self, process: ProcessOnDay) -> None:
         examined = examine(process.ocid, process.facts)
         self.population.add(examined)
-        if examined.prices or any(finding.flagged for finding in examined.findings):
-            self._processes[process.ocid] = _process(process)
-        if examined.bids or examined.classes or examined.entered:
-            for party_id, party in _parties(process):
+        is_named = bool(examined.prices) or any(finding.flagged for finding in examined.findings)
+        names_parties = examined.bids or examined.classes or examined.entered
+        parties = dict(_parties(process)) if is_named or names_parties else {}
+        if is_named:
+            self._processes[process.ocid] = _process(process, parties)
+        if names_parties:
+            for party_id, party in parties.items():
                 known = self._parties.get(party_id)
                 if known is None or known.release.released <= party.release.released:
                     self._parties[party_id] = party
@@ -109,7 +112,8 @@ class FlagDay:
                 if one.ocid == ocid and (process := on_day(one, self.day)) is not None:
                     examined = examine(ocid, process.facts, every=True)
                     findings = self.population.of_process(examined)
-                    own = self._flags(findings, {ocid: _process(process)}, dict(_parties(process)))
+                    parties = dict(_parties(process))
+                    own = self._flags(findings, {ocid: _process(process, parties)}, parties)
                     return sorted(own, key=_by_subject)
         return []
 
@@ -131,9 +135,8 @@ class FlagDay:
                 yield Flag(finding, subject._replace(buyers=own))
 
 
-def _process(process: ProcessOnDay) -> FlagSubject:
+def _process(process: ProcessOnDay, parties: dict[str, FlagSubject]) -> FlagSubject:
     facts = process.facts
-    parties = dict(_parties(process))
     awarded = [one for award in facts.awards or () for one in award.suppliers or ()]
     title = (facts.tender and facts.tender.title) or None
     buyer = [facts.buyer] if facts.buyer and (facts.buyer.id or facts.buyer.name) else []

@@ -97,7 +97,7 @@ class ProcessFacts(_Part):
             yield from award.suppliers or ()
 
 
-class Reading(msgspec.Struct, frozen=True):
+class Reading(msgspec.Struct, frozen=True, gc=False):
     """What one indicator says of one subject."""
 
     indicator: str
@@ -122,7 +122,7 @@ class _Prices(NamedTuple):
     lowest: Reading
 
 
-class Examined(msgspec.Struct, frozen=True):
+class Examined(msgspec.Struct, frozen=True, gc=False):
     """What indicators read in one process, before they know its population."""
 
     ocid: str

@@ -273,7 +273,7 @@ class ReleaseFacts(msgspec.Struct, array_like=True, gc=False):
 
 
 class ProcessReleases(msgspec.Struct, array_like=True, gc=False):
-    """A process; the oldest release comes first."""
+    """A process, as it stood at the end of each day with a release (`day_states`)."""
 
     ocid: str
     releases: list[ReleaseFacts]
@@ -307,27 +307,32 @@ def flag_facts(body: str, service_id_of: Callable[[str], str | None]) -> FlagFac
     return FlagFacts(encode(facts), {party: service_id for party, service_id in named if service_id})
 
 
-def on_day(process: ProcessReleases, day: int) -> ProcessOnDay | None:
-    """The process on a day; None before its first release."""
-    known = [release for release in process.releases if release.day <= day]
-    if not known:
-        return None
-    last = known[-1]
-    if len(known) == 1 and _is_compiled(facts := _facts(last.facts)):
-        return ProcessOnDay(process.ocid, facts, last, last.service_ids)
+def day_states(releases: Sequence[ReleaseFacts]) -> list[ReleaseFacts]:
+    """The last release of each day, oldest first, with the facts that all releases up to it add up to."""
+    if len(releases) == 1 and _is_compiled(_facts(releases[0].facts)):
+        return list(releases)
     adding = Process()
     service_ids: dict[str, str] = {}
-    for release in known:
-        whole: dict[str, Any] = decode(release.facts)
-        adding.add(whole, _NOBODY)
-        service_ids |= release.service_ids
-    return ProcessOnDay(
-        process.ocid, msgspec.convert(adding.compiled().release, ProcessFacts), last, service_ids
-    )
+    states: list[ReleaseFacts] = []
+    for at, release in enumerate(releases, 1):
+        adding.add(decode(release.facts), _NOBODY)
+        service_ids = service_ids | release.service_ids
+        if at == len(releases) or releases[at].day != release.day:
+            facts = encode(msgspec.convert(adding.compiled().release, ProcessFacts))
+            states.append(replace(release, facts=msgspec.Raw(facts), service_ids=service_ids))
+    return states
+
+
+def on_day(process: ProcessReleases, day: int) -> ProcessOnDay | None:
+    """The process on a day; None before its first release."""
+    last = next((release for release in reversed(process.releases) if release.day <= day), None)
+    return ProcessOnDay(process.ocid, _facts(last.facts), last, last.service_ids) if last else None
 
 
 def _is_compiled(facts: ProcessFacts) -> bool:
-    """Whether a single release is what it adds up to: no list names an id twice."""
+    """Whether a single release is what it adds up to: no list is empty, or names an id twice."""
+    if [] in (facts.awards, facts.bids and facts.bids.details):
+        return False
     bids, awards = (facts.bids and facts.bids.details) or (), facts.awards or ()
     lists: list[Sequence[Bid | AwardFacts | Reference]] = [bids, awards, facts.parties or ()]
     lists += [bid.tenderers or () for bid in bids]
