@@ -415,6 +415,8 @@ def test_a_key_with_a_lock_cannot_see_beyond_its_day_on_any_surface(two: Two) ->
     assert own["data"] == get(two, f"/at/{DAY}/v1/fundamentals/{KGALAGADI}")["data"]
     assert refused(two, f"/v1/fundamentals/{KGALAGADI}?as_of=2024-07-01", 400, key)["parameter"] == "as_of"
     refused(two, "/v1/export/files/af-fund-facts.parquet", 404, key)
+    assert "locked to" in refused(two, "/open/macro-momentum.parquet", 404, key)["detail"]
+    assert two.long.get("/open/macro-momentum.parquet", "no-such-key").status_code == 200
     # The narrower of key and path wins.
     assert get(two, f"/at/2025-01-31/v1/fundamentals/{KGALAGADI}", key)["as_of"] == DAY
     assert get(two, f"/at/2023-01-31/v1/fundamentals/{KGALAGADI}", key)["as_of"] == "2023-01-31"

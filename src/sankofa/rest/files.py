@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from datetime import date
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -12,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.access.domains import Site
+from sankofa.access.keys import presented_key
 from sankofa.access.tiers import Grant, Usage
 from sankofa.model.errors import (
     InvalidParameter,
@@ -19,6 +21,7 @@ from sankofa.model.errors import (
     PreconditionFailed,
     RangeNotSatisfiable,
     StoreUnavailable,
+    Unauthorized,
 )
 from sankofa.model.limits import limit
 from sankofa.operations.answers import JSON, Headers
@@ -148,6 +151,10 @@ async def file_response(
         if refusal is not None:
             raise refusal
     lock = narrower(scope.get(AT), grant, now)
+    if not route.needs_key and (head.keys or head.authorizations):  # whoever sends a lock stays in it
+        with suppress(Unauthorized, StoreUnavailable):
+            sent = await service.keys.authenticate(presented_key(head.keys, head.authorizations))
+            lock = narrower(lock, sent, now)
     if not is_signed:
         refuse_file(lock)
     by_url = "edition" in query
