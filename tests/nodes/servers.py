@@ -157,7 +157,11 @@ class CuttingServer:
         self._server.server_close()
 
     def _answer(self, handler: BaseHTTPRequestHandler, folder: Path, most: int) -> None:
-        content = (folder / handler.path.lstrip("/")).read_bytes()
+        path = folder / handler.path.lstrip("/")
+        if not path.exists():
+            handler.send_error(404)
+            return
+        content = path.read_bytes()
         asked = handler.headers.get("range")
         start = int(asked.removeprefix("bytes=").split("-")[0]) if asked else 0
         self.requests.append((handler.path, start))

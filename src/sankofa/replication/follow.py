@@ -231,7 +231,7 @@ class Follower:
                         if is_missing or len(tree.leaves) >= len(log.tree().leaves):
                             log.take(tree.bundle(), checkpoint)
                 if log.stamp() is None:
-                    with suppress(ObjectMissing):
+                    with suppress(ObjectError):  # editions do not wait for it
                         log.take_stamp(self._source.read(STAMP, NOTE_BYTES))
             current = self._store.edition_folder(publication.current)
             if current.exists() and not row_trees_path(current).exists():
