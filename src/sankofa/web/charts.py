@@ -171,6 +171,8 @@ _MOST_DOTS = 130
 """Values of a line that each tell their own; more would make a large page."""
 _NOTHING = "\N{EN DASH}"
 WIDTH, HEIGHT = 860, 320
+_DIGIT = 8
+"""Width of a digit of a label, at most."""
 LEFT, RIGHT, TOP, BOTTOM = 60, 16, 18, 32
 Write = Callable[[float], str]
 """How a value is written at an axis."""
@@ -367,7 +369,9 @@ def empty_chart(name: str, title: str, table: Table) -> Chart:
 def _axes(days: DayScale, values: ValueScale, write: Write, width: int = WIDTH) -> str:
     parts = [value_axis(values, write, width)]
     for day, label in days.ticks:
-        parts.append(text(days(day), HEIGHT - 10, label, anchor="middle"))
+        half = _DIGIT * len(label) / 2
+        middle = min(max(days(day), half), WIDTH - half)  # so that the first and the last are not cut off
+        parts.append(text(middle, HEIGHT - 10, label, anchor="middle"))
         parts.append(line(days(day), HEIGHT - BOTTOM, days(day), HEIGHT - BOTTOM + 5, "axis"))
     return "".join(parts)
 
