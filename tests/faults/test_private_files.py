@@ -1,5 +1,6 @@
 """Everything under HOME is its owner's alone, whatever the umask of whoever runs the command."""
 
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,6 @@ def test_everything_under_home_is_its_owners_alone(
 @pytest.mark.rule("CLI-9")
 def test_what_is_pushed_for_a_web_server_has_the_modes_of_umask(sample_home: Path, tmp_path: Path) -> None:
     pushed = tmp_path / "www"
-    succeed(sample_home, "push", str(pushed))
+    succeed(Path(shutil.copytree(sample_home, tmp_path / "home")), "push", str(pushed))
     modes = {stat.S_IMODE(path.stat().st_mode) for path in pushed.rglob("*")}
     assert modes == {0o755, 0o644}

@@ -32,7 +32,7 @@ def pushed_world(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path
         push(home, folder / "first")
         shutil.rmtree(home)
         shutil.copytree(folder / "first", folder / "both")
-        push(world.home, folder / "both")
+        push(Path(shutil.copytree(world.home, home)), folder / "both")  # a HOME notes where it was pushed to
 
     return made_once(tmp_path_factory, "pushed", make)
 

@@ -73,10 +73,11 @@ class Bucket(NamedTuple):
 @pytest.fixture(scope="module")
 def bucket(world: World, pushed_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
     first = tmp_path_factory.mktemp("first") / "node"
+    home = Path(shutil.copytree(world.home, first.with_name("home")))
     follow(first, f"file://{pushed_world / 'first'}")
     with s3_server("editions") as url, pytest.MonkeyPatch.context() as patch, HostileS3(url) as s3:
         use_s3(patch, url)
-        push(world.home, STORE)
+        push(home, STORE)
         note = open_source(STORE).read("editions.note", 1 << 16).decode()
         patch.setenv("AWS_ENDPOINT_URL", s3.url)
         yield Bucket(s3, first, frozenset(re.findall("[0-9a-f]{64}", note)))
