@@ -62,6 +62,7 @@ def table() -> str:
         "# Sessions of stock exchanges by market identifier code. Written by tools/sessions.py: do not edit.",
         "# `open` has the local time of opening from each day on. `closed` and `extra` have the days when",
         "# a usual weekday (0 is Monday) had no session, and another day had one: YEAR MMDD MMDD; YEAR ...",
+        "# `unsure` has estimated holidays, which follow the moon, and the day before and after each.",
     ]
     for mic in sorted({*exchange_calendars.get_calendar_names(include_aliases=False), *MARKETS}):
         if mic not in _LEFT_OUT:
@@ -99,12 +100,17 @@ def _opened(mic: str) -> exchange_calendars.ExchangeCalendar:
 def _market(mic: str) -> Iterator[str]:
     market = MARKETS[mic]
     with warnings.catch_warnings(action="ignore"):
-        closed = holidays.country_holidays(market.country, years=range(FIRST.year, LAST.year + 1))
+        closed = holidays.country_holidays(
+            market.country, years=range(FIRST.year, LAST.year + 1), language="en_US"
+        )
     days = [FIRST + timedelta(number) for number in range((LAST - FIRST).days + 1)]
     sessions = {day for day in days if day.weekday() in market.weekdays and day not in closed}
     source = f"{market.source}; holidays by the package holidays {version('holidays')}"
     opens = [(FIRST, market.opens)]
     yield from _lines(source, market.zone, opens, market.weekdays, sessions, FIRST, LAST)
+    estimated = [day for day, name in closed.items() if "estimated" in name]
+    unsure = {day + timedelta(days) for day in estimated for days in (-1, 0, 1)}
+    yield f'unsure = "{_years(day for day in days if day in unsure)}"'
 
 
 def _lines(

@@ -167,14 +167,16 @@ class Sessions:
         self._weekdays = frozenset(entry["weekdays"])
         self._opens = [(date.fromisoformat(day), time.fromisoformat(clock)) for day, clock in entry["open"]]
         self._unusual = frozenset((*_days(entry["closed"]), *_days(entry["extra"])))
+        self._unsure = frozenset(_days(entry.get("unsure", "")))
 
     def after(self, day: date, instant: datetime | None = None) -> date | None:
         """The first session that opens after an instant, on its day of publication or later; without an
-        instant, the first session of a later day. None outside of the days that the table has."""
+        instant, the first session of a later day. None outside of the days that the table has, and where
+        only an estimated holiday tells."""
         session = day + _DAY if instant is None else max(day, instant.astimezone(self._zone).date())
         if session < self._first:
             return None
-        while session <= self._last:
+        while session <= self._last and session not in self._unsure:
             if self._is_session(session) and (instant is None or self._opening(session) > instant):
                 return session
             session += _DAY

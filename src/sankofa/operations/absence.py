@@ -356,9 +356,8 @@ class _Question:
                 for path, why in elsewhere.items()
                 if path != (self.operation.path or "/v1/search")
             )
-            return Absence(
-                "no_match", "Nothing has these words; try fewer or other ones.", suggestions=others
-            )
+            detail = "Nothing has these words; try fewer or others. Legal forms (Ltd, SA) are not searched."
+            return Absence("no_match", detail, suggestions=others)
         if value := self._given.get("id_value"):
             by_name = self._try("Find it by name.", "/v1/search", q=value)
             return Absence("no_match", "Nobody has this identifier.", suggestions=(by_name,))

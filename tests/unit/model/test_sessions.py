@@ -30,5 +30,9 @@ def test_exchanges_are_known_by_their_names_and_codes() -> None:
     assert tradable_from("NASDAQ", friday, None) == tradable_from("NYSE", friday, None) == date(2024, 5, 28)
     assert tradable_from("EGX", friday, None) == date(2024, 5, 26)  # Sunday
     assert tradable_from("NOWHERE", friday, None) is None
+    # Beside a holiday by the moon: declared in 2024, estimated in 2010.
+    assert tradable_from("XNAI", date(2024, 4, 9), None) == date(2024, 4, 11)
+    assert tradable_from("XNAI", date(2010, 9, 8), None) is None
+    assert tradable_from("XNAI", date(2010, 9, 13), None) == date(2010, 9, 14)
     assert tradable_from("JSE", date(2050, 1, 1), None) is None
     assert tradable_from("JSE", date(1950, 1, 1), None) is None

@@ -169,8 +169,9 @@ async def _facts(visit: Visit, service_id: str, as_of: date) -> tuple[list[dict[
         points = {int(row["period_end"][:4]): Decimal(row["value_reported"]) for row in same}
         name = label(visit.language, item)
         chart = small_line(f"fact-{item}", name, sorted(points.items()), visit.language.short)
-        before = points.get(int(same[-1]["period_end"][:4]) - 1)
-        change = (Decimal(same[-1]["value_reported"]) - before) / abs(before) if before else None
+        before, now = points.get(int(same[-1]["period_end"][:4]) - 1), Decimal(same[-1]["value_reported"])
+        # Between a profit and a loss a percentage says nothing.
+        change = now / before - 1 if before and before > 0 and now >= 0 else None
         charts.append(chart)
         facts.append({"row": same[-1], "name": name, "chart": chart, "change": change})
     return facts, charts
