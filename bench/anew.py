@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(KINDS), choices=KINDS)
     parser.add_argument("--fresh", action="store_true", help="ingest and publish the world again")
     given = parser.parse_args()
-    home = _home(fresh=given.fresh)
+    home = make_home(fresh=given.fresh)
     os.environ["SANKOFA_HOME"] = str(home)
     if not given.repeat:
         os.environ["SANKOFA_ANSWER_CACHE_BYTES"] = "1"
@@ -109,7 +109,8 @@ def main() -> None:
             report(f"{name}, {how}, to the same by REST with as_of", cost / twin, unit="times", most=most)
 
 
-def _home(*, fresh: bool) -> Path:
+def make_home(*, fresh: bool) -> Path:
+    """The sample world and the issuers, published."""
     home = CACHE / "home-anew"
     if fresh or not (home / "made").exists():
         shutil.rmtree(home, ignore_errors=True)

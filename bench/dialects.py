@@ -1,25 +1,46 @@
-"""Dialects: observations in FRED's form and companyfacts of the SEC, against a constant body of their size.
+"""Dialects: observations in FRED's form and companyfacts of the SEC, against a constant body of their size;
+and `load_as_pandas` of delta-sharing against pandas reading the same file.
 
     python -m bench.dialects [--rounds 3] [--seconds 2]
 
-The sample world; each answer with the cache of answers of the default settings, and made anew.
+The sample world; each answer with the cache of answers of the default settings, and made anew. The table is
+the largest of the world of `bench.anew`. It is loaded in .venv-foreign (`make foreign`).
 """
 
 import argparse
+import json
 import subprocess
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from bench.anew import make_home
 from bench.fundamentals import issue_key
 from bench.history import report
 from bench.load import Contender, Question, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
-from bench.world import CACHE, SANKOFA, environment_of
+from bench.world import CACHE, ROOT, SANKOFA, environment_of
 
 _TARGET = 0.20
 _PATHS = {
     "FRED observations": "/fred/series/observations?series_id=CPI.ZA",
     "companyfacts": "/sec/api/xbrl/companyfacts/CIK9999900002.json",
 }
+_FOREIGN = ROOT / ".venv-foreign" / "bin" / "python"
+_TABLE = "af-fund-fundamentals"
+_LOAD = """
+import sys, time
+import delta_sharing, pandas
+profile, table, path, rounds = sys.argv[1:]
+shared = next(t for t in delta_sharing.SharingClient(profile).list_all_tables() if t.name == table)
+address = f"{profile}#{shared.share}.{shared.schema}.{shared.name}"
+ours, least = [], []
+for _ in range(int(rounds) + 1):
+    began = time.perf_counter(); rows = len(delta_sharing.load_as_pandas(address))
+    between = time.perf_counter(); assert len(pandas.read_parquet(path)) == rows
+    ours.append(between - began); least.append(time.perf_counter() - between)
+print(min(ours[1:]), min(least[1:]), rows)
+"""
 
 
 def main() -> None:
@@ -47,6 +68,28 @@ def main() -> None:
             print(table([ours, static, anew], ours))
             report(f"{name}, rate to a static body", ratio(ours, static), least=_TARGET)
             report(f"{name}, made anew, processor time to a static body", cpu_ratio(anew, static))
+    _load_shared_table(given.rounds)
+
+
+def _load_shared_table(rounds: int) -> None:
+    if not _FOREIGN.exists():
+        print("load_as_pandas is left out: `make foreign` installs delta-sharing")
+        return
+    home = make_home(fresh=False)
+    key = issue_key(home, "professional")
+    path = max(home.glob(f"editions/*/files/{_TABLE}*"), key=lambda one: one.stat().st_mtime)
+    with commands.sankofa(home) as server, TemporaryDirectory() as folder:
+        profile = Path(folder, "profile.share")
+        endpoint = f"http://127.0.0.1:{server.port}/delta-sharing"
+        profile.write_text(
+            json.dumps({"shareCredentialsVersion": 1, "endpoint": endpoint, "bearerToken": key})
+        )
+        command = [str(_FOREIGN), "-c", _LOAD, str(profile), _TABLE, str(path), str(rounds)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    ours, least, rows = map(float, done.stdout.split())
+    report(
+        f"load_as_pandas of {rows:,.0f} rows, time to reading the file", ours / least, unit="times", most=1.3
+    )
 
 
 if __name__ == "__main__":
