@@ -21,7 +21,7 @@ from sankofa.model.ocds.red_flags import Population, ProcessOnDay, ProcessReleas
 from sankofa.model.text import one_line
 
 MOST_RELEASES: Final = 250_000
-"""Releases of a population: some seconds of work, in a thread."""
+"""Releases of a population: up to 40 s of processor in a thread, once for each day asked (`bench.flags`)."""
 _BLOCKS_AT_ONCE: Final = 64
 _DAYS_KEPT: Final = 4
 _LOCKS_KEPT: Final = 1024
