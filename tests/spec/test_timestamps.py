@@ -2,23 +2,24 @@
 
 import shutil
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from tests.live import run
 from tests.nodes.commands import follow
+from tests.posts import answering_posts
+from tests.services import MISSING
 from tests.spec import market
 from tests.spec.market import Desk, package, release
 
 pytest.importorskip("rfc3161_client", reason="rfc3161-client is not installed: make setup EXTRAS=1")
 if shutil.which("openssl") is None:
-    pytest.skip("openssl is not installed: it is the authority that stamps", allow_module_level=True)
+    pytest.skip(f"{MISSING}time stamps (no openssl in PATH)", allow_module_level=True)
 
 plain_desk = market.plain_desk
 _CONFIG = """
@@ -72,33 +73,14 @@ class Authority:
 
     @contextmanager
     def serve(self) -> Iterator[str]:
-        authority = self
+        with answering_posts(self._answer) as address:
+            yield f"{address}/stamp"
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                assert self.headers["content-type"] == "application/timestamp-query"
-                query = self.rfile.read(int(self.headers["content-length"]))
-                if authority.says == b"silent":
-                    time.sleep(20)
-                answer = authority.says or authority.reply(query)
-                self.send_response(200)
-                self.send_header("content-length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-            def handle(self) -> None:
-                with suppress(OSError):  # the publisher did not wait
-                    super().handle()
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/stamp"
-        server.shutdown()
-        server.server_close()
+    def _answer(self, request: BaseHTTPRequestHandler, query: bytes) -> tuple[int, bytes]:
+        assert request.headers["content-type"] == "application/timestamp-query"
+        if self.says == b"silent":
+            time.sleep(20)
+        return 200, self.says or self.reply(query)
 
 
 @pytest.mark.rule("LOG-13")

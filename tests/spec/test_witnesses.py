@@ -4,11 +4,10 @@ tlog-cosignature) and keeps its own state."""
 import base64
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from sankofa.client import verify
 from tests.live import run
 from tests.nodes.commands import follow
+from tests.posts import answering_posts
 from tests.spec import market
 from tests.spec.market import Desk, package, release
 from tests.spec.test_edition_log import opened_checkpoint
@@ -67,32 +67,14 @@ class Witness:
 
     @contextmanager
     def serve(self) -> Iterator[str]:
-        witness = self
+        with answering_posts(self._answer) as address:
+            yield f"{address}/one {self.vkey}"
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"])).decode()
-                assert self.path == "/one/add-checkpoint"
-                status, answer = witness.add_checkpoint(body)
-                witness.answers.append(status)
-                self.send_response(status)
-                self.send_header("content-length", str(len(answer.encode())))
-                self.end_headers()
-                self.wfile.write(answer.encode())
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-            def handle(self) -> None:
-                with suppress(OSError):  # the publisher did not wait
-                    super().handle()
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/one {self.vkey}"
-        server.shutdown()
-        server.server_close()
+    def _answer(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes]:
+        assert request.path == "/one/add-checkpoint"
+        status, answer = self.add_checkpoint(body.decode())
+        self.answers.append(status)
+        return status, answer.encode()
 
 
 def is_consistent(old: int, new: int, old_root: bytes, new_root: bytes, proof: list[bytes]) -> bool:

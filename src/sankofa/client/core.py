@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import wraps
@@ -38,7 +39,7 @@ ENDPOINTS: Final[dict[str, Endpoint]] = {}
 """The endpoints by the names of their methods, as `asks` declares them."""
 
 
-class SessionBase:
+class SessionBase(ABC):
     """A client before it can send: how it asks, retries, identifies and reads pages."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str], retries: Retries) -> None:
@@ -62,11 +63,13 @@ class SessionBase:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._shown_url}>"
 
+    @abstractmethod
     async def _send(self, request: Request) -> Outcome:
-        raise NotImplementedError
+        """The reply, or the error of sending."""
 
+    @abstractmethod
     async def _pause(self, seconds: float) -> None:
-        raise NotImplementedError
+        """Wait before the next attempt."""
 
     async def _asked(self, name: str, /, **arguments: object) -> Answer[Any]:
         everything = arguments.pop("all", False)

@@ -256,7 +256,7 @@ class EditionLog:
         return stamp if stamp and checkpoint and is_stamp_of(stamp, note_text(checkpoint)) else None
 
     def take_stamp(self, stamp: bytes) -> None:
-        """Of another checkpoint it is passed over when it is read."""
+        """Store a stamp. `stamp` ignores one of another checkpoint."""
         with operator_errors(self._stamp):
             replace_file(self._stamp, stamp)
 

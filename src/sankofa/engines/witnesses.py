@@ -2,8 +2,8 @@
 
 Witnesses cosign them: each one attests that the log only grew since it last looked. As C2SP specifies it: the
 request in tlog-witness (`add-checkpoint`), the signature in tlog-cosignature (`cosignature/v1`). An authority
-stamps them (RFC 3161): it attests that the log was there at a time. Whoever is silent or says something else
-is left out; the next publish asks again.
+stamps them (RFC 3161): it attests that the log was there at a time. One that is silent, or answers
+something else, is left out; the next publish asks again.
 """
 
 import hashlib
