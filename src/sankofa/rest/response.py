@@ -22,14 +22,13 @@ from sankofa.operations.answers import (
     CachedAnswer,
     Headers,
     choose_encoding,
-    compress,
     compressed,
     envelope,
 )
-from sankofa.operations.contract import Answer, Call, Operation
+from sankofa.operations.contract import Call, Operation
 from sankofa.operations.locked import perform
 from sankofa.rest.feeds import ATOM, atom
-from sankofa.rest.formats import ResponseFormat, StoredColumns, named_format, negotiated_format
+from sankofa.rest.formats import ResponseFormat, named_format, negotiated_format
 from sankofa.rest.request import Head, Question, read_query
 
 VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
@@ -172,22 +171,21 @@ async def write_answer(
     if fmt is None:
         headers.append(JSON)
         body = envelope(answer, call.edition, operation)
-        encoding = choose_encoding(key.accept_encoding, len(body))
-        body = body if encoding is None else await compressed(body, encoding)
     elif fmt is ATOM:
         target = f"{path}?{query.decode('latin-1')}" if query else path
         content_headers, body = await asyncio.to_thread(atom, operation, answer, call, target)
         headers += content_headers
-        encoding = choose_encoding(key.accept_encoding, len(body))
-        body = body if encoding is None else await compressed(body, encoding)
     else:
         row_filter = fmt.wants_columns(answer)
         columns = () if row_filter is None else await call.edition.columns(row_filter)
-        # In a thread: ten thousand rows take a twentieth of a second, and others are waiting.
-        content_headers, body, encoding = await asyncio.to_thread(
-            _write, fmt, operation, answer, call.edition, columns, key.accept_encoding
+        work = operation, answer, call.edition, columns
+        # Ten thousand rows take a twentieth of a second, and others are waiting.
+        content_headers, body = (
+            fmt.body(*work) if fmt.is_quick(answer, columns) else await asyncio.to_thread(fmt.body, *work)
         )
         headers += content_headers
+    encoding = choose_encoding(key.accept_encoding, len(body))
+    body = body if encoding is None else await compressed(body, encoding)
     tag = key.tag if key.lock is None else hashlib.sha256(body).hexdigest()[:24]
     if encoding is not None:
         tag = f"{tag}.{encoding}"
@@ -195,20 +193,6 @@ async def write_answer(
     if not operation.live:
         headers.append((b"etag", f'"{tag}"'.encode()))
     return CachedAnswer(headers, body)
-
-
-def _write(
-    fmt: ResponseFormat,
-    operation: Operation,
-    answer: Answer,
-    edition: Edition,
-    columns: StoredColumns,
-    accept_encoding: bytes,
-) -> tuple[Headers, bytes, str | None]:
-    """An answer in another format than JSON, compressed as the client accepts."""
-    headers, body = fmt.body(operation, answer, edition, columns)
-    encoding = choose_encoding(accept_encoding, len(body))
-    return headers, body if encoding is None else compress(body, encoding), encoding
 
 
 def same_edition(edition: Edition) -> Callable[[str], Awaitable[Edition]]:

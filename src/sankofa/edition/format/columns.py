@@ -176,6 +176,7 @@ def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list
     return values
 
 
+@lru_cache(maxsize=256)
 def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
     """The Arrow schema of columns. Imports pyarrow only when Arrow is asked for."""
     import pyarrow
@@ -262,17 +263,15 @@ def visible_rows(
     from pyarrow import compute
 
     schema = schema_of(columns)
+    day, asked, zero = (pyarrow.scalar(n, pyarrow.int32()) for n in (row_filter.day, row_filter.modes, 0))
     tables, room = [], count
     for part in stored:
         table = read_stored(part)
         if not {*schema.names, *map(extra_column, _WHEN)} <= set(table.schema.names):
             return None  # other code built this edition
         first, until, modes, tag = (table.column(extra_column(name)) for name in _WHEN)
-        admitted = compute.and_(
-            compute.less_equal(first, row_filter.day), compute.greater(until, row_filter.day)
-        )
-        by_mode = compute.bit_wise_and(modes, pyarrow.scalar(row_filter.modes, pyarrow.int32()))
-        admitted = compute.and_(admitted, compute.greater(by_mode, 0))
+        admitted = compute.and_(compute.less_equal(first, day), compute.greater(until, day))
+        admitted = compute.and_(admitted, compute.greater(compute.bit_wise_and(modes, asked), zero))
         if row_filter.tag != ANY_TAG:
             admitted = compute.and_(admitted, compute.equal(tag, row_filter.tag))
         rows = table.select(schema.names).filter(admitted).slice(0, room)
