@@ -134,9 +134,7 @@ def picked(trial: Trial, every: list[Any], short: int) -> list[Any]:
     return every[: trial.count(short, len(every))]
 
 
-def test_no_value_of_any_parameter_is_more_than_a_value(
-    server: LiveServer, paid_key: str, trial: Trial
-) -> None:
+def test_no_value_of_any_parameter_is_more_than_a_value(server: LiveServer, paid_key: str, trial: Trial):
     every = [attack for operation in ENDPOINTS for attack in addresses(operation)]
     for what, address in picked(trial, every, 120):
         answer = server.get(address, paid_key)
@@ -155,9 +153,7 @@ def calls(tool: Tool) -> Iterator[tuple[str, dict[str, Any]]]:
             yield tool.name, {**least(named), name: value}
 
 
-def test_no_argument_of_any_tool_is_more_than_a_value(
-    server: LiveServer, paid_key: str, trial: Trial
-) -> None:
+def test_no_argument_of_any_tool_is_more_than_a_value(server: LiveServer, paid_key: str, trial: Trial):
     every = [call for tool in tools().values() for call in calls(tool)]
     headers = {"X-API-Key": paid_key, "Accept": "application/json, text/event-stream"}
     for number, (tool, arguments) in enumerate(picked(trial, every, 100)):

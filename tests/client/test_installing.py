@@ -46,17 +46,7 @@ def test_importing_it_loads_nothing_of_the_service_and_no_frames() -> None:
     modules = json.loads(done.stdout)
     ours = {name for name in modules if name.partition(".")[0] == "sankofa"}
     assert {name for name in ours if name != "sankofa" and not name.startswith("sankofa.client")} == set()
-    heavy = {
-        "duckdb",
-        "granian",
-        "mcp",
-        "msgspec",
-        "numpy",
-        "pandas",
-        "polars",
-        "pyarrow",
-        "starlette",
-    }
+    heavy = {"duckdb", "granian", "mcp", "msgspec", "numpy", "pandas", "polars", "pyarrow", "starlette"}
     assert heavy & {name.partition(".")[0] for name in modules} == set()
 
 
@@ -90,9 +80,7 @@ def test_both_distributions_have_one_version() -> None:
     assert versions == {sankofa.client.__version__}
 
 
-def test_the_wheel_of_the_service_serves_with_no_more_than_it_asks_for(
-    sample_home: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_of_the_service_serves_with_no_more_than_it_asks_for(sample_home: Path, tmp_path: Path):
     home, data = tmp_path / "env", tmp_path / "home"
     needed = requirements("sankofa") - {"sankofa"}
     wheel = built(tmp_path, ".", "pyproject.toml", "setup.py", "README.md", "LICENSE", "docs", "src")

@@ -48,9 +48,7 @@ def test_a_frame_of_fewer_rows_than_matched_warns_once_and_says_so(client: Clien
 
 
 @pytest.mark.parametrize("columns", [False, True])
-def test_all_is_every_row_of_every_page(
-    client: Client, columns: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_is_every_row_of_every_page(client: Client, columns: bool, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sankofa.client.core.PAGE", 60)
     asked = client.columns if columns else client
     whole = asked.search_tenders(country="ZA", all=True)
@@ -71,9 +69,7 @@ def test_all_on_the_sample_tier_is_what_it_serves_and_a_warning(server: LiveServ
             answer.to_pandas()
 
 
-def test_a_ticker_or_an_lei_is_as_good_as_a_service_id(
-    client: Client, server: LiveServer, paid_key: str
-) -> None:
+def test_a_ticker_or_an_lei_is_as_good_as_a_service_id(client: Client, server: LiveServer, paid_key: str):
     listed: Any = client.get_entity(RIFTLINE).rows[0]
     ticker = "{exchange}:{ticker}".format(**listed["listings"][0])
     expected = client.get_metrics(RIFTLINE).rows
@@ -115,9 +111,7 @@ def test_nothing_in_the_place_of_an_id_is_said_before_anything_is_sent(client: C
             client.get_entity(value)
 
 
-def test_a_series_comes_by_date_whole_and_ascending(
-    client: Client, server: LiveServer, paid_key: str
-) -> None:
+def test_a_series_comes_by_date_whole_and_ascending(client: Client, server: LiveServer, paid_key: str):
     frame = client.series("FX.EUR.ZAR", as_of="2024-07-01")
     assert frame.index.name == "date"
     assert frame.index.is_monotonic_increasing
@@ -133,9 +127,7 @@ def test_a_series_comes_by_date_whole_and_ascending(
     pandas.testing.assert_frame_equal(asyncio.run(awaited()), frame)
 
 
-def test_a_statement_is_a_frame_of_line_items_by_period(
-    client: Client, server: LiveServer, paid_key: str
-) -> None:
+def test_a_statement_is_a_frame_of_line_items_by_period(client: Client, server: LiveServer, paid_key: str):
     frame = client.statement(RIFTLINE, as_of="2024-12-31", kind="income")
     assert frame.index.name == "line_item"
     assert frame.index[0] == "revenue"

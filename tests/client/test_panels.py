@@ -9,14 +9,7 @@ import polars
 import pyarrow.parquet
 import pytest
 
-from sankofa.client import (
-    Client,
-    ConnectionFailed,
-    InvalidAnswer,
-    NotOpen,
-    Retries,
-    UpgradeRequired,
-)
+from sankofa.client import Client, ConnectionFailed, InvalidAnswer, NotOpen, Retries, UpgradeRequired
 from tests.client.conftest import Scripted
 from tests.live import LiveServer
 

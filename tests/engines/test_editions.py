@@ -6,12 +6,7 @@ import pytest
 
 from sankofa.edition.write.publish import switch
 from sankofa.model.errors import EditionError
-from tests.engines.datastores import (
-    BLOCKS,
-    Engine,
-    run,
-    shelve,
-)
+from tests.engines.datastores import BLOCKS, Engine, run, shelve
 from tests.patience import until
 
 

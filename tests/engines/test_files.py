@@ -10,13 +10,7 @@ import pytest
 from sankofa.edition.write.publish import publish
 from sankofa.engines.datastore import EditionReader
 from sankofa.model.errors import EditionError
-from tests.engines.datastores import (
-    SMALL_SOURCES,
-    Engine,
-    ingest_sample,
-    publish_sample,
-    run,
-)
+from tests.engines.datastores import SMALL_SOURCES, Engine, ingest_sample, publish_sample, run
 
 
 async def content(reader: EditionReader, file: dict[str, Any]) -> bytes:

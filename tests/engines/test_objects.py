@@ -158,9 +158,7 @@ def test_a_killed_writer_leaves_nothing_and_a_removed_object_no_chunks(
 
 
 @pytest.mark.parametrize("objects", ["postgres"], indirect=True)
-def test_an_altered_row_gives_no_more_than_a_chunk_at_a_time(
-    objects: ObjectDestination, postgres_url: str
-) -> None:
+def test_an_altered_row_gives_no_more_than_a_chunk_at_a_time(objects: ObjectDestination, postgres_url: str):
     objects.write("pool/new", b"new", immutable=True)
     with psycopg.connect(postgres_url) as connection:
         connection.execute("UPDATE sankofa_objects.chunk SET content = repeat('x', 3 << 20)::bytea")

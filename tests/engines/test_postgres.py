@@ -69,9 +69,7 @@ async def until_it_answers(call: Callable[[], Awaitable[object]], within: float 
 @both_loops
 @pytest.mark.limit("answer of PostgreSQL to a status check")
 def test_a_frozen_server_is_noticed_in_time_and_stops_no_read(
-    store: Datastore,
-    postgres_server: PostgresServer,
-    loop_factory: Callable[[], asyncio.AbstractEventLoop],
+    store: Datastore, postgres_server: PostgresServer, loop_factory: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     async def scene() -> None:
         await store.ping()
@@ -96,9 +94,7 @@ def test_a_frozen_server_is_noticed_in_time_and_stops_no_read(
 
 
 @pytest.mark.deep
-def test_after_a_restart_the_first_call_is_answered(
-    store: Datastore, postgres_server: PostgresServer
-) -> None:
+def test_after_a_restart_the_first_call_is_answered(store: Datastore, postgres_server: PostgresServer):
     async def scene() -> None:
         await store.ping()
         for _ in range(2):
@@ -159,9 +155,7 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServ
 
 
 @pytest.mark.deep
-def test_a_server_that_goes_away_during_ingest_is_told(
-    store: Datastore, postgres_server: PostgresServer
-) -> None:
+def test_a_server_that_goes_away_during_ingest_is_told(store: Datastore, postgres_server: PostgresServer):
     session = store.ledgers.open()
     with pytest.raises(OperatorError, match="PostgreSQL: "), session.transaction():  # noqa: PT012
         session.stage("fact", fact_rows(10))

@@ -51,9 +51,7 @@ def ask(url: str, statement: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.deep
-def test_the_doctor_says_where_pages_have_no_checksums(
-    primary: Primary, database: str, tmp_path: Path
-) -> None:
+def test_the_doctor_says_where_pages_have_no_checksums(primary: Primary, database: str, tmp_path: Path):
     publish(tmp_path / "home", datastore=database)
     (kept,) = ask(database, "SHOW data_checksums")
     for mode in ("disable", "enable") if kept == ("on",) else ("enable", "disable"):
@@ -66,9 +64,7 @@ def test_the_doctor_says_where_pages_have_no_checksums(
 
 
 @pytest.mark.deep
-def test_a_tls_connection_is_verified_as_the_url_demands(
-    primary: Primary, database: str, tmp_path: Path
-) -> None:
+def test_a_tls_connection_is_verified_as_the_url_demands(primary: Primary, database: str, tmp_path: Path):
     certificate = tmp_path / "server.crt"
     certificate.write_bytes((primary.data / "server.crt").read_bytes())
     verified = f"{database}?sslmode=verify-full&sslrootcert={certificate}"
@@ -160,9 +156,7 @@ ignore_startup_parameters = extra_float_digits,options
 
 
 @pytest.mark.deep
-def test_a_node_follows_through_a_pooler_in_transaction_mode(
-    primary: Primary, database: str, tmp_path: Path
-) -> None:
+def test_a_node_follows_through_a_pooler_in_transaction_mode(primary: Primary, database: str, tmp_path: Path):
     if shutil.which("pgbouncer") is None:
         missing("PgBouncer (not in PATH)")
     publish(tmp_path / "home", datastore=database)

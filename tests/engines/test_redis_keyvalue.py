@@ -51,9 +51,7 @@ def test_a_frozen_server_fails_every_call_in_time_and_is_back_once_thawed(
     runner.run(steps())
 
 
-def test_a_restarted_server_is_used_again_at_the_next_call(
-    redis_server: RedisServer, runner: asyncio.Runner
-) -> None:
+def test_a_restarted_server_is_used_again_at_the_next_call(redis_server: RedisServer, runner: asyncio.Runner):
     async def steps() -> None:
         store = open_keyvalue(redis_server.url)
         assert await store.count("a", WINDOWS) == (1, 1)

@@ -153,9 +153,7 @@ def test_a_licensed_file_does_not_become_open_by_an_edit_of_the_manifest(kept: K
         {"files": [{"name": "x.parquet", "size_bytes": 0, "sha256": "0" * 64, "access": "public"}]},
     ],
 )
-def test_a_manifest_with_unknown_or_ill_typed_members_is_refused_though_it_is_sealed(
-    members: dict[str, Any],
-) -> None:
+def test_a_manifest_with_unknown_or_ill_typed_members_is_refused_though_it_is_sealed(members: dict[str, Any]):
     manifest = {"edition": "one", "content_sha256": "x"}
     content, seal = seal_manifest(manifest)
     assert open_manifest(content, seal, "one") == manifest

@@ -108,9 +108,7 @@ def test_a_file_that_unpacks_to_200_times_its_size_is_given_up(
     ("make", "said"),
     deep_after(1, [(overlapping, "overlaps another member"), (nested, "nested.zip: expected")]),
 )
-def test_a_bomb_is_refused_by_ingest_and_by_collect(
-    tmp_path: Path, make: Callable[[str], bytes], said: str
-) -> None:
+def test_a_bomb_is_refused_by_ingest_and_by_collect(tmp_path: Path, make: Callable[[str], bytes], said: str):
     content = make("NY.GDP.MKTP.CD.csv")
     assert len(content) < 64 << 20
     with Publisher() as server:

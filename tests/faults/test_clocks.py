@@ -121,9 +121,7 @@ def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, library:
 
 
 @pytest.mark.deep
-def test_a_server_restarted_with_its_clock_a_year_back_serves_on(
-    home: Path, library: Path, trial: Trial
-) -> None:
+def test_a_server_restarted_with_its_clock_a_year_back_serves_on(home: Path, library: Path, trial: Trial):
     key = create_key(home, "starter")
     with LiveServer(home) as live:
         assert live.get(ENTITY, key).status_code == 200

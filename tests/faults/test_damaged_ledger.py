@@ -71,9 +71,7 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
         ],
     ),
 )
-def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(
-    home: Path, statement: str, said: str
-) -> None:
+def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(home: Path, statement: str, said: str):
     change(home, statement)
     for command in (("ledger", "verify"), ("publish",)):
         refused = run(home, *command)

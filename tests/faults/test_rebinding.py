@@ -179,10 +179,7 @@ def test_a_name_that_leads_elsewhere_at_the_next_connection_is_refused(world: Wo
 @pytest.mark.parametrize("scheme", deep_after(1, ["https", "http"]))
 def test_what_may_be_private_never_leads_to_a_metadata_service(world: World, scheme: str) -> None:
     """By its name at once, by the second answer for a name, by a redirect to a name, and to an address."""
-    names = {
-        "publisher.test": [[PRIVATE], [METADATA]],
-        "elsewhere.test": [[METADATA]],
-    }
+    names = {"publisher.test": [[PRIVATE], [METADATA]], "elsewhere.test": [[METADATA]]}
     target = {"elsewhere": f"{scheme}://elsewhere.test/meta", "address": f"http://{METADATA}/meta"}
     first = f"{scheme}://publisher.test/{NAME}"
     for url, redirects in (

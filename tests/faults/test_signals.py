@@ -235,9 +235,7 @@ def test_following_and_pushing_end_where_the_store_never_answers(
 
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
-def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(
-    home: Path, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(home: Path, tmp_path: Path, number: signal.Signals):
     pipe = tmp_path / "filing.csv"
     os.mkfifo(pipe)
     writer = os.open(pipe, os.O_RDWR)

@@ -117,9 +117,7 @@ def test_walks_and_requests_go_on_through_hot_switches(
     trial.saw("walks to the end", walks.walked.total())
 
 
-def test_sigterm_under_load_answers_every_request_it_has_counted(
-    home: Path, serve: Serve, trial: Trial
-) -> None:
+def test_sigterm_under_load_answers_every_request_it_has_counted(home: Path, serve: Serve, trial: Trial):
     """A request that was begun when the signal came is counted: it must have been answered, whole."""
     for _ in range(trial.count(1, 20)):
         live = serve(workers=2)

@@ -69,9 +69,7 @@ def issuers_of(live: LiveServer, key: str) -> list[str]:
 
 @pytest.mark.deep
 @pytest.mark.rule("PIT-1")
-def test_a_past_day_is_what_a_fresh_instance_shows_that_never_saw_the_future(
-    tmp_path: Path, trial: Trial
-) -> None:
+def test_a_past_day_is_what_a_fresh_instance_shows_that_never_saw_the_future(tmp_path: Path, trial: Trial):
     whole, days = instance(tmp_path / "whole", None)
     known = sorted(day for day in days if day < date.today() - timedelta(days=2))  # noqa: DTZ011
     chosen = trial.chance.sample(known, min(len(known), trial.count(1, len(known))))

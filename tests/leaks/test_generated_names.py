@@ -14,14 +14,7 @@ import pytest
 
 from tests.live import LiveServer
 from tests.spec.market import Asked, Desk, package
-from tests.spec.planted_persons import (
-    SEEN,
-    Person,
-    in_keys,
-    in_parties,
-    in_person_fields,
-    in_texts,
-)
+from tests.spec.planted_persons import SEEN, Person, in_keys, in_parties, in_person_fields, in_texts
 from tests.torture import Trial
 
 SCRIPTS = {

@@ -163,9 +163,7 @@ def _answered_in_a_row(load: SteadyLoad, since: float) -> int:
 
 
 @pytest.mark.rule("NODE-7")
-def test_a_killed_node_costs_no_more_than_it_was_answering(
-    tmp_path: Path, postgres_url: str, redis_url: str
-) -> None:
+def test_a_killed_node_costs_no_more_than_it_was_answering(tmp_path: Path, postgres_url: str, redis_url: str):
     with ExitStack() as stack:
         estate = Estate(tmp_path, stack, postgres_url, redis_url)
         until(lambda: _asked(estate) == 200)

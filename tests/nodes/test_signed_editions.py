@@ -245,9 +245,7 @@ def test_a_key_is_replaced_without_a_node_that_is_left_behind(
 
 @pytest.mark.deep
 @pytest.mark.rule("SIGN-1")
-def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(
-    home: Path, editions: tuple[str, str]
-) -> None:
+def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(home: Path, editions: tuple[str, str]):
     (home / "edition-key").unlink()
     done = run(home, "publish")
     assert done.returncode == 1
@@ -359,9 +357,7 @@ def test_a_publisher_restored_from_an_older_backup_learns_what_was_published_sin
 
 @pytest.mark.deep
 @pytest.mark.rule("SIGN-4")
-def test_a_second_publisher_signs_too_and_nodes_follow_either(
-    home: Path, forger: Path, tmp_path: Path
-) -> None:
+def test_a_second_publisher_signs_too_and_nodes_follow_either(home: Path, forger: Path, tmp_path: Path):
     """`forger` stands by here: another HOME with a key of its own."""
     store, node = tmp_path / "store", tmp_path / "node"
     first, second = verifier_key(home), verifier_key(forger)

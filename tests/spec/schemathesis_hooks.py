@@ -274,8 +274,4 @@ def before_add_examples(context: schemathesis.HookContext, examples: list[schema
             case.query.pop(_OTHER_MODE[case.path], None)
 
 
-_OTHER_MODE = {
-    "/v1/macro": "indicator",
-    "/v1/shared/facts": "country",
-    "/v1/signals/{signal_key}": "basis",
-}
+_OTHER_MODE = {"/v1/macro": "indicator", "/v1/shared/facts": "country", "/v1/signals/{signal_key}": "basis"}

@@ -70,9 +70,7 @@ def ask(server: LiveServer, key: str, path: str) -> dict[str, Any]:
 
 @pytest.mark.rule("ABS-1", "ABS-2")
 @every("asked", QUESTIONS, ids=[one.path for one in QUESTIONS])
-def test_a_question_without_rows_gets_a_reason_and_a_way_on(
-    server: LiveServer, paid_key: str, asked: Asked
-) -> None:
+def test_a_question_without_rows_gets_a_reason_and_a_way_on(server: LiveServer, paid_key: str, asked: Asked):
     body = ask(server, paid_key, asked.path)
     assert body["count"] == 0
     absent = body["absent"]

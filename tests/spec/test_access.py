@@ -38,9 +38,7 @@ def test_a_key_that_is_not_ascii_is_401(server: LiveServer, key: bytes) -> None:
 
 @pytest.mark.rule("KEY-1")
 @every(("first", "second"), [(SANDBOX, SANDBOX), (SANDBOX, "unknown"), ("unknown", SANDBOX)])
-def test_two_key_headers_are_401_even_when_both_are_valid(
-    server: LiveServer, first: str, second: str
-) -> None:
+def test_two_key_headers_are_401_even_when_both_are_valid(server: LiveServer, first: str, second: str):
     answer = exchange(server.port, request(ENTITY, "Host: x", f"X-API-Key: {first}", f"x-api-key: {second}"))
     assert statuses(answer) == [401]
 
@@ -209,15 +207,7 @@ def test_400_comes_before_404(server: LiveServer, paid_key: str, path: str) -> N
 @pytest.mark.rule("ERR-2")
 @pytest.mark.parametrize(
     "path",
-    [
-        "/v1",
-        "/v1/",
-        "/v1/nothing",
-        "/v1/fundamentals",
-        "/v1/fundamentals/",
-        "/v1/entities/A/B",
-        "/v2/entities/A",
-    ],
+    "/v1 /v1/ /v1/nothing /v1/fundamentals /v1/fundamentals/ /v1/entities/A/B /v2/entities/A".split(),
 )
 @pytest.mark.parametrize("which", ["none", "unknown", "valid", "exhausted"])
 def test_an_unknown_path_is_404_key_or_not(

@@ -126,8 +126,7 @@ def test_a_day_is_what_a_build_from_the_files_of_that_day_alone_gives(world: Wor
         for slug in chance.sample(slugs(), 6):
             for order in ("asc", "desc"):
                 ranked = body(
-                    world,
-                    f"/v1/screen?metric={slug}&as_of={day}&basis=as_known&order={order}&limit=9",
+                    world, f"/v1/screen?metric={slug}&as_of={day}&basis=as_known&order={order}&limit=9"
                 )
                 ranking = Ranking(slug, None, day, smallest_first=order == "asc")
                 expected_screen = wait(screen(alone, ranking, most=9))

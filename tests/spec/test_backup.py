@@ -90,9 +90,7 @@ def test_a_crafted_backup_writes_nothing_outside_home(
 
 
 @pytest.mark.rule("CLI-10")
-def test_a_backup_is_restored_into_a_home_that_is_a_link(
-    saved: tuple[Path, Path, str], tmp_path: Path
-) -> None:
+def test_a_backup_is_restored_into_a_home_that_is_a_link(saved: tuple[Path, Path, str], tmp_path: Path):
     (tmp_path / "real").mkdir()
     (tmp_path / "home").symlink_to("real")
     succeed(tmp_path / "home", "restore", saved[1])
@@ -164,9 +162,7 @@ def test_a_backup_taken_while_files_are_ingested_is_of_one_moment(
     assert verified.stdout == run(home, "ledger", "verify").stdout
 
 
-def test_a_damaged_ledger_is_not_saved_as_if_it_were_whole(
-    saved: tuple[Path, Path, str], tmp_path: Path
-) -> None:
+def test_a_damaged_ledger_is_not_saved_as_if_it_were_whole(saved: tuple[Path, Path, str], tmp_path: Path):
     home = Path(shutil.copytree(saved[0], tmp_path / "home"))
     with sqlite3.connect(home / "ledger.sqlite") as database:
         database.execute("DROP TRIGGER fact_refuses_update")
@@ -200,10 +196,7 @@ def test_a_missing_gate_secret_beside_a_ledger_is_named_and_not_replaced(
 
 @pytest.mark.deep
 def test_a_backup_of_files_is_restored_into_servers_and_back(
-    saved: tuple[Path, Path, str],
-    postgres_server: PostgresServer,
-    redis_server: RedisServer,
-    tmp_path: Path,
+    saved: tuple[Path, Path, str], postgres_server: PostgresServer, redis_server: RedisServer, tmp_path: Path
 ) -> None:
     """Engines give the same edition, so a backup of one is restored into the other."""
     home, file, key = saved
@@ -226,9 +219,7 @@ def test_a_backup_of_files_is_restored_into_servers_and_back(
 
 
 @pytest.mark.deep
-def test_a_full_disk_is_one_line_and_leaves_nothing_behind(
-    saved: tuple[Path, Path, str], tmp_path: Path
-) -> None:
+def test_a_full_disk_is_one_line_and_leaves_nothing_behind(saved: tuple[Path, Path, str], tmp_path: Path):
     home, file, _ = saved
 
     def limited(where: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -241,10 +232,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_behind(
             check=False,
         )
 
-    for failed in (
-        limited(home, "backup", tmp_path / "backup"),
-        limited(tmp_path / "home", "restore", file),
-    ):
+    for failed in (limited(home, "backup", tmp_path / "backup"), limited(tmp_path / "home", "restore", file)):
         assert failed.returncode == 1
         assert failed.stderr.count("\n") == 1, failed.stderr
     assert everything_in(tmp_path) == []

@@ -130,9 +130,7 @@ def test_what_fits_is_the_rest_body_without_a_hint(default: Tools) -> None:
 
 
 @pytest.mark.rule("MCP-9", "FUND-8")
-def test_where_not_all_figures_fit_the_core_line_items_of_the_newest_period_come_first(
-    default: Tools,
-) -> None:
+def test_where_not_all_figures_fit_the_core_line_items_of_the_newest_period_come_first(default: Tools):
     body, _ = default.call("get_fundamentals", {"service_id": RETAILER})
     assert body["truncated"] is True
     assert "`line_items`" in body["hint"]

@@ -236,9 +236,7 @@ Nobody Limited,revenue,2024,1bn,ZAR,2024-10-01
 
 
 @pytest.mark.rule("CLM-3")
-def test_audit_ranks_look_ahead_first_and_exits_with_1(
-    server: LiveServer, paid_key: str, tmp_path: Path
-) -> None:
+def test_audit_ranks_look_ahead_first_and_exits_with_1(server: LiveServer, paid_key: str, tmp_path: Path):
     rows = server.get(f"/v1/restatements?service_id={RETAILER}&line_item=profit", paid_key).json()["data"]
     before = next(row["value_before"] for row in rows if row["period_end"] == "2023-07-02")
     table = tmp_path / "figures.csv"
@@ -297,9 +295,7 @@ def test_audit_lists_rows_that_it_cannot_read_and_goes_on(server: LiveServer, tm
 
 
 @pytest.mark.rule("CLM-1")
-def test_a_later_restatement_does_not_change_what_is_known_of_a_metric(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_a_later_restatement_does_not_change_what_is_known_of_a_metric(server: LiveServer, paid_key: str):
     """On a day before the restatement the claim is judged by the value that was computable then."""
     path = f"/v1/metrics/{RETAILER}?as_of="
     restated = server.get(f"/v1/restatements?service_id={RETAILER}", paid_key).json()["data"]

@@ -89,9 +89,7 @@ def test_a_small_answer_is_left_as_it_is(server: LiveServer, paid_key: str) -> N
     assert raw(server, paid_key, "gzip", NO_ROWS)[0] is None
 
 
-def test_a_small_answer_is_compressed_for_a_client_that_refuses_it_plain(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_a_small_answer_is_compressed_for_a_client_that_refuses_it_plain(server: LiveServer, paid_key: str):
     encoding, body, _ = raw(server, paid_key, "gzip, identity;q=0", NO_ROWS)
     assert encoding == "gzip"
     assert gzip.decompress(body) == raw(server, paid_key, None, NO_ROWS)[1]

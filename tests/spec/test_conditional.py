@@ -26,9 +26,7 @@ def test_the_tag_names_the_edition(server: LiveServer, paid_key: str, tag: str) 
 
 @pytest.mark.rule("ENV-5")
 @pytest.mark.parametrize("held", ["{}", "W/{}", '"other", {}', '"other",W/{} , "more"', "*", " {} "])
-def test_a_client_that_holds_the_answer_gets_304(
-    server: LiveServer, paid_key: str, tag: str, held: str
-) -> None:
+def test_a_client_that_holds_the_answer_gets_304(server: LiveServer, paid_key: str, tag: str, held: str):
     answer = server.get(ISSUER, paid_key, if_none_match=held.format(tag).strip(), accept_encoding="identity")
     assert answer.status_code == 304
     assert answer.content == b""
@@ -46,9 +44,7 @@ def test_if_none_match_may_be_given_in_several_fields(server: LiveServer, paid_k
 
 
 @every("held", ['"other"', 'W/"other"', "", '""', '"*"', "garbage", '"unterminated'])
-def test_a_client_that_holds_something_else_gets_the_answer(
-    server: LiveServer, paid_key: str, held: str
-) -> None:
+def test_a_client_that_holds_something_else_gets_the_answer(server: LiveServer, paid_key: str, held: str):
     assert server.get(ISSUER, paid_key, if_none_match=held).status_code == 200
 
 
@@ -83,9 +79,7 @@ def test_head_is_conditional_too(server: LiveServer, paid_key: str, tag: str) ->
 
 
 @every(("path", "status"), [(NOBODY, 404), (f"{ISSUER}?as_of=x", 400)])
-def test_a_condition_does_not_hide_an_error(
-    server: LiveServer, paid_key: str, path: str, status: int
-) -> None:
+def test_a_condition_does_not_hide_an_error(server: LiveServer, paid_key: str, path: str, status: int):
     assert server.get(path, paid_key, if_none_match="*").status_code == status
 
 

@@ -8,10 +8,7 @@ import pytest
 from tests.spec.market import BREWER, ENTITIES, Asked, Desk, Json, identified, package, party, release
 
 BEER, ROADS = "Thornveld Breweries (Pty) Ltd", "Thornveld Roads (Pty) Ltd"
-PARTIES = [
-    party("b", BEER, "supplier", **identified("XI-LEI", BREWER)),
-    party("r", ROADS, "supplier"),
-]
+PARTIES = [party("b", BEER, "supplier", **identified("XI-LEI", BREWER)), party("r", ROADS, "supplier")]
 OCID = "ocds-test-p/1"
 BIG = {"amount": "123456789012345678.25", "currency": "ZAR"}
 

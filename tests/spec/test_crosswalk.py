@@ -119,9 +119,7 @@ def test_the_matches_beyond_the_first_are_a_cursor_away(live: LiveServer, paid: 
     assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
 
 
-def test_a_number_that_two_registers_hold_of_one_organisation_is_not_ambiguous(
-    live: LiveServer, paid: str
-) -> None:
+def test_a_number_that_two_registers_hold_of_one_organisation_is_not_ambiguous(live: LiveServer, paid: str):
     body = lookup(live, paid, "registry", "2001/000777/07")
     assert (body["count"], body["ambiguous"]) == (1, False)
     assert found(live, paid, "registry", "2001/000777/07") == [sid(f"lei:{BREWER}")]

@@ -180,9 +180,7 @@ def test_a_figure_restated_for_a_split_says_so_and_no_other_does(world: tuple[Li
 
 
 @pytest.mark.rule("PIT-10")
-def test_submissions_give_the_instant_of_filings_that_other_files_report(
-    world: tuple[LiveServer, str],
-) -> None:
+def test_submissions_give_the_instant_of_filings_that_other_files_report(world: tuple[LiveServer, str]):
     """The SEC writes the clock of New York as UTC for some registrants: 6:01 is no hour of EDGAR in UTC."""
     restated = [row for row in rows_of(world, SPLIT_ID) if row["vintage"] == 2]
     assert {row["available_instant"] for row in restated} == {"2024-02-09T11:01:36Z"}

@@ -98,9 +98,7 @@ def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
         ("OTLP_ENDPOINT", "collector:4318", "expected http://... or https://..., not 'collector:4318'"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named(
-    tmp_path: Path, variable: str, value: str, expected: str
-) -> None:
+def test_a_setting_that_cannot_be_used_is_named(tmp_path: Path, variable: str, value: str, expected: str):
     code, found = findings(tmp_path / "home", **{variable.lower(): value})
     assert code == 1
     assert found["error"] == [f"SANKOFA_{variable}: {expected}; see `sankofa settings`"]

@@ -204,12 +204,7 @@ def test_mcp_is_on_the_domain_too(customer: Customer) -> None:
 
 @pytest.mark.parametrize(
     ("host", "base"),
-    [
-        (HOST.upper(), BASE),
-        (f"{HOST}.", BASE),
-        (f"{HOST}:443", BASE),
-        (f"{HOST}:8443", f"{BASE}:8443"),
-    ],
+    [(HOST.upper(), BASE), (f"{HOST}.", BASE), (f"{HOST}:443", BASE), (f"{HOST}:8443", f"{BASE}:8443")],
 )
 def test_a_host_is_known_however_it_is_written(customer: Customer, host: str, base: str) -> None:
     answer = customer.get("/v1/tenders?limit=1", host=host)

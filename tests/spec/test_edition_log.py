@@ -124,15 +124,7 @@ def test_the_log_has_every_edition_in_order_and_its_checkpoint_is_signed(logged:
 @pytest.mark.rule("LOG-1")
 @pytest.mark.parametrize(
     "path",
-    [
-        "tile/0/000",
-        "tile/0/000.p/3",
-        "tile/0/000.p/0",
-        "tile/1/000.p/1",
-        "tile/00/000.p/1",
-        "x",
-        "tile/0/x000/000.p/1",
-    ],
+    "tile/0/000 tile/0/000.p/3 tile/0/000.p/0 tile/1/000.p/1 tile/00/000.p/1 x tile/0/x000/000.p/1".split(),
 )
 def test_a_tile_that_is_not_there_is_a_404(logged: Logged, path: str) -> None:
     assert logged.server.http.get(f"/log/{path}").status_code == 404
@@ -341,9 +333,7 @@ def test_an_answer_that_was_changed_is_not_verified(
 
 
 @pytest.mark.rule("LOG-5")
-def test_no_byte_of_rows_and_proof_can_be_flipped(
-    server: LiveServer, sample_home: Path, paid_key: str
-) -> None:
+def test_no_byte_of_rows_and_proof_can_be_flipped(server: LiveServer, sample_home: Path, paid_key: str):
     vkey = run(sample_home, "editions", "key").stdout.strip()
     text = server.get("/v1/tenders?country=KE&limit=1&proof=true", paid_key).content
     assert verify(text, vkey)
@@ -474,9 +464,7 @@ def test_a_row_is_proven_by_its_key_in_the_edition_asked_for(logged: Logged, tmp
 
 
 @pytest.mark.rule("LOG-6")
-def test_rows_of_every_dataset_are_proven_by_name(
-    server: LiveServer, sample_home: Path, paid_key: str
-) -> None:
+def test_rows_of_every_dataset_are_proven_by_name(server: LiveServer, sample_home: Path, paid_key: str):
     vkey = run(sample_home, "editions", "key").stdout.strip()
 
     def proof(name: str, key: str = paid_key, base: str = "") -> httpx.Response:

@@ -21,16 +21,11 @@ FIELDS = set(
 )
 LEI = "999900SAMPLEZA000189"
 RETAILER = service_id(f"lei:{LEI}")
-LEI_COLUMNS = (
-    "LEI",
-    "Entity.LegalName",
-    "Entity.EntityCategory",
-    "Entity.LegalAddress.Country",
-    "Entity.LegalJurisdiction",
-    "Entity.RegistrationAuthority.RegistrationAuthorityID",
-    "Entity.RegistrationAuthority.RegistrationAuthorityEntityID",
-    "Registration.LastUpdateDate",
-)
+LEI_COLUMNS = """
+    LEI Entity.LegalName Entity.EntityCategory Entity.LegalAddress.Country Entity.LegalJurisdiction
+    Entity.RegistrationAuthority.RegistrationAuthorityID
+    Entity.RegistrationAuthority.RegistrationAuthorityEntityID Registration.LastUpdateDate
+""".split()
 
 
 def lei(number: int) -> str:

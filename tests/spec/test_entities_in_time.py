@@ -62,10 +62,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer
     heir = (HEIR, "Heir Holdings Plc", "", "ISSUED", "2016-02-01", "2018-01-01")
     copies = [
         golden_copy(
-            folder,
-            "2019-01-05",
-            (MILL, "Old Mill Limited", "", "ISSUED", "2015-06-01", "2018-03-01"),
-            heir,
+            folder, "2019-01-05", (MILL, "Old Mill Limited", "", "ISSUED", "2015-06-01", "2018-03-01"), heir
         ),
         golden_copy(
             folder, "2021-01-05", (MILL, "New Mill Limited", "", "LAPSED", "2015-06-01", "2020-05-04"), heir
@@ -129,9 +126,7 @@ def test_an_organisation_has_the_name_and_status_of_the_day(
 
 
 @pytest.mark.rule("ENTY-4")
-def test_who_was_not_known_that_day_has_no_row_and_a_stranger_is_not_found(
-    world: tuple[LiveServer, str],
-) -> None:
+def test_who_was_not_known_that_day_has_no_row_and_a_stranger_is_not_found(world: tuple[LiveServer, str]):
     answer = get(world, f"/v1/entities/{LATE_ID}?as_of=2022-11-10")
     assert (answer["data"], answer["successor"], answer["predecessors"]) == ([], None, [])
     assert answer["absent"]["reason"]
@@ -145,9 +140,7 @@ def test_who_was_not_known_that_day_has_no_row_and_a_stranger_is_not_found(
 
 
 @pytest.mark.rule("ENTY-5")
-def test_the_history_has_every_spell_and_tells_nothing_later_than_the_day(
-    world: tuple[LiveServer, str],
-) -> None:
+def test_the_history_has_every_spell_and_tells_nothing_later_than_the_day(world: tuple[LiveServer, str]):
     path = f"/v1/entities/{MILL_ID}/history"
 
     def spells(path: str) -> list[tuple[str, str, str, str | None]]:
@@ -206,9 +199,7 @@ def test_a_registrant_has_the_name_it_used_on_the_day(world: tuple[LiveServer, s
         ('{"cik": "9999125", "name": "Marchbanks Quentin Z", "formerNames": []}', 0, "withheld 1"),
     ],
 )
-def test_a_person_and_a_broken_file_are_refused(
-    tmp_path: Path, document: str, code: int, message: str
-) -> None:
+def test_a_person_and_a_broken_file_are_refused(tmp_path: Path, document: str, code: int, message: str):
     home = tmp_path / "home"
     home.mkdir()
     (home / "sources.toml").write_text(SOURCES)
@@ -292,9 +283,7 @@ commercial_redistribution = true
 
 @pytest.mark.rule("ENTY-4", "ENTY-10")
 @pytest.mark.parametrize("dated", [True, False])
-def test_copies_of_the_register_are_one_history_whatever_their_source_and_order(
-    tmp_path: Path, dated: bool
-) -> None:
+def test_copies_of_the_register_are_one_history_whatever_their_source_and_order(tmp_path: Path, dated: bool):
     """Four states, in a full copy and in deltas of other sources; the last file comes first."""
     home = tmp_path / "home"
     home.mkdir()

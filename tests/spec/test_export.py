@@ -73,9 +73,7 @@ def test_a_file_says_what_it_is_but_not_of_which_edition(
             assert column.is_stats_set or column.path_in_schema == "release"
 
 
-def test_files_are_sorted_as_they_say(
-    server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
-) -> None:
+def test_files_are_sorted_as_they_say(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str):
     seen = 0
     for row in manifest:
         content = pa.BufferReader(fetch(server, row, None if row["access"] == "open" else paid_key).content)
@@ -115,9 +113,7 @@ def test_fundamentals_are_those_of_the_api_every_vintage(
         assert [_as_served(row, served[0]) for row in ours] == served
 
 
-def test_panels_are_those_of_the_api(
-    server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
-) -> None:
+def test_panels_are_those_of_the_api(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str):
     for key in panels():
         rows = table(server, one(manifest, key), paid_key if key not in OPEN else None).to_pylist()
         path = f"/v1/signals/{key}?limit=10000"

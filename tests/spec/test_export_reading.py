@@ -70,9 +70,7 @@ def test_an_open_file_needs_no_key_and_may_be_read_by_any_page(
         assert server.http.post(row["url"]).status_code == 405
 
 
-def test_a_browser_may_ask_for_parts_of_an_open_file(
-    server: LiveServer, manifest: list[dict[str, Any]]
-) -> None:
+def test_a_browser_may_ask_for_parts_of_an_open_file(server: LiveServer, manifest: list[dict[str, Any]]):
     """Some ranges (`bytes=-8`, where a reader of Parquet begins) are preflighted."""
     fields = {"Origin": "https://page.example", "Access-Control-Request-Method": "GET"}
     asked = fields | {"Access-Control-Request-Headers": "range"}
@@ -171,9 +169,7 @@ def test_several_ranges_are_parts_of_one_body(server: LiveServer, manifest: list
     assert answer.content.count(whole[4000:4100]) == 1
 
 
-def test_many_or_overlapping_ranges_cannot_amplify(
-    server: LiveServer, manifest: list[dict[str, Any]]
-) -> None:
+def test_many_or_overlapping_ranges_cannot_amplify(server: LiveServer, manifest: list[dict[str, Any]]):
     row = one(manifest, "procurement-demand")
     size = row["size_bytes"]
     for asked in (

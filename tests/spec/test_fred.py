@@ -59,9 +59,7 @@ def days() -> Iterator[date]:
 
 @pytest.mark.rule("DIAL-1")
 @pytest.mark.parametrize("series", KEYS)
-def test_fredapi_gets_the_values_of_today_and_of_any_day(
-    live: LiveServer, key: str, token: str, series: str
-) -> None:
+def test_fredapi_gets_the_values_of_today_and_of_any_day(live: LiveServer, key: str, token: str, series: str):
     client = fred(live, token)
     same(client.get_series(series), known(live, key, series))
     releases = client.get_series_all_releases(series)

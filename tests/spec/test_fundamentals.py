@@ -76,9 +76,7 @@ def test_a_malformed_id_is_refused_by_name(server: LiveServer, paid_key: str, ma
 
 
 @pytest.mark.rule("VINT-5", "VINT-7")
-def test_the_three_modes_show_the_latest_the_first_and_every_vintage(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_the_three_modes_show_the_latest_the_first_and_every_vintage(server: LiveServer, paid_key: str):
     def facts(mode: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
         found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for row in ask(server, paid_key, f"vintages={mode}")["data"]:
@@ -178,10 +176,7 @@ def test_an_older_filing_that_arrives_later_takes_its_place_in_time(desk: Desk) 
 def test_a_past_answer_is_byte_for_byte_the_same_after_later_filings(desk: Desk) -> None:
     desk.filings(
         "1.csv",
-        [
-            revenue("0.10", "2023-03-01", "a"),
-            revenue("9007199254740993.25", "2022-03-01", "a", "2021-12-31"),
-        ],
+        [revenue("0.10", "2023-03-01", "a"), revenue("9007199254740993.25", "2022-03-01", "a", "2021-12-31")],
     )
     desk.publish().close()
     with LiveServer(desk.home) as server:

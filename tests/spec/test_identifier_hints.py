@@ -45,9 +45,7 @@ def test_a_ticker_or_lei_in_the_place_of_an_id_is_refused_with_the_service_id(
 
 @pytest.mark.rule("ERR-7", "KEY-9")
 @pytest.mark.parametrize("path", PATHS)
-def test_a_paid_identifier_is_named_to_paid_keys_alone(
-    live: LiveServer, sample: str, paid: str, path: str
-) -> None:
+def test_a_paid_identifier_is_named_to_paid_keys_alone(live: LiveServer, sample: str, paid: str, path: str):
     assert sid(f"lei:{BANK}") in live.get(path.format(HELD), paid).json()["detail"]
     refused = live.get(path.format(HELD), sample)
     assert refused.status_code == UNKNOWN.get(path, 404)

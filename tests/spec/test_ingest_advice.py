@@ -66,9 +66,7 @@ def test_a_dry_run_counts_everything_and_keeps_nothing(source: Path, tmp_path: P
 
 
 @pytest.mark.rule("ING-11")
-def test_a_missing_column_is_named_as_missing_and_a_workbook_as_what_it_is(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_missing_column_is_named_as_missing_and_a_workbook_as_what_it_is(source: Path, tmp_path: Path):
     renamed = tmp_path / "renamed.csv"
     renamed.write_text(HEADER.replace("value", "amount") + "\n" + GOOD.format(1) + "\n")
     refused = run(source, "ingest", "own", renamed)
@@ -89,9 +87,7 @@ def test_a_missing_column_is_named_as_missing_and_a_workbook_as_what_it_is(
 
 
 @pytest.mark.rule("ING-11")
-def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(source: Path, tmp_path: Path):
     early = GOOD.format(1).replace("2023-03-01", "2022-11-30")
     done = succeed(source, "ingest", "own", write(tmp_path / "a.csv", early, GOOD.format(2)))
     assert "own: warnings 1" in done.stderr
@@ -102,9 +98,7 @@ def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(
 @pytest.mark.deep
 @pytest.mark.rule("ING-13")
 @pytest.mark.limit("rejected rows that are listed", "list of rejected rows")
-def test_a_reply_of_nothing_but_rejects_writes_a_bounded_file_and_is_given_up(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_reply_of_nothing_but_rejects_writes_a_bounded_file_and_is_given_up(home: Path, tmp_path: Path):
     (home / "sources.toml").write_text(
         OWN_SOURCE.format(id="own", more="commercial_redistribution = true\ncountry = 'ZA'")
         .replace("filings-csv", "ocds")
@@ -126,9 +120,7 @@ def test_a_reply_of_nothing_but_rejects_writes_a_bounded_file_and_is_given_up(
 
 
 @pytest.mark.rule("ING-13")
-def test_a_gzip_file_that_unpacks_to_more_than_max_bytes_is_not_collected(
-    tmp_path: Path, server: object
-) -> None:
+def test_a_gzip_file_that_unpacks_to_more_than_max_bytes_is_not_collected(tmp_path: Path, server: object):
     desk = Home(tmp_path, server)  # type: ignore[arg-type]
     desk.publisher.put("/bomb.csv.gz", gzip.compress(bytes(2_000_000)))
     desk.source("bomb", "/bomb.csv.gz", max_bytes=100_000)

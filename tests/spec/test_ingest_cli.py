@@ -92,9 +92,7 @@ def test_a_bad_row_is_rejected_with_file_position_and_reason_and_costs_no_other(
 
 
 @pytest.mark.rule("ING-1", "ING-7")
-def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(
-    home: Path, tmp_path: Path
-) -> None:
+def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(home: Path, tmp_path: Path):
     path = write(tmp_path / "mixed.csv", GOOD.format("NaN"), GOOD.format(1))
     done = ingest(home, path)
     assert done.returncode == 0
@@ -136,9 +134,7 @@ def test_a_reject_is_named_by_its_path_inside_the_folder_or_archive(home: Path, 
         ("report.json", b'{"facts": {}}'),
     ],
 )
-def test_a_file_of_another_format_is_named_and_costs_no_other_file(
-    tmp_path: Path, name: str, content: bytes
-) -> None:
+def test_a_file_of_another_format_is_named_and_costs_no_other_file(tmp_path: Path, name: str, content: bytes):
     desk = Desk(tmp_path / "home")
     (tmp_path / name).write_bytes(content)
     files = [
@@ -153,9 +149,7 @@ def test_a_file_of_another_format_is_named_and_costs_no_other_file(
 
 
 @pytest.mark.rule("ING-7")
-def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(home: Path, tmp_path: Path):
     good = write(tmp_path / "good.csv", GOOD.format(1))
     bad = tmp_path / "bad.csv"
     bad.write_text("<html>not found</html>")
@@ -179,9 +173,7 @@ def test_nothing_is_kept_of_a_file_whose_damage_shows_only_at_its_end(home: Path
     assert not any((home / "rejects").glob("*")), "not even its rejects"
 
 
-def test_a_damaged_or_encrypted_zip_is_said_to_be_that_and_costs_no_other_file(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_or_encrypted_zip_is_said_to_be_that_and_costs_no_other_file(home: Path, tmp_path: Path):
     cut, locked = tmp_path / "cut.zip", tmp_path / "locked.zip"
     for path in (cut, locked):
         with zipfile.ZipFile(path, "w") as archive:

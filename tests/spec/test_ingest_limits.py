@@ -88,14 +88,7 @@ def test_an_endless_value_among_tenders_is_refused_by_name(
 
 @pytest.mark.parametrize(
     "source",
-    [
-        "sample-companyfacts",
-        "sample-lei",
-        "sample-isin",
-        "sample-openfigi",
-        "sample-worldbank",
-        "sample-tenders-ke",
-    ],
+    "sample-companyfacts sample-lei sample-isin sample-openfigi sample-worldbank sample-tenders-ke".split(),
 )
 @pytest.mark.parametrize("opening", deep_after(1, [b"[", b'{"facts":', b'{"releases":[']))
 def test_deep_nesting_is_refused_in_one_line(home: Path, tmp_path: Path, source: str, opening: bytes) -> None:
@@ -115,9 +108,7 @@ def test_a_document_that_is_read_whole_has_a_limit(home: Path, tmp_path: Path) -
     assert "more than 1,000,000 bytes in one document (SANKOFA_INGEST_DOCUMENT_BYTES)" in done.stderr
 
 
-def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(home: Path, tmp_path: Path):
     package = {
         "releases": [
             {

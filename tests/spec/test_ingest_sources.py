@@ -37,9 +37,7 @@ def test_an_unknown_source_is_named_with_those_there_are(home: Path, tmp_path: P
 
 @pytest.mark.rule("PROV-5")
 @pytest.mark.parametrize("more", ["", "commercial_redistribution = false"])
-def test_a_source_not_licensed_for_redistribution_is_refused_by_name(
-    home: Path, tmp_path: Path, more: str
-) -> None:
+def test_a_source_not_licensed_for_redistribution_is_refused_by_name(home: Path, tmp_path: Path, more: str):
     (home / "sources.toml").write_text(OWN_SOURCE.format(id="closed-exchange", more=more))
     done = ingest(home, write(tmp_path / "a.csv", GOOD.format(1)), source="closed-exchange")
     assert_one_line_error(done, "closed-exchange", "commercial redistribution")
@@ -151,13 +149,7 @@ def test_killed_in_the_middle_leaves_nothing_and_running_again_completes_it(tmp_
     )
     done = ingest(home, small, big)
     assert done.returncode == 0, done.stderr
-    assert counts(done) == {
-        "read": 60_001,
-        "appended": 60_000,
-        "unchanged": 1,
-        "withheld": 0,
-        "rejected": 0,
-    }
+    assert counts(done) == {"read": 60_001, "appended": 60_000, "unchanged": 1, "withheld": 0, "rejected": 0}
 
 
 def captures(home: Path) -> int:

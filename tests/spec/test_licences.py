@@ -202,9 +202,7 @@ def test_what_another_source_told_too_is_still_there(published: Published) -> No
     assert (sources["portal"], sources["portal-too"]) == (1, 4)
 
 
-def test_an_organisation_keeps_its_id_though_the_record_it_is_named_after_is_left_out(
-    published: Published,
-) -> None:
+def test_an_organisation_keeps_its_id_though_the_record_it_is_named_after_is_left_out(published: Published):
     """The ticker came with the source that is left out; what is held under the LEI keeps the id."""
     asked = published.asked
     (row,) = asked.server.get(f"/v1/entities/{sid(TICKER)}", asked.key).json()["data"]

@@ -71,9 +71,7 @@ def test_aggregates_and_what_is_no_country_are_never_served(live: LiveServer, ke
 
 @pytest.mark.rule("PAR-3", "MACRO-2")
 @pytest.mark.parametrize("code", ["ZA", "za", "ZAF", "zaf", "zAf"])
-def test_a_country_is_taken_in_two_or_three_letters_of_any_case(
-    live: LiveServer, key: str, code: str
-) -> None:
+def test_a_country_is_taken_in_two_or_three_letters_of_any_case(live: LiveServer, key: str, code: str):
     found = rows(live, key, f"country={code}&indicator={GDP.lower()}")
     assert {(r["country"], r["country_iso3"]) for r in found} == {("ZA", "ZAF")}
     assert len(found) == 4

@@ -55,9 +55,7 @@ def test_a_cell_of_a_series_is_the_value_known_on_its_release_day(
 
 
 @pytest.mark.rule("SER-5")
-def test_a_cell_of_a_line_item_is_the_figure_known_on_its_release_day(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_a_cell_of_a_line_item_is_the_figure_known_on_its_release_day(server: LiveServer, paid_key: str):
     revised = 0
     for issuer in server.body("/v1/issuers?limit=10000", paid_key)["data"]:
         path = f"/v1/fundamentals/{issuer['service_id']}"

@@ -128,9 +128,7 @@ def test_every_operation_is_described_and_nothing_else(document: dict[str, Any])
 
 @pytest.mark.rule("SPEC-2")
 @every("operation", SERVED, ids=IDS)
-def test_statuses_of_an_endpoint_are_those_listed_for_it(
-    document: dict[str, Any], operation: Operation
-) -> None:
+def test_statuses_of_an_endpoint_are_those_listed_for_it(document: dict[str, Any], operation: Operation):
     responses = document["paths"][operation.path]["get"]["responses"]
     unchanged = set() if operation.live else {"304"}
     listed = {int(status) for status in responses} - {200, 304}
@@ -202,9 +200,7 @@ def test_an_answer_documents_its_headers(document: dict[str, Any], operation: Op
 
 @pytest.mark.rule("PROV-1", "FIG-2")
 @every("operation", SERVED, ids=IDS)
-def test_every_field_of_an_answer_and_its_rows_is_required(
-    document: dict[str, Any], operation: Operation
-) -> None:
+def test_every_field_of_an_answer_and_its_rows_is_required(document: dict[str, Any], operation: Operation):
     schemas = document["components"]["schemas"]
     content = document["paths"][operation.path]["get"]["responses"]["200"]["content"]
     answer = schemas[content["application/json"]["schema"]["$ref"].rpartition("/")[2]]
@@ -248,9 +244,7 @@ def test_service_id_has_its_pattern(document: dict[str, Any]) -> None:
     assert all(p["schema"]["pattern"] == "^[A-Za-z0-9]+$" for p in found)
 
 
-def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(
-    document: dict[str, Any],
-) -> None:
+def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(document: dict[str, Any]):
     """A future as_of is a 400; which days those are is not the schema's to know."""
     found = [p for p in _parameters(document) if p["name"] == "as_of"]
     assert found

@@ -191,9 +191,7 @@ def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize(("path", "query"), _LISTS, ids=str)
-def test_a_list_goes_on_behind_the_same_row_in_any_edition(
-    worlds: Worlds, path: str, query: dict[str, str]
-) -> None:
+def test_a_list_goes_on_behind_the_same_row_in_any_edition(worlds: Worlds, path: str, query: dict[str, str]):
     whole = rows_of(worlds.page(worlds.one, path, {**query, "limit": "10000"}))
     there = rows_of(worlds.page(worlds.other, path, {**query, "limit": "10000"}))
     in_both = counted(whole) & counted(there)

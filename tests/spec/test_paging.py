@@ -92,9 +92,7 @@ def test_a_cursor_is_bound_to_its_filters_and_no_cursor_of_the_sample_tier(
 
 
 @pytest.mark.rule("FUND-8")
-def test_statement_order_has_the_core_line_items_first_newest_period_first(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_statement_order_has_the_core_line_items_first_newest_period_first(server: LiveServer, paid_key: str):
     path = f"/v1/fundamentals/{RETAILER}"
     ordered = server.get(f"{path}?order=statement", paid_key).json()["data"]
     plain = server.get(path, paid_key).json()["data"]

@@ -160,9 +160,7 @@ def _rpc(server: LiveServer, key: str, method: str, params: dict[str, Any]) -> h
 
 
 @pytest.mark.rule("PAR-2")
-def test_every_keyword_of_every_tool_argument_is_enforced_and_named(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_every_keyword_of_every_tool_argument_is_enforced_and_named(server: LiveServer, paid_key: str):
     tried = set()
     for tool in _tools(server, paid_key):
         schema = tool["inputSchema"]

@@ -249,9 +249,7 @@ def _rewritten(number: int, name: str) -> str:
 
 @pytest.mark.deep
 @pytest.mark.rule("ENT-9")
-def test_of_rewritten_legal_names_one_in_a_hundred_at_most_leads_to_another_organisation(
-    shared_data: Path,
-) -> None:
+def test_of_rewritten_legal_names_one_in_a_hundred_at_most_leads_to_another_organisation(shared_data: Path):
     """Half of the organisations are held: a name of the other half must lead to nobody."""
     held = right = resolved = before = 0
     for country in ("ZA", "NG", "KE", "GH"):

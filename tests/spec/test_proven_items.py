@@ -103,9 +103,7 @@ def test_a_statement_has_one_revenue_for_a_period(mines: LiveServer, number: int
 
 
 @pytest.mark.rule("MET-7")
-def test_a_tax_of_the_wrong_sign_is_turned_and_a_gross_profit_above_revenue_is_left_out(
-    mines: LiveServer,
-) -> None:
+def test_a_tax_of_the_wrong_sign_is_turned_and_a_gross_profit_above_revenue_is_left_out(mines: LiveServer):
     metrics = {r["metric"]: r["value"] for r in rows(mines, ODD, "metrics")}
     assert metrics["effective_tax_rate"] == pytest.approx(40 / 150)
     assert "gross_margin" not in metrics

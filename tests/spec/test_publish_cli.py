@@ -68,9 +68,7 @@ def test_publishing_again_without_news_gives_the_same_edition(desk: Desk, home: 
 
 
 @pytest.mark.rule("PUB-4")
-def test_the_same_ledger_gives_the_same_edition_on_another_machine(
-    desk: Desk, home: Path, tmp_path: Path
-) -> None:
+def test_the_same_ledger_gives_the_same_edition_on_another_machine(desk: Desk, home: Path, tmp_path: Path):
     add(desk, figure(1), figure(2, year=2021))
     other = tmp_path / "elsewhere"
     shutil.copytree(home, other)

@@ -82,9 +82,7 @@ def test_every_value_of_the_table_captured_last_is_served_with_every_digit(
 
 
 @pytest.mark.deep
-def test_every_rate_of_the_history_is_known_from_its_day(
-    served: tuple[LiveServer, str], shared_data: Path
-) -> None:
+def test_every_rate_of_the_history_is_known_from_its_day(served: tuple[LiveServer, str], shared_data: Path):
     server, key = served
     (path,) = (shared_data / "fx" / "ecb").iterdir()
     with path.open(newline="") as stream:
@@ -99,9 +97,7 @@ def test_every_rate_of_the_history_is_known_from_its_day(
             assert all(row["available_at"] == row["date"] for row in found)
 
 
-def test_a_databank_download_in_utf_16_is_read_with_its_names_and_units(
-    shared_data: Path, tmp_path: Path
-) -> None:
+def test_a_databank_download_in_utf_16_is_read_with_its_names_and_units(shared_data: Path, tmp_path: Path):
     home = tmp_path / "home"
     said = ingest(home, "worldbank", shared_data / "macro" / "wdi-download-utf16" / "time_series_data.txt")
     assert "appended 8741" in said
@@ -113,9 +109,7 @@ def test_a_databank_download_in_utf_16_is_read_with_its_names_and_units(
     }
 
 
-def test_what_is_of_another_format_is_an_error_and_nothing_of_it_is_kept(
-    shared_data: Path, tmp_path: Path
-) -> None:
+def test_what_is_of_another_format_is_an_error_and_nothing_of_it_is_kept(shared_data: Path, tmp_path: Path):
     home = tmp_path / "home"
     for name in ("macro/fx-yearly-vintages", "fx/currency-api", "cpi", "fx/za_zar_per_usd_monthly.csv"):
         for source in ("worldbank", "ecb-fx", "alfred", "series"):

@@ -208,9 +208,7 @@ def revisions(server: LiveServer, key: str, series: str, query: str = "") -> lis
 
 @pytest.mark.rule("SER-4")
 @every("as_of", ["2023-05-31", "2024-02-29", ""])
-def test_revisions_of_a_series_are_those_its_past_days_show(
-    server: LiveServer, paid_key: str, as_of: str
-) -> None:
+def test_revisions_of_a_series_are_those_its_past_days_show(server: LiveServer, paid_key: str, as_of: str):
     """Each vintage is found by asking /v1/macro for every day of release, as a reader of the past would."""
     checked = 0
     for series in ("CPI.ZA", "CPI.KE", "CPI.NG"):
@@ -245,9 +243,7 @@ def test_revisions_of_a_series_are_those_its_past_days_show(
 
 
 @pytest.mark.rule("SER-4")
-def test_revisions_of_an_indicator_are_none_and_of_an_unknown_series_a_404(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_revisions_of_an_indicator_are_none_and_of_an_unknown_series_a_404(server: LiveServer, paid_key: str):
     assert revisions(server, paid_key, "NY.GDP.MKTP.CD") == []
     assert revisions(server, paid_key, "CPI.ZA", "as_of=1999-01-01") == []
     unknown = server.get("/v1/series/CPI.ZZ/revisions", paid_key)

@@ -32,9 +32,7 @@ def test_every_issuer_is_served_as_a_replay_of_its_files_has_it(reader: Reader, 
             assert all(row["license_class"] == "synthetic" for row in rows)
 
 
-def test_nothing_of_a_natural_person_is_in_any_answer(
-    server: LiveServer, reader: Reader, paid_key: str
-) -> None:
+def test_nothing_of_a_natural_person_is_in_any_answer(server: LiveServer, reader: Reader, paid_key: str):
     for name in (*ISSUERS, "ZA0002"):
         bodies = [
             reader.body(f"/v1/{kind}/{issuer(name)}") for kind in ("entities", "crosswalk", "fundamentals")

@@ -25,9 +25,7 @@ RUNS = [f"{tier}, seed {n}" for tier in ("starter", "sample") for n in (1, 2, 3)
 
 @pytest.mark.rule("SPEC-2")
 @pytest.mark.parametrize("tried", RUNS)
-def test_server_does_what_its_description_says(
-    server: LiveServer, tmp_path: Path, trial: Trial, tried: str
-) -> None:
+def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Path, trial: Trial, tried: str):
     tier = tried.partition(",")[0]
     key = server.key(tier, "--per-minute", "1000000", "--per-month", "100000000")
     # From a file, because the path that serves the description is left out where it is loaded from there.

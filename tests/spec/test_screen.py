@@ -106,9 +106,7 @@ def test_a_country_that_is_not_covered_is_an_empty_answer(server: LiveServer, pa
 
 
 @pytest.mark.rule("MET-12")
-def test_before_anything_was_published_every_issuer_is_omitted_for_that(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_before_anything_was_published_every_issuer_is_omitted_for_that(server: LiveServer, paid_key: str):
     for day in ("0001-01-01", "1990-01-01", "2020-01-31"):
         body = ask(server, paid_key, f"metric=net_margin&as_of={day}")
         assert (body["data"], body["omitted"]["not_published"]) == ([], ISSUERS)

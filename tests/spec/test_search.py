@@ -62,9 +62,7 @@ def test_an_organisation_is_found_however_its_name_is_written(
         ("sn/12345", "aggregator:sn/12345", MINER),
     ],
 )
-def test_an_identifier_comes_first(
-    live: LiveServer, paid: str, query: str, matched: str, expected: str
-) -> None:
+def test_an_identifier_comes_first(live: LiveServer, paid: str, query: str, matched: str, expected: str):
     first = found(live, paid, q=query)[0]
     assert (first["id"], first["matched"]) == (sid(f"lei:{expected}"), matched)
     assert first["score"] >= 0.99
@@ -72,9 +70,7 @@ def test_an_identifier_comes_first(
 
 @pytest.mark.rule("SEARCH-3", "KEY-9")
 @pytest.mark.parametrize("query", [HELD, DISPUTED, "RC 4411", "sn/12345", "2001/000777/07"])
-def test_a_paid_identifier_is_not_confirmed_to_a_sample_key(
-    live: LiveServer, sample: str, query: str
-) -> None:
+def test_a_paid_identifier_is_not_confirmed_to_a_sample_key(live: LiveServer, sample: str, query: str):
     assert not [row for row in found(live, sample, q=query) if row["score"] >= 0.99]
 
 
@@ -136,10 +132,7 @@ def test_an_indicator_is_found_where_a_country_has_it(server: LiveServer, sample
     assert found(server, sample_key, q="NY.GDP.MKTP.CD", country="AQ") == []
     for query in ("gdp growth kenya", "Kenya GDP growth", "south africa gdp growth"):
         first = found(server, sample_key, q=query, type="indicator")[0]
-        assert (first["id"], first["country"]) == (
-            "NY.GDP.MKTP.KD.ZG",
-            "ZA" if "africa" in query else "KE",
-        )
+        assert (first["id"], first["country"]) == ("NY.GDP.MKTP.KD.ZG", "ZA" if "africa" in query else "KE")
     assert found(server, sample_key, q="kenya cpi", type="series")[0]["id"] == "CPI.KE"
 
 

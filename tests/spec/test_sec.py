@@ -68,9 +68,7 @@ def told(row: dict[str, Any]) -> tuple[Any, ...]:
 
 @pytest.mark.rule("DIAL-1")
 @pytest.mark.parametrize("day", DAYS)
-def test_plain_requests_get_every_vintage_of_a_registrant(
-    live: LiveServer, key: str, day: date | None
-) -> None:
+def test_plain_requests_get_every_vintage_of_a_registrant(live: LiveServer, key: str, day: date | None):
     root, headers = f"{live.url}{at(day)}/sec", {"X-API-Key": key}
     body = requests.get(
         f"{root}/api/xbrl/companyfacts/CIK{CIK:010d}.json", headers=headers, timeout=60

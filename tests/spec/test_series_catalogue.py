@@ -107,9 +107,7 @@ def test_releases_are_the_days_on_which_values_became_known(server: LiveServer, 
 
 
 @pytest.mark.rule("SER-3")
-def test_an_indicator_has_no_releases_and_an_unknown_series_is_not_found(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_an_indicator_has_no_releases_and_an_unknown_series_is_not_found(server: LiveServer, paid_key: str):
     assert server.body("/v1/series/NY.GDP.MKTP.CD/vintages", paid_key)["data"] == []
     answer = server.get("/v1/series/CPI.ZZ/vintages", paid_key)
     assert answer.status_code == 404

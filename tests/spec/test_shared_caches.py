@@ -11,16 +11,10 @@ from tests.nodes.servers import Nginx
 from tests.patience import until
 from tests.ports import free_port
 
-DOCUMENTS = (
-    "/openapi.json",
-    "/llms.txt",
-    "/.well-known/oauth-protected-resource",
-    "/problems/not-found",
-    "/methodology/net_margin-v1",
-    "/docs",
-    "/docs/api",
-    "/docs/readme",
-)
+DOCUMENTS = """
+    /openapi.json /llms.txt /.well-known/oauth-protected-resource /problems/not-found
+    /methodology/net_margin-v1 /docs /docs/api /docs/readme
+""".split()
 FILE = "/open/macro-momentum.parquet"
 
 
@@ -78,10 +72,7 @@ server {{
   }}
 }}"""
     pinned = f"{FILE}?edition={server.get('/v1/status').json()['edition']}"
-    with (
-        Nginx(tmp_path / "nginx", configuration),
-        httpx.Client(base_url=f"http://127.0.0.1:{port}") as cache,
-    ):
+    with Nginx(tmp_path / "nginx", configuration), httpx.Client(base_url=f"http://127.0.0.1:{port}") as cache:
 
         def kept(path: str, **headers: str) -> str:
             return str(cache.get(path, headers=headers).headers["x-kept"])

@@ -12,16 +12,7 @@ import pytest
 
 from tests.live import LiveServer
 from tests.spec import shared_world
-from tests.spec.shared_world import (
-    BANK_ID,
-    LEI_ID,
-    RELEASES,
-    TICKER,
-    awards_won,
-    build,
-    files,
-    tender_values,
-)
+from tests.spec.shared_world import BANK_ID, LEI_ID, RELEASES, TICKER, awards_won, build, files, tender_values
 
 FIELDS = (
     "fact_id entity_id entity_name country_iso3 dataset measure value unit period_end period_type "
@@ -79,9 +70,7 @@ def around() -> list[date]:
 
 @pytest.mark.rule("FACT-2", "FACT-6")
 @pytest.mark.parametrize("query", QUESTIONS)
-def test_every_row_has_every_field_in_order_and_its_provenance(
-    live: LiveServer, key: str, query: str
-) -> None:
+def test_every_row_has_every_field_in_order_and_its_provenance(live: LiveServer, key: str, query: str):
     found = rows(live, key, query)
     assert found
     for row in found:
@@ -134,9 +123,7 @@ def test_facts_of_an_issuer_are_its_fundamentals_on_any_day(live: LiveServer, ke
         assert seen(found["data"], "fact_id", "period_end") == expected
 
 
-def test_an_id_of_a_merged_organisation_answers_too_in_any_case_after_its_prefix(
-    live: LiveServer, key: str
-) -> None:
+def test_an_id_of_a_merged_organisation_answers_too_in_any_case_after_its_prefix(live: LiveServer, key: str):
     for dataset in ("AF-FUND", "AF-TENDER"):
         found = rows(live, key, f"entity_id={TICKER}&dataset={dataset}")
         assert found
@@ -157,9 +144,7 @@ def test_tender_values_of_every_release_date_and_its_neighbours_are_those_of_a_r
             assert seen(found, *AMOUNTS) == tender_values(country, str(day)), day
 
 
-def test_awards_of_every_release_date_and_its_neighbours_are_those_of_a_replay(
-    live: LiveServer, key: str
-) -> None:
+def test_awards_of_every_release_date_and_its_neighbours_are_those_of_a_replay(live: LiveServer, key: str):
     for day in around():
         for winner, issuer in (("brewer", TICKER), ("bank", BANK_ID)):
             found = rows(live, key, f"entity_id={issuer}&dataset=AF-TENDER&as_of={day}")

@@ -173,9 +173,7 @@ def test_each_panel_is_open_or_licensed_as_promised() -> None:
 
 
 @pytest.mark.parametrize("signal", KEYS)
-def test_every_panel_answers_under_its_key_and_explains_itself(
-    live: LiveServer, key: str, signal: str
-) -> None:
+def test_every_panel_answers_under_its_key_and_explains_itself(live: LiveServer, key: str, signal: str):
     body = ask(live, key, path=f"/v1/signals/{signal}")
     assert {"observations", "count", "_license", "edition", "truncated"} <= set(body)
     assert {row["methodology_ref"] for row in body["observations"]} <= {f"signals-v1/{signal}"}
@@ -219,9 +217,7 @@ def test_public_buyers_of_closed_quarters(live: LiveServer, key: str) -> None:
         ("/methodology/signals-v1/no-such-panel", 404),
     ],
 )
-def test_an_unknown_key_is_404_and_a_malformed_one_400(
-    live: LiveServer, key: str, path: str, status: int
-) -> None:
+def test_an_unknown_key_is_404_and_a_malformed_one_400(live: LiveServer, key: str, path: str, status: int):
     assert live.get(path, key).status_code == status
 
 

@@ -30,9 +30,7 @@ def rows_of(server: LiveServer, path: str, key: str) -> Rows:
 
 
 @pytest.mark.rule("SRCS-1")
-def test_every_source_says_who_publishes_it_and_under_which_licence(
-    server: LiveServer, sample_key: str
-) -> None:
+def test_every_source_says_who_publishes_it_and_under_which_licence(server: LiveServer, sample_key: str):
     rows = rows_of(server, "/v1/sources", sample_key)
     assert all(set(row) == SOURCE_FIELDS for row in rows)
     ids = [row["source_id"] for row in rows]

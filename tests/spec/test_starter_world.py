@@ -58,9 +58,7 @@ def test_the_egyptian_pound_before_and_after_its_devaluation(
     assert row["value"] == rate
 
 
-def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(
-    starter_part_server: LiveServer,
-) -> None:
+def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(starter_part_server: LiveServer):
     (match,) = rows(starter_part_server, "/v1/crosswalk?id_type=ticker&id_value=NYSE:GFI")
     assert match["legal_name"] == "Gold Fields Limited"
     facts = rows(starter_part_server, f"/v1/fundamentals/{match['service_id']}?as_of=2013-12-31")

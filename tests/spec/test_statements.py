@@ -123,9 +123,7 @@ def test_kind_and_period_type_keep_their_rows(server: LiveServer, paid_key: str)
 
 
 @pytest.mark.rule("STMT-4")
-def test_wide_has_a_row_for_each_line_item_and_a_column_for_each_period(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_wide_has_a_row_for_each_line_item_and_a_column_for_each_period(server: LiveServer, paid_key: str):
     long = statement(server, paid_key, FILER, "period_type=FY")
     wide = statement(server, paid_key, FILER, "shape=wide")
     ends = sorted({row["period_end"] for row in long}, reverse=True)
@@ -189,9 +187,7 @@ def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None
 
 @pytest.mark.deep
 @pytest.mark.rule("STMT-1", "STMT-2")
-def test_a_real_filer_has_one_figure_a_period_and_those_of_its_metrics(
-    shared_data: Path, tmp_path: Path
-) -> None:
+def test_a_real_filer_has_one_figure_a_period_and_those_of_its_metrics(shared_data: Path, tmp_path: Path):
     desk = Desk(tmp_path / "home", date(2026, 6, 30))
     desk.take("sec-companyfacts", shared_data / "fundamentals" / "companyfacts" / "CIK0001045810.json")
     desk.publish()

@@ -58,9 +58,7 @@ def served_title(desk: Desk, ocid: str = "x") -> list[str]:
 
 @pytest.mark.deep
 @pytest.mark.rule("TEND-2")
-def test_the_content_captured_last_is_served_and_a_return_to_an_earlier_one_is_a_correction(
-    desk: Desk,
-) -> None:
+def test_the_content_captured_last_is_served_and_a_return_to_an_earlier_one_is_a_correction(desk: Desk):
     one, two = package(titled("x", "A")), package(titled("x", "B"))
     assert desk.ingest("portal-za", "1.json", one)["appended"] == 1
     assert desk.ingest("portal-za", "2.json", two)["appended"] == 1
@@ -232,9 +230,7 @@ WRONG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", deep_after(5, [*WRONG]))
-def test_a_file_that_is_not_ocds_is_an_error_by_name_and_nothing_of_it_is_kept(
-    plain_desk: Desk, name: str
-) -> None:
+def test_a_file_that_is_not_ocds_is_an_error_by_name_and_nothing_of_it_is_kept(plain_desk: Desk, name: str):
     plain_desk.ingest("portal-za", "good.json", package(titled("good")))
     done = plain_desk.command("ingest", "portal-za", plain_desk.write(name, WRONG[name]))
     assert done.returncode != 0

@@ -7,18 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.spec.market import (
-    BREWER,
-    CITY,
-    ENTITIES,
-    Asked,
-    Desk,
-    Json,
-    identified,
-    package,
-    party,
-    release,
-)
+from tests.spec.market import BREWER, CITY, ENTITIES, Asked, Desk, Json, identified, package, party, release
 from tests.spec.tender_market import keys
 
 BEER = "Thornveld Breweries (Pty) Ltd"

@@ -175,9 +175,7 @@ def test_a_party_is_resolved_by_lei_registry_number_or_name(
 
 
 @pytest.mark.rule("ENT-3")
-def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifier_decides(
-    market: Asked,
-) -> None:
+def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifier_decides(market: Asked):
     rows = named(market, "Twin Baobab Trading Ltd")
     assert {(row["service_id"], row["match_method"]) for row in rows} == {
         (None, None),

@@ -3,13 +3,7 @@
 import pytest
 
 from tests.live import succeed
-from tests.spec.market import (
-    CITY,
-    Desk,
-    package,
-    party,
-    release,
-)
+from tests.spec.market import CITY, Desk, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
 from tests.spec.tender_market import SPREAD, expected, keys, wait_for_edition

@@ -97,9 +97,7 @@ def asked_for_status(home: Path) -> None:
 
 @pytest.mark.rule("WEB-12")
 @pytest.mark.parametrize("command", READING)
-def test_a_command_that_reads_creates_nothing(
-    tmp_path: Path, sample_home: Path, command: tuple[str, ...]
-) -> None:
+def test_a_command_that_reads_creates_nothing(tmp_path: Path, sample_home: Path, command: tuple[str, ...]):
     (tmp_path / "empty").mkdir()
     copied = Path(shutil.copytree(sample_home, tmp_path / "copied"))
     asked_for_status(copied)
@@ -121,9 +119,7 @@ def test_a_command_that_reads_creates_nothing(
         (("ledger", "captures"), "capture source observed_at file"),
     ],
 )
-def test_tables_have_headings_in_a_pipe_too(
-    sample_home: Path, command: tuple[str, ...], headings: str
-) -> None:
+def test_tables_have_headings_in_a_pipe_too(sample_home: Path, command: tuple[str, ...], headings: str):
     listed = run(sample_home, *command)
     assert listed.stdout.splitlines()[0].split() == headings.split()
     assert "\x1b" not in listed.stdout, "no colour but on a terminal"

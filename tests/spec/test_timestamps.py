@@ -84,9 +84,7 @@ class Authority:
 
 
 @pytest.mark.rule("LOG-13")
-def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(
-    plain_desk: Desk, tmp_path: Path
-) -> None:
+def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(plain_desk: Desk, tmp_path: Path):
     desk, authority = plain_desk, Authority(tmp_path / "authority")
     with authority.serve() as address:
         desk.settings["log_timestamp_url"] = address
@@ -133,9 +131,7 @@ def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(
 
 @pytest.mark.rule("LOG-13")
 @pytest.mark.parametrize("says", [b"silent", b"no stamp", b"x" * 20_000])
-def test_an_authority_that_is_silent_or_wrong_stops_nothing(
-    says: bytes, plain_desk: Desk, tmp_path: Path
-) -> None:
+def test_an_authority_that_is_silent_or_wrong_stops_nothing(says: bytes, plain_desk: Desk, tmp_path: Path):
     desk, authority = plain_desk, Authority(tmp_path / "authority")
     authority.says = says
     with authority.serve() as address:

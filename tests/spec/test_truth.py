@@ -241,9 +241,7 @@ def test_every_page_of_a_walk_but_the_last_is_truncated(
     assert pages[-1]["truncated"] is False
 
 
-def test_a_search_for_words_that_many_have_and_none_together_is_not_truncated(
-    live: LiveServer, paid: str
-) -> None:
+def test_a_search_for_words_that_many_have_and_none_together_is_not_truncated(live: LiveServer, paid: str):
     (operation,) = [o for o in operations() if o.name == "search_tenders"]
     found = tool(live, paid, operation, {"query": "road maintenance"})
     none = tool(live, paid, operation, {"query": "road zzyzx"})

@@ -84,9 +84,7 @@ def test_wbgapi_gets_the_values(live: LiveServer, key: str, at: date | None) -> 
 
 
 @pytest.mark.parametrize("at", DAYS[:3])
-def test_wbdata_gets_the_values(
-    live: LiveServer, key: str, at: date | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wbdata_gets_the_values(live: LiveServer, key: str, at: date | None, monkeypatch: pytest.MonkeyPatch):
     for name in ("COUNTRIES", "ILEVEL", "INDICATOR", "LTYPE", "SOURCE", "TOPIC"):
         url = getattr(wbdata_client, f"{name}_URL")
         monkeypatch.setattr(

@@ -158,9 +158,7 @@ def test_an_archive_has_so_many_members(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.limit("unpacked size of an archive or backup over 256 MiB")
-def test_a_packed_file_unpacks_to_so_many_times_its_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_packed_file_unpacks_to_so_many_times_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(compression, "_ANY_UNPACKED", 1)
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(bytes(1_000_000)))
@@ -243,9 +241,7 @@ def silent() -> Iterator[str]:
 
 
 @pytest.mark.limit("connecting to a publisher", "silence of a publisher")
-def test_a_publisher_is_not_waited_for_for_ever(
-    full: str, silent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_publisher_is_not_waited_for_for_ever(full: str, silent: str, monkeypatch: pytest.MonkeyPatch):
     assert network._TIMEOUT.connect == network._CONNECT_SECONDS
     assert network._TIMEOUT.read == network._SILENT_SECONDS
     monkeypatch.setattr(network, "_TIMEOUT", httpx.Timeout(0.3, connect=0.2))
@@ -260,9 +256,7 @@ def test_a_publisher_is_not_waited_for_for_ever(
 
 
 @pytest.mark.limit("connecting to an object store", "silence of an object store")
-def test_an_object_store_is_not_waited_for_for_ever(
-    full: str, silent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_object_store_is_not_waited_for_for_ever(full: str, silent: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(object_http, "CONNECT_SECONDS", 0.2)
     monkeypatch.setattr(object_http, "READ_SECONDS", 0.3)
     for url in (full, silent):
@@ -304,19 +298,14 @@ def test_an_object_that_comes_by_the_byte_is_given_up(head: bytes, monkeypatch: 
     with dripping(head, b"a", 0.01) as url, closing(open_source(url)) as source:
         with pytest.raises(ObjectError, match="not whole after"):
             source.read("editions.note", 1_000_000)
-        with (
-            pytest.raises(ObjectError, match="not whole after"),
-            source.stream("a", 0, 1_000_000) as chunks,
-        ):
+        with pytest.raises(ObjectError, match="not whole after"), source.stream("a", 0, 1_000_000) as chunks:
             for _ in chunks:
                 pass
 
 
 @pytest.mark.limit("least rate of a store")
 @pytest.mark.parametrize(("rate", "reason"), [(1_000_000, "bytes in 1 s"), (1, "more than 2000 bytes")])
-def test_an_object_that_comes_too_slowly_is_given_up(
-    rate: int, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_object_that_comes_too_slowly_is_given_up(rate: int, reason: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(object_http, "RATE_SECONDS", 1)
     monkeypatch.setattr(object_http, "LEAST_RATE", rate)
     with (

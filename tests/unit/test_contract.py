@@ -19,8 +19,7 @@ _ANY_ROW = re.compile(r"^\| (?!rule \|)[^|]+ \|", re.MULTILINE)
 _CITATION = re.compile(r"\bcontract: ([A-Z]+-[0-9]+(?:(?:, | and )[A-Z]+-[0-9]+)*)")
 _RULE = re.compile(r"[A-Z]+-[0-9]+")
 _ELSEWHERE = re.compile(
-    r"(?<!RFC [0-9]{4}, )\bsections? [0-9]|\bdecisions\.md\b|\bthe specification\b",
-    re.IGNORECASE,
+    r"(?<!RFC [0-9]{4}, )\bsections? [0-9]|\bdecisions\.md\b|\bthe specification\b", re.IGNORECASE
 )
 
 

@@ -11,26 +11,17 @@ from tests.every import every
 REPOSITORY = Path(__file__).parent.parent.parent
 TESTS = REPOSITORY / "tests"
 SHOWN = {
-    "PostgreSQL": (
-        "engines/test_datastore.py",
-        "test_what_is_absorbed_is_read_back_and_absorbed_once",
-    ),
+    "PostgreSQL": ("engines/test_datastore.py", "test_what_is_absorbed_is_read_back_and_absorbed_once"),
     "the same answers on files and PostgreSQL": (
         "engines/test_same_everywhere.py",
         "test_editions_and_answers_are_the_same_on_both_engines",
     ),
-    "Redis": (
-        "engines/test_redis_keyvalue.py",
-        "test_a_restarted_server_is_used_again_at_the_next_call",
-    ),
+    "Redis": ("engines/test_redis_keyvalue.py", "test_a_restarted_server_is_used_again_at_the_next_call"),
     "a page in Chromium": (
         "web/test_browser.py",
         "test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at",
     ),
-    "axe": (
-        "web/test_browser.py",
-        "test_every_page_is_accessible_in_both_themes_and_fits_a_phone",
-    ),
+    "axe": ("web/test_browser.py", "test_every_page_is_accessible_in_both_themes_and_fits_a_phone"),
     "an MCP client": (
         "spec/test_mcp.py",
         "test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_read_only",
@@ -43,10 +34,7 @@ SHOWN = {
         "faults/test_kills.py",
         "test_a_publish_killed_anywhere_leaves_a_whole_edition_current",
     ),
-    "a killed worker": (
-        "faults/test_processes.py",
-        "test_a_killed_worker_is_replaced",
-    ),
+    "a killed worker": ("faults/test_processes.py", "test_a_killed_worker_is_replaced"),
     "a killed node": (
         "nodes/test_failures_under_load.py",
         "test_a_killed_node_costs_no_more_than_it_was_answering",
@@ -59,18 +47,12 @@ SHOWN = {
         "nodes/test_following.py",
         "test_a_node_serves_what_was_pushed_and_each_newer_edition_and_goes_on_without_its_origin",
     ),
-    "Schemathesis": (
-        "spec/test_schemathesis.py",
-        "test_server_does_what_its_description_says",
-    ),
+    "Schemathesis": ("spec/test_schemathesis.py", "test_server_does_what_its_description_says"),
     "the starter world": (
         "spec/test_starter_world.py",
         "test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage",
     ),
-    "the tutorial": (
-        "unit/test_docs.py",
-        "test_a_page_shows_the_answers_that_its_commands_give",
-    ),
+    "the tutorial": ("unit/test_docs.py", "test_a_page_shows_the_answers_that_its_commands_give"),
     "real tenders": (
         "spec/test_real_tenders.py",
         "test_every_usable_release_is_served_once_and_nothing_else",
@@ -79,18 +61,12 @@ SHOWN = {
         "spec/test_real_macro.py",
         "test_a_databank_download_in_utf_16_is_read_with_its_names_and_units",
     ),
-    "real filings": (
-        "unit/sources/test_sec_fsds.py",
-        "test_real_quarters_agree_with_a_plain_count",
-    ),
+    "real filings": ("unit/sources/test_sec_fsds.py", "test_real_quarters_agree_with_a_plain_count"),
     "an example of the client": (
         "client/test_examples.py",
         "test_an_example_prints_what_is_written_beside_it",
     ),
-    "S3": (
-        "nodes/test_pushing.py",
-        "test_editions_go_by_way_of_s3",
-    ),
+    "S3": ("nodes/test_pushing.py", "test_editions_go_by_way_of_s3"),
     "a process of a build killed": (
         "faults/test_publish_processes.py",
         "test_a_process_that_is_killed_ends_the_publication_with_one_line",
@@ -103,14 +79,8 @@ SHOWN = {
         "faults/test_two_publishers.py",
         "test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition",
     ),
-    "a full disk": (
-        "faults/test_disks.py",
-        "test_a_full_disk_is_a_line_and_the_edition_before_is_served",
-    ),
-    "no outgoing connection": (
-        "faults/test_outbound.py",
-        "test_commands_and_a_server_connect_to_nobody",
-    ),
+    "a full disk": ("faults/test_disks.py", "test_a_full_disk_is_a_line_and_the_edition_before_is_served"),
+    "no outgoing connection": ("faults/test_outbound.py", "test_commands_and_a_server_connect_to_nobody"),
 }
 """Of each capability that needs something real, a test that the default run has."""
 

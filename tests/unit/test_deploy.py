@@ -18,12 +18,7 @@ import yaml
 
 from sankofa import __version__
 from sankofa.cli.main import main
-from sankofa.cli.metrics_server import (
-    _ingest_metrics,
-    _request_metrics,
-    _state_metrics,
-    _worker_metrics,
-)
+from sankofa.cli.metrics_server import _ingest_metrics, _request_metrics, _state_metrics, _worker_metrics
 from sankofa.cli.observers import Requests, WorkerCounts
 from sankofa.operations.service import Service
 from sankofa.rest.pages import open_pages

@@ -17,18 +17,7 @@ import pytest
 from tests.depth import deep_after
 
 REPOSITORY = Path(__file__).parent.parent.parent
-COPIED = (
-    "bench",
-    "docs",
-    "examples",
-    "src",
-    "tests",
-    "tools",
-    "Makefile",
-    "pyproject.toml",
-    "CHANGELOG.md",
-    "README.md",
-)
+COPIED = "bench docs examples src tests tools Makefile pyproject.toml CHANGELOG.md README.md".split()
 GUIDES = ["source", "metric", "column", "panel", "endpoint", "page"]
 MOST_FILES_OF_A_METRIC = 4
 

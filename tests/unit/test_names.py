@@ -24,10 +24,7 @@ SHARED_NAMES = {
 OLD_WORDS = frozenset({"told", "found", "made"})
 """Past participles that say nothing of what a variable holds."""
 
-WITH_OLD_WORDS = (
-    "edition/write/metric_rows.py",
-    "ledger/reports.py",
-)
+WITH_OLD_WORDS = ("edition/write/metric_rows.py", "ledger/reports.py")
 """What still has them. Nothing is added here, and each goes once it is clean."""
 
 

@@ -114,9 +114,7 @@ def has_no_sideways_scrolling(window: Visitor) -> bool:
 
 
 @pytest.mark.rule("WEB-1")
-def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(
-    browser: Browser, server: LiveServer
-) -> None:
+def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(browser: Browser, server: LiveServer):
     """Without a violation of axe, a complaint in the console or a request to another host."""
     failures = []
     seen: list[str] = []
@@ -196,9 +194,7 @@ def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
 
 
 @pytest.mark.deep
-def test_a_figure_opens_its_vintages_over_the_page_and_closes_again(
-    browser: Browser, server: LiveServer
-) -> None:
+def test_a_figure_opens_its_vintages_over_the_page_and_closes_again(browser: Browser, server: LiveServer):
     with visitor(browser, server.url) as window:
         window.go(f"{COMPANY}?as_of=2024-06-01")
         link = window.page.locator("mark a").first
@@ -344,9 +340,7 @@ _CLIPPED = """() => [...document.querySelectorAll("main table, main svg, main pr
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", PICTURED)
-def test_a_page_looks_as_its_picture_in_the_documentation(
-    browser: Browser, starter: LiveServer, name: str
-) -> None:
+def test_a_page_looks_as_its_picture_in_the_documentation(browser: Browser, starter: LiveServer, name: str):
     """UPDATE_PICTURES=1 makes them anew. Fonts differ between machines: only the whole is compared."""
     kept = PICTURES / f"{name}.png"
     size = {"width": 1100, "height": 760}

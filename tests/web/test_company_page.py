@@ -13,9 +13,7 @@ from tests.live import LiveServer
 from tests.web.site import COMPANY, ISSUER, ZEBRA_ID, Html, publish_hostile_world
 
 
-def test_key_facts_come_first_with_the_figures_of_the_statement_and_a_rank(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_key_facts_come_first_with_the_figures_of_the_statement_and_a_rank(server: LiveServer, paid_key: str):
     page = server.http.get(f"{COMPANY}?as_of=2024-06-01").text
     assert page.index('id="facts-h"') < page.index('id="st-h"')
     facts = Html.of(
@@ -99,9 +97,7 @@ def test_what_an_edition_changed_of_a_company_is_listed_for_a_paid_key(tmp_path:
         assert live.http.get(f"/at/2026-01-01{path}").status_code == 404
 
 
-def test_a_record_without_figures_says_what_is_missing_and_where_to_look(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_a_record_without_figures_says_what_is_missing_and_where_to_look(server: LiveServer, paid_key: str):
     issuers = {row["service_id"] for row in server.get("/v1/issuers?limit=1000", paid_key).json()["data"]}
     parties = server.get("/v1/tender-parties?limit=1000", paid_key).json()["data"]
     bare = next(

@@ -49,9 +49,7 @@ def test_other_axes_draw_the_same_values_elsewhere(server: LiveServer, scale: st
     assert server.http.get("/compare?scale=cubic").status_code == 400
 
 
-def test_a_chart_stands_in_another_site_with_its_source_and_no_cookie(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_a_chart_stands_in_another_site_with_its_source_and_no_cookie(server: LiveServer, paid_key: str):
     page = server.http.get("/macro/series/CPI.ZA?as_of=2023-05-31")
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
     address = re.findall(r'iframe src="[^"]*(/embed/[^"]+chart=fan)"', page.text.replace("&#34;", '"'))

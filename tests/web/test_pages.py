@@ -104,9 +104,7 @@ def test_a_statement_shows_what_the_api_gives_on_fifty_random_days(server: LiveS
 
 
 @pytest.mark.rule("WEB-3")
-def test_the_mark_of_a_restated_figure_appears_on_its_day_and_not_before(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_the_mark_of_a_restated_figure_appears_on_its_day_and_not_before(server: LiveServer, paid_key: str):
     place = ("profit", "2022-12-31", "2022-01-01")
     seen = [
         figures(server.get(f"{COMPANY}?as_of={day}&part=statements", paid_key).text)[place]
@@ -216,9 +214,7 @@ def test_the_key_of_a_visitor_is_a_cookie_of_the_session_that_the_api_does_not_r
         assert visitor.get("/").status_code == 401
 
 
-def test_a_screen_beside_another_day_says_who_moved_because_of_what(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_a_screen_beside_another_day_says_who_moved_because_of_what(server: LiveServer, paid_key: str):
     asked = "/screen?metric=net_margin&as_of=2025-12-31&beside=2024-12-31"
     page = Html.of(server.get(asked, paid_key).text)
     rows = [row for row in page.all("tr") if "tbody" in row.inside and row.text.strip()[:1].isdigit()]

@@ -133,9 +133,7 @@ def _leads(link: Element, step: str) -> bool:
 
 @pytest.mark.rule("WEB-1")
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_question_is_answered_within_three_clicks_of_the_first_page(
-    site: LiveServer, question: str
-) -> None:
+def test_a_question_is_answered_within_three_clicks_of_the_first_page(site: LiveServer, question: str):
     steps, figures = QUESTIONS[question]
     assert len(steps) <= _MOST_CLICKS
     address = "/"

@@ -142,9 +142,7 @@ def test_the_pages_of_tenders_give_what_the_api_walks(server: LiveServer, paid_k
 
 
 @pytest.mark.rule("WEB-18")
-def test_a_buyer_and_a_supplier_page_sum_the_awards_of_the_latest_releases(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_a_buyer_and_a_supplier_page_sum_the_awards_of_the_latest_releases(server: LiveServer, paid_key: str):
     checked = 0
     for country in ("KE", "NG", "ZA"):
         releases = server.get(f"/v1/tenders?country={country}&limit=1000", paid_key).json()["data"]

@@ -138,9 +138,7 @@ def _path(desk: Desk, manifest: dict[str, Any], name: str) -> Path:
 
 @pytest.mark.rule("PROV-7")
 @pytest.mark.parametrize("name", OPEN_TABLES)
-def test_an_open_file_has_no_row_of_a_narrower_licence(
-    desk: Desk, published: dict[str, Any], name: str
-) -> None:
+def test_an_open_file_has_no_row_of_a_narrower_licence(desk: Desk, published: dict[str, Any], name: str):
     (told,) = (one for one in published["files"] if one["name"] == f"{name}.parquet")
     table = pq.read_table(_path(desk, published, told["name"]))
     rows = table.to_pylist()

@@ -240,9 +240,7 @@ def test_no_value_appears_before_its_filing(world: World) -> None:
 @pytest.mark.deep
 @pytest.mark.rule("MET-13")
 @pytest.mark.parametrize("known", [False, True])
-def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(
-    world: World, *, known: bool
-) -> None:
+def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world: World, *, known: bool):
     every = sorted({day for issuer in world.issuers.values() for day in events(issuer.told)})
     for day in [date(1990, 1, 1), *world.chance.sample(every, 12), TODAY, date(2031, 1, 1)]:
         held = {key: of_issuer(world.edition, key, day, known=known) for key in world.issuers}

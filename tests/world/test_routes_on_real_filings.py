@@ -121,9 +121,7 @@ def as_filed(lines: Lines, end: int) -> Filed:
     return Filed(rows, lines.filings)
 
 
-def test_every_line_item_of_real_filings_is_what_brute_force_finds(
-    years: list[tuple[str, int, Lines]],
-) -> None:
+def test_every_line_item_of_real_filings_is_what_brute_force_finds(years: list[tuple[str, int, Lines]]):
     compared: Counter[str] = Counter()
     for name, end, lines in years[::4]:
         expected = line_items(sorted(ITEMS), as_filed(lines, end))
@@ -167,9 +165,7 @@ NAMES_OF_REVENUE = re.compile(
 )
 
 
-def test_every_african_issuer_that_reports_revenue_has_a_net_margin(
-    world: BuildContext, shared_data: Path
-) -> None:
+def test_every_african_issuer_that_reports_revenue_has_a_net_margin(world: BuildContext, shared_data: Path):
     """Of its last full year; banks and insurers by the names of their revenue too."""
     folder = shared_data.parent / "starter" / "filings" / "companyfacts"
     ours = {f"registry:US-SEC-CIK:{path.name[3:13]}" for path in folder.iterdir() if path.is_file()}
@@ -200,9 +196,7 @@ AGREEING = {
 
 
 @pytest.mark.parametrize("item", AGREEING)
-def test_a_route_agrees_with_the_figure_that_issuers_report(
-    years: list[tuple[str, int, Lines]], item: str
-) -> None:
+def test_a_route_agrees_with_the_figure_that_issuers_report(years: list[tuple[str, int, Lines]], item: str):
     text, least = AGREEING[item]
     agree = together = 0
     for _, end, lines in years:

@@ -22,9 +22,7 @@ def of(tier: str, per_minute: int | None = None, per_month: int | None = None) -
         ("professional", 10_000, 100, 1_200, 2_000_000),
     ],
 )
-def test_the_defaults_are_the_decided_ones(
-    tier: str, rows: int, default: int, minute: int, month: int
-) -> None:
+def test_the_defaults_are_the_decided_ones(tier: str, rows: int, default: int, minute: int, month: int):
     of_tier = of(tier)
     assert (of_tier.row_cap, of_tier.default_rows, of_tier.per_minute, of_tier.per_month) == (
         rows,

@@ -106,9 +106,7 @@ def test_of_ids_issued_by_one_file_the_strongest_identifier_gives_the_one_that_s
     )
 
 
-def test_a_record_without_a_date_is_in_force_from_its_capture_and_taking_it_again_changes_nothing(
-    desk: Desk,
-) -> None:
+def test_a_record_without_a_date_is_in_force_from_its_capture_and_taking_it_again_changes_nothing(desk: Desk):
     for day, name in enumerate(("A Ltd", "A Ltd", "B Ltd", "B Ltd", "A Ltd"), 1):
         desk.set_day(date(2024, 1, day))
         take(desk, says(LEI, name=name, effective=""))

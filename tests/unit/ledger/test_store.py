@@ -52,9 +52,7 @@ def test_no_hidden_row_number_lets_a_row_be_replaced(database: sqlite3.Connectio
         database.execute(f"SELECT rowid FROM {table}")
 
 
-def test_whatever_fails_inside_a_capture_leaves_nothing_of_it(
-    desk: Desk, database: sqlite3.Connection
-) -> None:
+def test_whatever_fails_inside_a_capture_leaves_nothing_of_it(desk: Desk, database: sqlite3.Connection):
     before = contents(database)
     ledger = desk.ledger()
 
@@ -71,9 +69,7 @@ def test_whatever_fails_inside_a_capture_leaves_nothing_of_it(
 
 
 @pytest.mark.rule("GATE-4")
-def test_a_person_is_kept_as_a_hash_that_only_the_key_can_make(
-    desk: Desk, database: sqlite3.Connection
-) -> None:
+def test_a_person_is_kept_as_a_hash_that_only_the_key_can_make(desk: Desk, database: sqlite3.Connection):
     ((hashed, *_),) = database.execute("SELECT * FROM withheld WHERE source_id <> ''").fetchall()
     assert len(hashed) == 64
     assert PERSON.partition(":")[2].encode() not in (desk.home / "ledger.sqlite").read_bytes()

@@ -67,16 +67,12 @@ def test_an_unmapped_concept_never_passes_for_one_of_our_items(concept: str) -> 
 
 @every(
     "look_alike",
-    [
-        "us-gaap:SalesRevenueGoodsNet",
-        "us-gaap:CostOfGoodsSold",
-        "us-gaap:DepreciationAndAmortization",
-        "us-gaap:CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents",
-        "us-gaap:LiabilitiesAndStockholdersEquity",
-        "us-gaap:NetIncomeLossAvailableToCommonStockholdersBasic",
-        "us-gaap:LongTermDebt",
-        "ifrs-full:CashFlowsFromUsedInOperations",
-    ],
+    """
+        us-gaap:SalesRevenueGoodsNet us-gaap:CostOfGoodsSold us-gaap:DepreciationAndAmortization
+        us-gaap:CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents
+        us-gaap:LiabilitiesAndStockholdersEquity us-gaap:NetIncomeLossAvailableToCommonStockholdersBasic
+        us-gaap:LongTermDebt ifrs-full:CashFlowsFromUsedInOperations
+    """.split(),
 )
 def test_a_look_alike_is_served_under_its_own_name(look_alike: str) -> None:
     assert line_item(look_alike) not in LINE_ITEMS

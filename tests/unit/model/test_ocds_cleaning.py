@@ -73,9 +73,7 @@ def test_any_text_at_all_is_an_instant_or_nothing(text: str) -> None:
 
 @every("field", ["ocid", "id", "date"])
 @every("value", [None, "", "  ", [], {}, True, 1.5, "x" * 401, "a\u0000b"])
-def test_a_release_without_a_usable_key_is_unusable_and_the_reason_does_not_repeat_it(
-    field: str, value: Any
-) -> None:
+def test_a_release_without_a_usable_key_is_unusable_and_the_reason_does_not_repeat_it(field: str, value: Any):
     with pytest.raises(Unusable) as failure:
         clean({**KEYS, field: value}, "ZA", gate, str.upper)
     assert str(failure.value) == f"no usable {field}"
@@ -190,35 +188,10 @@ JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 FIELDS = st.sampled_from(
-    [
-        "tag",
-        "tender",
-        "buyer",
-        "parties",
-        "awards",
-        "contracts",
-        "planning",
-        "language",
-        "initiationType",
-        "id",
-    ]
+    "tag tender buyer parties awards contracts planning language initiationType id".split()
 )
 INNER = st.dictionaries(
-    st.sampled_from(
-        [
-            "id",
-            "title",
-            "value",
-            "items",
-            "suppliers",
-            "name",
-            "roles",
-            "identifier",
-            "amount",
-            "currency",
-            "documents",
-        ]
-    ),
+    st.sampled_from("id title value items suppliers name roles identifier amount currency documents".split()),
     JSON_VALUES,
     max_size=5,
 )

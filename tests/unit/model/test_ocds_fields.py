@@ -10,21 +10,7 @@ import pytest
 from tests.every import every
 from tests.ocds_schema import release_schema
 
-KINDS = {
-    "text",
-    "id",
-    "code",
-    "url",
-    "address",
-    "date",
-    "number",
-    "integer",
-    "boolean",
-    "amount",
-    "currency",
-    "numbers",
-    "any",
-}
+KINDS = set("text id code url address date number integer boolean amount currency numbers any".split())
 TABLE: dict[str, dict[str, str | list[str]]] = tomllib.loads(
     resources.files("sankofa.model.ocds").joinpath("fields.toml").read_text("utf-8")
 )

@@ -43,8 +43,6 @@ def _cut(text: str, withheld: Iterable[str], public: Iterable[str], many: int) -
 
 
 @given(texts, secrets_of_a_release, st.lists(names, max_size=1))
-def test_an_index_cuts_what_looking_for_each_in_turn_cuts(
-    text: str, withheld: list[str], public: list[str]
-) -> None:
+def test_an_index_cuts_what_looking_for_each_in_turn_cuts(text: str, withheld: list[str], public: list[str]):
     one_by_one = _cut(text, withheld, public, many=1_000)
     assert _cut(text, withheld, public, many=-1) == one_by_one

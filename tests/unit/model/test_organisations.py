@@ -124,9 +124,7 @@ def test_a_title_outweighs_the_clearest_form(names: list[str], form: str, title:
     st.sampled_from(NAMES["given"]),
     st.sampled_from(sorted(tables().forms)),
 )
-def test_letters_that_are_a_form_prove_nothing_after_a_person(
-    surname: str, given_name: str, form: str
-) -> None:
+def test_letters_that_are_a_form_prove_nothing_after_a_person(surname: str, given_name: str, form: str):
     two_letters = form.rstrip(".")
     if len(two_letters) == 2 and two_letters.isascii():
         assert org_evidence(f"{given_name} {surname} {two_letters.upper()}") is None

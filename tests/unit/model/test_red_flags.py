@@ -18,12 +18,7 @@ from sankofa.model.ocds.red_flags import INDICATORS, Population, quantile
 from tests.every import every
 
 CARDINAL = Path(__file__).parent / "cardinal"
-GROUPS = {
-    "process": "OCID",
-    "buyer": "Buyer",
-    "procuring_entity": "ProcuringEntity",
-    "tenderer": "Tenderer",
-}
+GROUPS = {"process": "OCID", "buyer": "Buyer", "procuring_entity": "ProcuringEntity", "tenderer": "Tenderer"}
 
 
 @pytest.mark.rule("FLAG-1")

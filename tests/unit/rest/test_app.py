@@ -129,9 +129,7 @@ def test_a_deprecated_endpoint_says_so(service: Service, monkeypatch: pytest.Mon
     assert RestApp(service, {})._deprecated.keys() == {PATH}
 
 
-def test_a_deprecation_at_short_notice_stops_the_start(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deprecation_at_short_notice_stops_the_start(service: Service, monkeypatch: pytest.MonkeyPatch):
     table = {PATH: Deprecation(date(2026, 1, 1), date(2026, 6, 1), "https://api.example/v2")}
     monkeypatch.setattr(rest_app, "DEPRECATIONS", table)
     with pytest.raises(SettingsError, match="180 days"):

@@ -47,10 +47,7 @@ def test_a_value_is_public_from_realtime_start_and_a_point_is_no_value(read: Rea
 
 
 def test_a_value_that_ended_with_none_after_it_was_withdrawn(read: Read, written: Written) -> None:
-    rows = (
-        ("2024-02-13", "2024-06-30", "2024-01-01", "1"),
-        ("2024-03-13", FOREVER, "2024-02-01", "2"),
-    )
+    rows = (("2024-02-13", "2024-06-30", "2024-01-01", "1"), ("2024-03-13", FOREVER, "2024-02-01", "2"))
     (column,) = read("alfred", written("X.json", document(*rows)))
     assert told(column)[2:] == [("2024-01-01", "2024-07-01", "")]
     # An end that is only the end of what was asked for says nothing; nor do first releases alone.

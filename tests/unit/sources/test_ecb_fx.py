@@ -43,9 +43,7 @@ def test_a_bad_cell_line_or_column_costs_itself(read: Read, written: Written) ->
 
 
 @every("text", ["", "Data,USD\n2024-01-01,1\n", "Date,Country,Value\n1971-01-01,Kenya,1\n", "{}"])
-def test_another_format_is_an_error_that_says_what_was_expected(
-    read: Read, written: Written, text: str
-) -> None:
+def test_another_format_is_an_error_that_says_what_was_expected(read: Read, written: Written, text: str):
     with pytest.raises(FormatError, match=r"rates\.csv: expected the ECB history"):
         read("ecb-fx", written("rates.csv", text))
 

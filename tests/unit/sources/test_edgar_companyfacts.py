@@ -151,9 +151,7 @@ def test_a_null_value_is_skipped(read: Read, written: Written) -> None:
         ("ffd", "USD", False),
     ],
 )
-def test_only_company_figures_are_read(
-    read: Read, written: Written, taxonomy: str, unit: str, kept: bool
-) -> None:
+def test_only_company_figures_are_read(read: Read, written: Written, taxonomy: str, unit: str, kept: bool):
     records = read("edgar-companyfacts", written("a.json", document(ROW % "1", taxonomy=taxonomy, unit=unit)))
     assert len(facts_of(records)) == kept
     assert (Skipped(1) in records) is not kept

@@ -7,19 +7,10 @@ from sankofa.model.records import EntityRecord, Fact, Profile, Rejected, Withhel
 from tests.every import every
 from tests.unit.sources.conftest import Read, Written
 
-COLUMNS = [
-    "entity",
-    "line_item",
-    "value",
-    "currency",
-    "period_start",
-    "period_end",
-    "period_type",
-    "available_at",
-    "document",
-    "location",
-    "confidence",
-]
+COLUMNS = """
+    entity line_item value currency period_start period_end period_type available_at document location
+    confidence
+""".split()
 ROW = [
     "ticker:JSE:WHL",
     "revenue",
@@ -101,9 +92,7 @@ def test_an_early_announcement_is_legal(read: Read, written: Written) -> None:
     ("written_as", "line_item"),
     [("Revenue", "revenue"), ("Gross Profit", "gross_profit"), ("EPS basic", "eps_basic")],
 )
-def test_a_line_item_is_written_in_snake_case(
-    read: Read, written: Written, written_as: str, line_item: str
-) -> None:
+def test_a_line_item_is_written_in_snake_case(read: Read, written: Written, written_as: str, line_item: str):
     assert read("filings-csv", written("a.csv", template(line(line_item=written_as)))) == [
         FACT._replace(concept=line_item)
     ]

@@ -60,9 +60,7 @@ def test_an_isin_claimed_by_two_leis_is_two_links(read: Read, written: Written) 
         ("é,è", "not a valid LEI"),
     ],
 )
-def test_a_bad_row_is_rejected_and_costs_no_other(
-    read: Read, written: Written, line: str, reason: str
-) -> None:
+def test_a_bad_row_is_rejected_and_costs_no_other(read: Read, written: Written, line: str, reason: str):
     content = f"LEI,ISIN\n{LEI},{ISIN}\n{line}\n{LEI},{ISIN}\n".encode("latin-1")
     first, rejected, last = read("gleif-isin", written("a.csv", content))
     assert (first, last) == (LINK, LINK._replace(location="row 4"))

@@ -98,9 +98,7 @@ def test_the_api_says_the_same_as_the_golden_copy(read: Read, written: Written) 
 
 @pytest.mark.rule("ADP-9")
 @every(("lei", "subject"), [(LEI, f"lei:{LEI}"), ("2138004VFYZFYLELHT93", "")])
-def test_a_sole_proprietor_is_withheld_and_never_named(
-    read: Read, written: Written, lei: str, subject: str
-) -> None:
+def test_a_sole_proprietor_is_withheld_and_never_named(read: Read, written: Written, lei: str, subject: str):
     person = {"LEI": lei, "Entity.LegalName": "JANE DOE", "Entity.EntityCategory": "SOLE_PROPRIETOR"}
     assert read("gleif-lei", written("a.csv", golden_copy(person))) == [Withheld("row 2", subject)]
     reply = api_record(legalName={"name": "JANE DOE"}, category="SOLE_PROPRIETOR")
@@ -145,9 +143,7 @@ def test_an_lei_written_with_blanks_is_the_same(read: Read, written: Written) ->
         ("RA000585", "000"),
     ],
 )
-def test_a_placeholder_is_no_registry_number(
-    read: Read, written: Written, authority: str, number: str
-) -> None:
+def test_a_placeholder_is_no_registry_number(read: Read, written: Written, authority: str, number: str):
     change = {
         "Entity.RegistrationAuthority.RegistrationAuthorityID": authority,
         "Entity.RegistrationAuthority.RegistrationAuthorityEntityID": number,
@@ -259,9 +255,7 @@ def test_a_malformed_record_of_a_reply_costs_no_other(read: Read, written: Writt
     assert isinstance(kept, EntityRecord)
 
 
-def test_the_real_names_hold_one_bad_checksum_and_name_no_sole_proprietor(
-    read: Read, shared_data: Path
-) -> None:
+def test_the_real_names_hold_one_bad_checksum_and_name_no_sole_proprietor(read: Read, shared_data: Path):
     path = shared_data / "identifiers" / "gleif_names.csv"
     with path.open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))

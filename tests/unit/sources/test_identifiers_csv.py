@@ -44,9 +44,7 @@ def template(*lines: str, header: str = HEADER) -> str:
         ("lei,2138004VFYZFYLELHT92,", "lei:2138004VFYZFYLELHT92"),
     ],
 )
-def test_a_row_links_an_identifier_to_the_entity(
-    read: Read, written: Written, row: str, identifier: str
-) -> None:
+def test_a_row_links_an_identifier_to_the_entity(read: Read, written: Written, row: str, identifier: str):
     assert read("identifiers-csv", written("a.csv", template(f"{LEI},{row}"))) == [
         IdentifierLink(identifier, LEI, "row 2")
     ]

@@ -70,9 +70,7 @@ def test_any_document_in_chunks_of_any_size_gives_the_values_that_are_in_it(
 
 
 @given(DOCUMENTS, st.sampled_from([None, 1, "\t"]), st.booleans())
-def test_a_document_in_memory_gives_the_same(
-    document: Any, indent: int | str | None, ascii_only: bool
-) -> None:
+def test_a_document_in_memory_gives_the_same(document: Any, indent: int | str | None, ascii_only: bool):
     content = json.dumps(document, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
     found = at_once(content, LISTS)
     if isinstance(document, dict | list) and b"\\ud" not in content and content.isascii():
@@ -140,13 +138,7 @@ def test_a_bad_element_costs_no_other(chunk: int) -> None:
         b'{"b": 2}',
         b'{"releases": [], "x": 1}',
     ]
-    assert [piece.path for piece in found] == [
-        "releases[0]",
-        "releases[1]",
-        "releases[2]",
-        "releases[3]",
-        "",
-    ]
+    assert [piece.path for piece in found] == ["releases[0]", "releases[1]", "releases[2]", "releases[3]", ""]
 
 
 def test_only_the_lists_of_the_top_object_are_handed_out() -> None:

@@ -45,10 +45,7 @@ def test_a_search_or_filter_reply_is_one_reply(read: Read, written: Written) -> 
 
 @every(
     "changes",
-    [
-        {"compositeFIGI": "BBG000BLNQ16", "shareClassFIGI": None},
-        {"compositeFIGI": "", "shareClassFIGI": ""},
-    ],
+    [{"compositeFIGI": "BBG000BLNQ16", "shareClassFIGI": None}, {"compositeFIGI": "", "shareClassFIGI": ""}],
 )
 def test_a_figi_that_is_its_own_composite_is_linked_once(
     read: Read, written: Written, changes: dict[str, object]

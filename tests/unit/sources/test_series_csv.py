@@ -52,9 +52,7 @@ def test_the_rows_of_a_series_are_one_column_in_their_order(read: Read, written:
         ("A,cpi,monthly,,2024-01-31,1,", "7 fields where the header has 8"),
     ],
 )
-def test_a_bad_row_is_rejected_with_the_column_at_fault(
-    read: Read, written: Written, row: str, reason: str
-) -> None:
+def test_a_bad_row_is_rejected_with_the_column_at_fault(read: Read, written: Written, row: str, reason: str):
     (fault,) = read("series-csv", written("s.csv", f"{HEADER}{row}\n"))
     assert isinstance(fault, Rejected)
     assert fault.position == "row 2"
@@ -69,8 +67,6 @@ def test_a_bad_row_is_rejected_with_the_column_at_fault(
         ("a,b", "expected the series-csv template"),
     ],
 )
-def test_a_header_with_a_typo_is_an_error_that_names_it(
-    read: Read, written: Written, header: str, said: str
-) -> None:
+def test_a_header_with_a_typo_is_an_error_that_names_it(read: Read, written: Written, header: str, said: str):
     with pytest.raises(FormatError, match=said):
         read("series-csv", written("s.csv", f"{header}\n1,2,3,4,5\n"))

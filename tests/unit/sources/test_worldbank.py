@@ -40,9 +40,7 @@ def point(code: str, year: str, value: object, **more: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("ADP-5")
-def test_a_tidy_table_is_named_after_its_indicator_and_speaks_of_every_year(
-    read: Read, written: Written
-) -> None:
+def test_a_tidy_table_is_named_after_its_indicator_and_speaks_of_every_year(read: Read, written: Written):
     rows = "South Africa,ZAF,2020,337974620000.50\r\nSouth Africa,ZAF,2021,4.2E+11\r\nKenya,KEN,2021,\r\n"
     found = read("worldbank", written("ny.gdp.mktp.cd.csv", TIDY + rows))
     assert len({record.country for record in found if isinstance(record, AnnualColumn)}) == 249
@@ -116,9 +114,7 @@ def test_a_databank_table_names_series_and_years_in_its_own_way(read: Read, writ
 
 
 @pytest.mark.rule("ADP-5")
-def test_a_page_of_the_api_keeps_every_digit_and_its_nulls_are_what_it_covers(
-    read: Read, written: Written
-) -> None:
+def test_a_page_of_the_api_keeps_every_digit_and_its_nulls_are_what_it_covers(read: Read, written: Written):
     text = page(point("ZAF", "2022", None), point("ZAF", "2021", 0), point("ZAF", "2020", 1)).replace(
         '"value": 0,', '"value": 420886900000.12345678901,'
     )
@@ -144,11 +140,7 @@ def test_aggregates_and_forecasts_are_skipped_in_every_form(read: Read, written:
         point("SSF", "2021", None),
         point("ZAF", "2027", 3, obs_status="F"),
     )
-    for name, text, skipped in (
-        ("aa.bb.csv", tidy, 3),
-        ("wide.csv", wide, 2),
-        ("page.json", json_page, 3),
-    ):
+    for name, text, skipped in (("aa.bb.csv", tidy, 3), ("wide.csv", wide, 2), ("page.json", json_page, 3)):
         assert read("worldbank", written(name, text)) == [Skipped(skipped)]
 
 

@@ -121,9 +121,7 @@ def test_the_rows_of_a_day_are_found_by_their_number(days: list[int], day: int) 
 
 
 @given(NEWEST_FIRST, st.integers(0, 21), st.integers(0, 21))
-def test_no_block_with_a_row_of_the_days_asked_about_is_passed_over(
-    days: list[int], since: int, until: int
-) -> None:
+def test_no_block_with_a_row_of_the_days_asked_about_is_passed_over(days: list[int], since: int, until: int):
     first, end = blocks_within(first_day_of_blocks(days, 4), since, until)
     wanted = [number // 4 for number, day in enumerate(days) if since <= day <= until]
     assert all(first <= block < end for block in wanted)

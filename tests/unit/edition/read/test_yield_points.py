@@ -64,9 +64,7 @@ def _crowded(rows: int, in_a_block: int = 16) -> Edition:
 
 @pytest.mark.rule("PAR-10")
 @pytest.mark.parametrize("limit", [None, 100_000])
-def test_rows_of_many_blocks_are_selected_in_turns(
-    monkeypatch: pytest.MonkeyPatch, limit: int | None
-) -> None:
+def test_rows_of_many_blocks_are_selected_in_turns(monkeypatch: pytest.MonkeyPatch, limit: int | None):
     edition = _crowded(4_096)
     most, total = steps_in_a_turn(
         monkeypatch, reading, "select", lambda: edition.select("kind", "A", day=1, modes=7, limit=limit)

@@ -81,9 +81,7 @@ def told(folder: Path) -> Callable[[Set[str]], str]:
         (True, ["a of 3", "a, b of 3", "b of 3"]),  # closed where its dataset has named what it is made of
     ],
 )
-def test_each_file_of_a_large_table_tells_of_its_own_rows(
-    tmp_path: Path, derived: bool, owed: list[str]
-) -> None:
+def test_each_file_of_a_large_table_tells_of_its_own_rows(tmp_path: Path, derived: bool, owed: list[str]):
     own = {"a": "public-domain", "b": "cc-by"}
     rows = [
         msgspec.structs.replace(row(n), source_ref=f"{source}:file#{n}", license_class=own[source])

@@ -52,9 +52,7 @@ def revenue(desk: Desk, edition_id: str) -> int:
         edition.close()
 
 
-def test_publishing_again_after_an_upgrade_writes_the_new_layout(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_publishing_again_after_an_upgrade_writes_the_new_layout(desk: Desk, monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as before:
         before.setattr("sankofa.edition.write.publish.LAYOUT", 0)
         with pytest.raises(EditionError, match=r"of another layout, 0, .*: run `sankofa publish`"):
