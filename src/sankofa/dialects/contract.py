@@ -9,12 +9,13 @@ import pkgutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 import sankofa.dialects
+from sankofa.access.tiers import Grant
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, Problem
 from sankofa.operations.contract import Answer, Call
@@ -106,8 +107,7 @@ class DialectQuestion(NamedTuple):
         given = {label.rstrip("_"): text for label, text in parameters.items() if text}
         call = self.call
         if not call.grant.sample:
-            lifted = dataclasses.replace(call.grant, row_cap=_EVERY_ROW, default_rows=_EVERY_ROW)
-            call = msgspec.structs.replace(call, grant=lifted)
+            call = msgspec.structs.replace(call, grant=_every_row(call.grant))
         return await ask(call, name, given)
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
@@ -132,6 +132,11 @@ class DialectQuestion(NamedTuple):
         grant = self.call.grant
         if grant.sample and row_count > grant.row_cap:
             grant.requires_paid(f"{what} has more than the {grant.row_cap} rows of the sample tier: it")
+
+
+@lru_cache(maxsize=64)
+def _every_row(grant: Grant) -> Grant:
+    return dataclasses.replace(grant, row_cap=_EVERY_ROW, default_rows=_EVERY_ROW)
 
 
 @dataclass(frozen=True, slots=True)

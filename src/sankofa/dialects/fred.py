@@ -6,9 +6,10 @@ keys. See docs/other-clients.md for what FRED has and this has not.
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr  # nosec B406
 
@@ -21,6 +22,7 @@ from sankofa.dialects.fred_values import (
     SHORT,
     UNITS,
     History,
+    PeriodValue,
     RealTimePeriod,
     ValueStep,
     aggregated,
@@ -46,13 +48,10 @@ _FIRST_DAY: Final = date(1776, 7, 4)
 _ROWS: Final = 100_000
 """The `limit` of observations if none is sent; a longer series is sent whole."""
 _BYTES_OF_A_ROW: Final = 90
-_ESCAPED: Final = re.compile(r'[&<>"\t\r\n]')
-"""Characters that an attribute of XML has otherwise."""
+_ESCAPED: Final = re.compile(r"[&<>\t\r\n]")
+"""Characters that an attribute of XML has otherwise, as it has a quote."""
 _released = msgspec.json.Decoder(list[dict[str, Any]]).decode
 _read_row = msgspec.json.Decoder(list[SeriesCatalogueRow]).decode
-
-
-_Day = date  # where a row has a field of that name
 
 
 class _Observation(msgspec.Struct, gc=False):
@@ -61,10 +60,12 @@ class _Observation(msgspec.Struct, gc=False):
     series_type: str
     frequency: str
     country: str | None
-    date: _Day
-    value: Decimal | None
+    date: str
+    value: msgspec.Raw
 
 
+_column = attrgetter("series_type", "frequency", "country")
+_decimal = msgspec.json.Decoder(Decimal | None).decode
 _observations_of = msgspec.json.Decoder(list[_Observation]).decode
 
 
@@ -182,46 +183,63 @@ async def _observations(question: DialectQuestion) -> DialectReply:
         "sort_order": order,
     }
     values = await _known(question, key, period)
-    size = _BYTES_OF_A_ROW * sum(map(len, values.values()))
-    rows = await in_thread_if_large(size, _computed, request, values, key, row, period, echo)
+    rows = await in_thread_if_large(
+        _BYTES_OF_A_ROW * len(values), _computed, request, values, key, row, period, echo
+    )
     return await _page(question, "observations", "observation", echo, rows, _ROWS)
 
 
 def _computed(
     request: DialectRequest,
-    values: History,
+    known: History | list[_Observation],
     key: str,
     row: SeriesCatalogueRow,
     period: RealTimePeriod,
     echo: Row,
-) -> list[Row]:
+) -> list[Any]:
     """The values in the units, at the frequency and in the order asked for."""
     frequency = request.chosen("frequency", (*AGGREGATIONS, ""), "")
     method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
-    own = SHORT[row.frequency]
-    if frequency and frequency != own:
-        values = aggregated(values, own, frequency, method)
-    values = transformed(values, echo["units"], frequency or own)
+    own, form, units = SHORT[row.frequency], echo["output_type"], echo["units"]
     first, last = echo["observation_start"], echo["observation_end"]
-    values = {at: steps for at, steps in values.items() if first <= at <= last}
-    form = echo["output_type"]
-    if form in (2, 3):
-        rows = by_vintage_date(key, values, period, only_new=form == 3)
+    rows: list[Any]
+    if isinstance(known, list) and units == "lin" and frequency in ("", own) and form in (1, 4):
+        span = str(period.start), str(period.end)
+        days = str(first), str(last)
+        rows = [PeriodValue(*span, o.date, _figure(o.value)) for o in known if days[0] <= o.date <= days[1]]
     else:
-        rows = by_period(values, period, only_first=form == 4)
+        values = _history(known, period.known)
+        if frequency and frequency != own:
+            values = aggregated(values, own, frequency, method)
+        values = transformed(values, units, frequency or own)
+        values = {at: steps for at, steps in values.items() if first <= at <= last}
+        if form in (2, 3):
+            rows = by_vintage_date(key, values, period, only_new=form == 3)
+        else:
+            rows = by_period(values, period, only_first=form == 4)
     return rows if echo["sort_order"] == "asc" else rows[::-1]
 
 
-async def _known(question: DialectQuestion, key: str, period: RealTimePeriod) -> History:
-    """The values that stood in a period; on one day they are those of `/v1/macro`."""
+def _figure(value: msgspec.Raw) -> str:
+    text = str(value, "ascii")
+    return text if text != "null" and "E" not in text else figure(_decimal(value))
+
+
+async def _known(question: DialectQuestion, key: str, period: RealTimePeriod) -> History | list[_Observation]:
+    """The values that stood in a period, oldest first; on one day they are those of `/v1/macro`."""
     if period.start != period.known or question.call.grant.sample:  # which may ask for few of many
         return await history(question.call.edition, key, period.known)
     rows = await question.read(_observations_of, "get_macro", series=key, as_of=str(period.known))
-    columns = {(one.series_type, one.frequency, one.country) for one in rows}
-    if len(columns) > 1:
-        raise InvalidParameter("series_id", f"{len(columns)} series have this key: ask /v1/macro for them")
-    known = period.known.toordinal()
-    return {one.date: [ValueStep(known, one.value)] for one in reversed(rows)}
+    if rows and _column(rows[0]) != _column(rows[-1]):  # they are in the order of their columns
+        count = len(set(map(_column, rows)))
+        raise InvalidParameter("series_id", f"{count} series have this key: ask /v1/macro for them")
+    return rows[::-1]
+
+
+def _history(known: History | list[_Observation], day: date) -> History:
+    if isinstance(known, dict):
+        return known
+    return {date.fromisoformat(o.date): [ValueStep(day.toordinal(), _decimal(o.value))] for o in known}
 
 
 async def _vintage_dates(question: DialectQuestion) -> DialectReply:
@@ -311,7 +329,7 @@ async def _graph(question: DialectQuestion) -> DialectReply:
         raise InvalidParameter("id", "expected 1 to 12 series")
     columns = []
     for key in keys:
-        columns.append(await _known(question, key, RealTimePeriod(day, day, day)))
+        columns.append(_history(await _known(question, key, RealTimePeriod(day, day, day)), day))
         if not columns[-1] and await series_row(edition_on(question, day), key) is None:
             raise NoSuchSeries(key)
     dates = sorted({at for column in columns for at in column if first <= at <= last})
@@ -353,10 +371,11 @@ def _written(
         return DialectReply(msgspec.json.encode({**attributes, root: rows}), JSON)
     if file_type != "xml":
         raise InvalidParameter("file_type", "expected xml or json")
-    children = (
-        f"<{element}{_attributes(row)}/>" if isinstance(row, dict) else f"<{element}>{row}</{element}>"
-        for row in rows
-    )
+    children: Iterable[str] = map(str, rows)
+    if rows and isinstance(rows[0], dict):
+        children = (f"<{element}{_attributes(row)}/>" for row in rows)
+    elif rows and isinstance(rows[0], date):
+        children = (f"<{element}>{row}</{element}>" for row in rows)
     return DialectReply(_document(root, attributes, children), _XML)
 
 
@@ -367,10 +386,10 @@ def _document(root: str, attributes: Mapping[str, object], children: Any) -> byt
 
 
 def _attributes(row: Mapping[str, object]) -> str:
-    texts = [(name, str(value)) for name, value in row.items()]
-    return "".join(
-        [f" {n}={quoteattr(text)}" if _ESCAPED.search(text) else f' {n}="{text}"' for n, text in texts]
-    )
+    texts = "".join([f' {name}="{value}"' for name, value in row.items()])
+    if texts.count('"') == 2 * len(row) and not _ESCAPED.search(texts):
+        return texts
+    return "".join([f" {name}={quoteattr(str(value))}" for name, value in row.items()])
 
 
 _TAKEN: Final = ("series_id", "realtime_start", "realtime_end", "file_type")

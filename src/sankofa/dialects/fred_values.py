@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
@@ -52,12 +52,18 @@ def edition_on(question: DialectQuestion, day: date) -> Edition:
 
 async def series_row(edition: Edition, key: str) -> SeriesCatalogueRow | None:
     """The catalogue row of a series; None if there is no such series, or it was not known yet."""
+    kept = edition.cache("series rows", 1024)
+    if (known := kept.get(key)) is not None:
+        return cast("SeriesCatalogueRow", known)
     number = await entry_behind(edition, (key, 1, "", ""))
     if number >= entry_count(edition):
         return None
     stored = await entry_on(edition, number)
     row = None if stored is None else _row(stored)
-    return row if row is not None and row.series == key and row.vintages else None
+    if row is None or row.series != key or not row.vintages:
+        return None
+    kept.put(key, row)
+    return row
 
 
 async def history(edition: Edition, key: str, day: date) -> History:
@@ -235,31 +241,41 @@ class RealTimePeriod(NamedTuple):
         return {"realtime_start": self.start, "realtime_end": self.end}
 
 
-_date = lru_cache(maxsize=4096)(date.fromordinal)
+@lru_cache(maxsize=4096)
+def _day(ordinal: int) -> str:
+    return str(date.fromordinal(ordinal))
 
 
-def by_period(values: History, period: RealTimePeriod, *, only_first: bool) -> list[Row]:
+class PeriodValue(msgspec.Struct, gc=False):
+    """A value, and the days of a period on which it stood."""
+
+    realtime_start: str
+    realtime_end: str
+    date: str
+    value: str
+
+    def __str__(self) -> str:
+        return (
+            f'<observation realtime_start="{self.realtime_start}" realtime_end="{self.realtime_end}" '
+            f'date="{self.date}" value="{self.value}"/>'
+        )
+
+
+def by_period(values: History, period: RealTimePeriod, *, only_first: bool) -> list[PeriodValue]:
     """Each value with the days of the period on which it stood."""
     start, end, ever = period.start.toordinal(), period.end.toordinal(), LAST_DAY.toordinal()
     listed = [day.toordinal() for day in period.vintage_dates]
     rows = []
     for at, steps in values.items():
-        for number, step in enumerate(steps[:1] if only_first else steps):
-            last = steps[number + 1].day - 1 if number + 1 < len(steps) else ever
-            first, final = max(step.day, start), min(last, end)
+        for number, step in enumerate(steps[:1] if only_first else steps, 1):
+            last = steps[number].day - 1 if number < len(steps) else ever
+            first, final = step.day if step.day > start else start, last if last < end else end
             if listed:
                 days = [day for day in listed if step.day <= day <= last] or [1, 0]
                 first, final = days[0], days[-1]
             if first > final or (only_first and step.day < start):
                 continue
-            rows.append(
-                {
-                    "realtime_start": _date(first),
-                    "realtime_end": _date(final),
-                    "date": at,
-                    "value": figure(step.value),
-                }
-            )
+            rows.append(PeriodValue(_day(first), _day(final), str(at), figure(step.value)))
     return rows
 
 

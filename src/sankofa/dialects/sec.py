@@ -139,12 +139,14 @@ def _concept(row: _Fact) -> tuple[str, str]:
 
 def _company_facts(number: int, name: str, rows: list[_Fact]) -> DialectReply:
     facts: dict[str, dict[str, Row]] = {}
+    entries: dict[tuple[str | None, ...], list[_Entry]] = {}
     for row in rows:
-        taxonomy, tag = _concept(row)
-        concepts = facts.setdefault(taxonomy, {})
-        if (concept := concepts.get(tag)) is None:
-            concept = concepts[tag] = _labelled(row)
-        concept["units"].setdefault(row.unit or "pure", []).append(_entry(row))
+        group = row.concept, row.line_item, row.unit
+        if (own := entries.get(group)) is None:
+            taxonomy, tag = _concept(row)
+            concept = facts.setdefault(taxonomy, {}).setdefault(tag, _labelled(row))
+            own = entries[group] = concept["units"].setdefault(row.unit or "pure", [])
+        own.append(_entry(row))
     return DialectReply(_encode({"cik": number, "entityName": name, "facts": facts}), JSON)
 
 
