@@ -37,7 +37,7 @@ class Questions:
 
     def draw(self) -> tuple[Operation, dict[str, str]]:
         operation = self._chance.choice(self._operations)
-        taken = {n: p for n, p in operation.parameters.items() if not p.tool_only and n != "cursor"}
+        taken = {n: p for n, p in operation.parameters.items() if n != "cursor"}
         optional = [name for name, p in taken.items() if not p.required]
         chosen = {name for name, p in taken.items() if p.required}
         chosen |= set(self._chance.sample(optional, min(len(optional), self._chance.randint(0, 3))))

@@ -36,11 +36,7 @@ MODES = {
 
 def questions(operation: Operation) -> list[str]:
     """The examples of its parameters together, and its other modes."""
-    given = {
-        name: p.kind.schema().get("examples", [""])[0]
-        for name, p in operation.parameters.items()
-        if not p.tool_only
-    }
+    given = {n: p.kind.schema().get("examples", [""])[0] for n, p in operation.parameters.items()}
     query = {
         name: ",".join(value) if isinstance(value, list) else value
         for name, value in given.items()

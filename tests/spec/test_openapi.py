@@ -215,7 +215,7 @@ def test_every_field_of_an_answer_and_its_rows_is_required(document: dict[str, A
 @every("operation", SERVED, ids=IDS)
 def test_parameters_are_those_of_the_operation(document: dict[str, Any], operation: Operation) -> None:
     described = {p["name"]: p for p in document["paths"][operation.path]["get"]["parameters"]}
-    taken = {name: p for name, p in operation.parameters.items() if not p.tool_only}
+    taken = operation.parameters
     proof = {"proof"} if operation.name in PROVEN else set()
     assert set(described) == {*taken, *proof, "edition", "known_by", "format"}
     for name, parameter in taken.items():
@@ -279,7 +279,6 @@ def paged() -> Operation:
             required=False,
             default=None,
             in_path=False,
-            tool_only=False,
         )
         for name, kind in kinds.items()
     }

@@ -106,7 +106,7 @@ def _parameter(operation: Operation, parameter: Parameter) -> tuple[str, ...]:
         name += f" (tool: {code(tool_name)})"
     return (
         name,
-        "tool only" if parameter.tool_only or not operation.path else place,
+        "tool only" if not operation.path else place,
         schema_text(schema),
         default,
         parameter.description,

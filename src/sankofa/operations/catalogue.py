@@ -12,15 +12,9 @@ from sankofa.model.days import instant
 from sankofa.model.errors import NotFound
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
+from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.paging import first_page
-from sankofa.operations.parameters import (
-    CountryParameter,
-    CursorParameter,
-    LimitOrAllParameter,
-    OptionalSkuParameter,
-    SkuParameter,
-)
 
 
 @operation(
@@ -57,10 +51,10 @@ _SOURCES_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
 async def get_coverage(
     call: Call,
     *,
-    country: CountryParameter = None,
-    sku: OptionalSkuParameter = None,
-    limit: LimitOrAllParameter = None,
-    cursor: CursorParameter = None,
+    country: parameters.Country = None,
+    sku: parameters.OptionalSku = None,
+    limit: parameters.LimitOrAll = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Coverage of each dataset by country and source: count, first and last date, freshness.
 
@@ -86,7 +80,7 @@ _QUALITY_ORDER = RowOrder("measure")
     extensions=("limit", "cursor"),
 )
 async def get_quality_metrics(
-    call: Call, *, sku: SkuParameter, limit: LimitOrAllParameter = None, cursor: CursorParameter = None
+    call: Call, *, sku: parameters.Sku, limit: parameters.LimitOrAll = None, cursor: parameters.Cursor = None
 ) -> Answer:
     """Coverage and freshness of one dataset, ordered by measure.
 

@@ -22,15 +22,8 @@ from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
 from sankofa.model.text import words
 from sankofa.model.vintages import Mode
+from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    ClaimMeasureParameter,
-    ClaimPeriodParameter,
-    ClaimSubjectParameter,
-    ClaimUnitParameter,
-    ClaimValueParameter,
-)
 
 _SUPPORTED, _THEN, _CONTRADICTED, _UNKNOWN = VERDICTS
 _ID: Final = 26
@@ -94,12 +87,12 @@ _matches = msgspec.json.Decoder(list[_Match]).decode
 async def check_claim(
     call: Call,
     *,
-    subject: ClaimSubjectParameter,
-    period: ClaimPeriodParameter,
-    value: ClaimValueParameter,
-    measure: ClaimMeasureParameter = None,
-    unit: ClaimUnitParameter = None,
-    as_of: AsOfParameter = None,
+    subject: parameters.ClaimSubject,
+    period: parameters.ClaimPeriod,
+    value: parameters.ClaimValue,
+    measure: parameters.ClaimMeasure = None,
+    unit: parameters.ClaimUnit = None,
+    as_of: parameters.AsOf = None,
 ) -> Answer:
     """Whether a claimed figure was reported, as known on a day.
 

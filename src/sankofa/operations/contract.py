@@ -23,15 +23,9 @@ from sankofa.model.errors import Absence, InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row
 from sankofa.model.text import toml_table
+from sankofa.operations import parameters
 from sankofa.operations.parameter_types import JsonSchema, ParameterType
-from sankofa.operations.parameters import (
-    ALL_BY_DEFAULT,
-    TOOL_ONLY,
-    Basis,
-    EditionParameter,
-    FormatParameter,
-    KnownByParameter,
-)
+from sankofa.operations.parameters import ALL_BY_DEFAULT, Basis
 
 NO_ROWS: Final = Selection((), 0, truncated=False)
 _AGENTS: Final[dict[str, dict[str, Any]]] = toml_table("sankofa.operations", "agents")
@@ -132,7 +126,6 @@ class Parameter:
     required: bool
     default: object
     in_path: bool
-    tool_only: bool
     extension: bool = False
     """Whether it goes beyond the core API."""
     all_by_default: bool = False
@@ -276,14 +269,14 @@ class Operation:
 
 def _of_every_endpoint(name: str, annotation: Any) -> Parameter:
     _, kind, description = get_args(annotation)
-    return Parameter(name, name, kind, description, False, None, False, False, extension=True)
+    return Parameter(name, name, kind, description, False, None, False, extension=True)
 
 
-EDITION: Final = _of_every_endpoint("edition", EditionParameter)
+EDITION: Final = _of_every_endpoint("edition", parameters.Edition)
 """The query parameter that every endpoint takes: the edition that is to answer."""
-KNOWN_BY: Final = _of_every_endpoint("known_by", KnownByParameter)
+KNOWN_BY: Final = _of_every_endpoint("known_by", parameters.KnownBy)
 """The query parameter that every endpoint takes: the instant whose edition is to answer."""
-FORMAT: Final = _of_every_endpoint("format", FormatParameter)
+FORMAT: Final = _of_every_endpoint("format", parameters.Format)
 """The query parameter that every endpoint takes: the form of the answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
@@ -335,7 +328,7 @@ def operation(
             description=description.strip(),
             tool_names=dict(tool_names or {}),
             members=dict(members or {}),
-            query={p.name: p for p in parameters.values() if not (p.in_path or p.tool_only)},
+            query={p.name: p for p in parameters.values() if not p.in_path},
             defaults={p.argument: p.default for p in parameters.values() if not p.required},
             also=also,
             dataset=dataset,
@@ -383,7 +376,6 @@ def _parameters(perform: Perform, path: str, extensions: tuple[str, ...]) -> dic
             required,
             None if required else signature.default,
             f"{{{public}}}" in path,
-            TOOL_ONLY in marks,
             public in extensions,
             ALL_BY_DEFAULT in marks,
         )

@@ -20,23 +20,11 @@ from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow, EntityRow, RelationRow, SpellRow, wire
+from sankofa.operations import parameters
 from sankofa.operations.contract import MEMBERS, NO_ROWS, Answer, Call, operation
 from sankofa.operations.locked import with_names
 from sankofa.operations.nearest import predecessors, relations, unknown_organisation
 from sankofa.operations.paging import Start, first_page, view_on
-from sankofa.operations.parameters import (
-    MOST_MATCHES,
-    AsOfParameter,
-    CountryParameter,
-    CursorParameter,
-    ExchangeParameter,
-    IdTypeParameter,
-    IdValueParameter,
-    LimitOrAllParameter,
-    LimitParameter,
-    MatchLimitParameter,
-    ServiceIdParameter,
-)
 
 
 @operation(
@@ -48,7 +36,9 @@ from sankofa.operations.parameters import (
     extensions=("as_of",),
     members={name: MEMBERS[name] for name in ("successor", "predecessors")},
 )
-async def get_entity(call: Call, *, service_id: ServiceIdParameter, as_of: AsOfParameter = None) -> Answer:
+async def get_entity(
+    call: Call, *, service_id: parameters.ServiceId, as_of: parameters.AsOf = None
+) -> Answer:
     """One organisation's resolved entity record.
 
     `/v1/search` finds organisations by name. An id that was merged into another answers with the surviving
@@ -120,7 +110,7 @@ _related = msgspec.json.Decoder(RelationRow).decode
     extension=True,
 )
 async def get_entity_history(
-    call: Call, *, service_id: ServiceIdParameter, as_of: AsOfParameter = None
+    call: Call, *, service_id: parameters.ServiceId, as_of: parameters.AsOf = None
 ) -> Answer:
     """Everything that an organisation was called, with first and last days.
 
@@ -219,11 +209,11 @@ async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
 async def list_issuers(
     call: Call,
     *,
-    country: CountryParameter = None,
-    exchange: ExchangeParameter = None,
-    as_of: AsOfParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    country: parameters.Country = None,
+    exchange: parameters.Exchange = None,
+    as_of: parameters.AsOf = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """The issuers known on a day: every issuer with a figure that was public by then.
 
@@ -277,10 +267,10 @@ class _Withheld(msgspec.Struct):
 async def get_crosswalk(
     call: Call,
     *,
-    service_id: ServiceIdParameter,
-    as_of: AsOfParameter = None,
-    limit: LimitOrAllParameter = None,
-    cursor: CursorParameter = None,
+    service_id: parameters.ServiceId,
+    as_of: parameters.AsOf = None,
+    limit: parameters.LimitOrAll = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Every identifier held for one organisation.
 
@@ -341,11 +331,11 @@ def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
 async def find_by_identifier(
     call: Call,
     *,
-    id_type: IdTypeParameter,
-    id_value: IdValueParameter,
-    as_of: AsOfParameter = None,
-    limit: MatchLimitParameter = None,
-    cursor: CursorParameter = None,
+    id_type: parameters.IdType,
+    id_value: parameters.IdValue,
+    as_of: parameters.AsOf = None,
+    limit: parameters.MatchLimit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """The organisations behind an outside identifier.
 
@@ -356,7 +346,7 @@ async def find_by_identifier(
     """
     key = lookup_key_of_text(id_type, id_value)
     page = await first_page(call, "identifier", key, as_of=as_of, dated=True, cursor=cursor)
-    most = MOST_MATCHES if limit is None else call.grant.rows(limit)
+    most = parameters.MOST_MATCHES if limit is None else call.grant.rows(limit)
     matches = await page.select("identifier", key, _MATCH_ORDER, most) or NO_ROWS
     several = matches.count > 1 or matches.truncated or bool(page.key)
     return page.answer(matches, _MATCH_ORDER, as_of=page.day, members={"ambiguous": several})

@@ -21,16 +21,10 @@ from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.ocds.release import decode
 from sankofa.model.rows import wire
 from sankofa.model.tender_rows import ContractChange, ContractRow, FlagRow
+from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameter_types import Text
-from sankofa.operations.parameters import (
-    ContractDayParameter,
-    ContractParameter,
-    CountryParameter,
-    CursorParameter,
-    LimitParameter,
-)
 
 _READ_AT_ONCE: Final = 64
 _CHANGES_SHOWN: Final = 100
@@ -58,7 +52,9 @@ _CONTRACT_FOR_AGENTS: Final = AgentView(compact=_brief)
     extension=True,
     agent=_CONTRACT_FOR_AGENTS,
 )
-async def get_contract(call: Call, *, ocid: ContractParameter, as_of: ContractDayParameter = None) -> Answer:
+async def get_contract(
+    call: Call, *, ocid: parameters.Contract, as_of: parameters.ContractDay = None
+) -> Answer:
     """One contracting process as it stood on a day: what its releases up to then add up to.
 
     One row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions, from every release
@@ -160,13 +156,13 @@ _ONE: Final = Decimal(1)
 async def get_flags(
     call: Call,
     *,
-    country: CountryParameter = None,
+    country: parameters.Country = None,
     ocid: FlagProcessParameter = None,
     buyer: FlagBuyerParameter = None,
     supplier: FlagSupplierParameter = None,
-    as_of: ContractDayParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    as_of: parameters.ContractDay = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Red flags of contracting processes, buyers and tenderers, as they could be raised on a day.
 

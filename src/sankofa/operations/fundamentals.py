@@ -19,21 +19,10 @@ from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import strictest
 from sankofa.model.rows import FundamentalsRow, wire
 from sankofa.model.vintages import Mode
+from sankofa.operations import parameters
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import nearest_line_items, predecessor_hint, unknown_organisation
 from sankofa.operations.paging import first_page
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    CursorParameter,
-    FundamentalsOrderParameter,
-    LimitOrAllParameter,
-    LineItemsParameter,
-    PeriodTypeParameter,
-    ServiceIdParameter,
-    ShapeParameter,
-    StatementKindParameter,
-    VintagesParameter,
-)
 
 _MODES = {"latest": int(Mode.LATEST), "as_reported": int(Mode.AS_REPORTED), "all": int(Mode.ALL)}
 _EVERYTHING: Final = 2**31 - 1
@@ -53,14 +42,14 @@ _FOR_AGENTS: Final = AgentView(overflow={"order": "statement"})
 async def get_fundamentals(
     call: Call,
     *,
-    service_id: ServiceIdParameter,
-    as_of: AsOfParameter = None,
-    period_type: PeriodTypeParameter = None,
-    vintages: VintagesParameter = "latest",
-    line_items: LineItemsParameter = None,
-    order: FundamentalsOrderParameter = None,
-    limit: LimitOrAllParameter = None,
-    cursor: CursorParameter = None,
+    service_id: parameters.ServiceId,
+    as_of: parameters.AsOf = None,
+    period_type: parameters.PeriodType = None,
+    vintages: parameters.Vintages = "latest",
+    line_items: parameters.LineItems = None,
+    order: parameters.FundamentalsOrder = None,
+    limit: parameters.LimitOrAll = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Point-in-time reported facts for one issuer.
 
@@ -144,14 +133,14 @@ _cells = msgspec.json.Decoder(list[_Cell]).decode
 async def get_statement(
     call: Call,
     *,
-    service_id: ServiceIdParameter,
-    as_of: AsOfParameter = None,
-    period_type: PeriodTypeParameter = None,
-    kind: StatementKindParameter = None,
-    line_items: LineItemsParameter = None,
-    shape: ShapeParameter = "long",
-    limit: LimitOrAllParameter = None,
-    cursor: CursorParameter = None,
+    service_id: parameters.ServiceId,
+    as_of: parameters.AsOf = None,
+    period_type: parameters.PeriodType = None,
+    kind: parameters.StatementKind = None,
+    line_items: parameters.LineItems = None,
+    shape: parameters.Shape = "long",
+    limit: parameters.LimitOrAll = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """The statements of one issuer: one figure per line item and period.
 

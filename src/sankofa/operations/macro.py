@@ -37,29 +37,10 @@ from sankofa.model.facts import MACRO
 from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow, wire
 from sankofa.model.text import code_words
+from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.nearest import nearest_series, unknown_series
 from sankofa.operations.paging import ListPage, Start, first_page
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    BaseCurrencyParameter,
-    CursorParameter,
-    FrequencyParameter,
-    FromDayParameter,
-    FromParameter,
-    IndicatorParameter,
-    LimitParameter,
-    MacroCountryParameter,
-    QuoteCurrencyParameter,
-    SeriesAsOfParameter,
-    SeriesKeyParameter,
-    SeriesParameter,
-    SeriesQueryParameter,
-    SeriesTypeParameter,
-    ToDayParameter,
-    ToParameter,
-    ViaParameter,
-)
 
 _ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode, where it is `series={}`"
 _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
@@ -96,16 +77,16 @@ def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
 async def get_macro(
     call: Call,
     *,
-    country: MacroCountryParameter = None,
-    indicator: IndicatorParameter = None,
-    series: SeriesParameter = None,
-    series_type: SeriesTypeParameter = None,
-    frequency: FrequencyParameter = None,
-    as_of: SeriesAsOfParameter = None,
-    from_: FromParameter = None,
-    to: ToParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    country: parameters.MacroCountry = None,
+    indicator: parameters.Indicator = None,
+    series: parameters.Series = None,
+    series_type: parameters.SeriesType = None,
+    frequency: parameters.Frequency = None,
+    as_of: parameters.SeriesAsOf = None,
+    from_: parameters.From = None,
+    to: parameters.To = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
@@ -230,10 +211,10 @@ def _day(given: date | int | None, otherwise: int) -> int:
 async def list_series(
     call: Call,
     *,
-    country: MacroCountryParameter = None,
-    q: SeriesQueryParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    country: parameters.MacroCountry = None,
+    q: parameters.SeriesQuery = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """The series and annual indicators that `/v1/macro` serves.
 
@@ -267,9 +248,9 @@ async def list_series(
 async def get_series_vintages(
     call: Call,
     *,
-    series: SeriesKeyParameter,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    series: parameters.SeriesKey,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """The days on which values of a series were released, and how many each added or changed.
 
@@ -316,14 +297,14 @@ def _check_pair(_: Grant, arguments: Mapping[str, Any]) -> None:
 async def get_cross_rates(
     call: Call,
     *,
-    base: BaseCurrencyParameter,
-    quote: QuoteCurrencyParameter,
-    via: ViaParameter = None,
-    as_of: AsOfParameter = None,
-    from_: FromDayParameter = None,
-    to: ToDayParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    base: parameters.BaseCurrency,
+    quote: parameters.QuoteCurrency,
+    via: parameters.Via = None,
+    as_of: parameters.AsOf = None,
+    from_: parameters.FromDay = None,
+    to: parameters.ToDay = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Exchange rates derived from two published daily rates against a third currency.
 

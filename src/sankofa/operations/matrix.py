@@ -20,19 +20,9 @@ from sankofa.model.limits import limit as bound
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import Row, wire
 from sankofa.model.vintages import Mode
+from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.nearest import unknown_organisation, unknown_series
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    FromDayParameter,
-    MacroCountryParameter,
-    MatrixLineItemParameter,
-    PeriodTypeParameter,
-    ReleaseParameter,
-    SeriesKeyParameter,
-    ServiceIdParameter,
-    ToDayParameter,
-)
 
 MOST_CELLS: Final = bound("cells of a vintage matrix", 1_000_000, "dates times release days", "400")
 _CELLS_PER_YIELD: Final = 50_000
@@ -82,12 +72,12 @@ _reported = msgspec.json.Decoder(list[_Reported]).decode
 async def get_series_matrix(
     call: Call,
     *,
-    series: SeriesKeyParameter,
-    as_of: AsOfParameter = None,
-    from_: FromDayParameter = None,
-    to: ToDayParameter = None,
-    release: ReleaseParameter = "all",
-    country: MacroCountryParameter = None,
+    series: parameters.SeriesKey,
+    as_of: parameters.AsOf = None,
+    from_: parameters.FromDay = None,
+    to: parameters.ToDay = None,
+    release: parameters.Release = "all",
+    country: parameters.MacroCountry = None,
 ) -> Answer:
     """Every vintage of a series side by side: a row for each date, a column for each release day.
 
@@ -138,13 +128,13 @@ async def get_series_matrix(
 async def get_fundamentals_matrix(
     call: Call,
     *,
-    service_id: ServiceIdParameter,
-    line_item: MatrixLineItemParameter,
-    period_type: PeriodTypeParameter = None,
-    as_of: AsOfParameter = None,
-    from_: FromDayParameter = None,
-    to: ToDayParameter = None,
-    release: ReleaseParameter = "all",
+    service_id: parameters.ServiceId,
+    line_item: parameters.MatrixLineItem,
+    period_type: parameters.PeriodType = None,
+    as_of: parameters.AsOf = None,
+    from_: parameters.FromDay = None,
+    to: parameters.ToDay = None,
+    release: parameters.Release = "all",
 ) -> Answer:
     """Every vintage of a line item side by side: a row for each period, a column for each release day.
 

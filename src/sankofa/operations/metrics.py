@@ -23,22 +23,11 @@ from sankofa.model.days import months_before
 from sankofa.model.facts import FUND
 from sankofa.model.rows import REASONS, MetricsRow, ScreenRow
 from sankofa.model.vintages import Mode
+from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, Answer, Call, operation
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    BasisParameter,
-    CountryParameter,
-    CursorParameter,
-    LimitParameter,
-    MaxAgeParameter,
-    MetricParameter,
-    OrderParameter,
-    RequiredMetricParameter,
-    ServiceIdParameter,
-)
 
 
 class _Named(msgspec.Struct):
@@ -89,14 +78,14 @@ _MISSING["missing"]["items"]["properties"]["reason"]["enum"] = [*REASONS.values(
 async def get_screen(
     call: Call,
     *,
-    metric: RequiredMetricParameter,
-    order: OrderParameter = "desc",
-    as_of: AsOfParameter = None,
-    country: CountryParameter = None,
-    basis: BasisParameter = None,
-    max_age: MaxAgeParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    metric: parameters.RequiredMetric,
+    order: parameters.Order = "desc",
+    as_of: parameters.AsOf = None,
+    country: parameters.Country = None,
+    basis: parameters.ChosenBasis = None,
+    max_age: parameters.MaxAge = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Issuers ranked on a metric.
 
@@ -147,13 +136,13 @@ def _oldest(day: date, max_age: int | None) -> int:
 async def get_metrics(
     call: Call,
     *,
-    service_id: ServiceIdParameter,
-    metric: MetricParameter = None,
-    as_of: AsOfParameter = None,
-    basis: BasisParameter = None,
-    max_age: MaxAgeParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    service_id: parameters.ServiceId,
+    metric: parameters.Metric = None,
+    as_of: parameters.AsOf = None,
+    basis: parameters.ChosenBasis = None,
+    max_age: parameters.MaxAge = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Every metrics-v1 value for one issuer.
 

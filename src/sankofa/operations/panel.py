@@ -25,21 +25,9 @@ from sankofa.model.facts import FUND
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.limits import limit as bound
 from sankofa.model.provenance import EVERY_SOURCE
+from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
-from sankofa.operations.parameters import (
-    CountryParameter,
-    CursorParameter,
-    EveryParameter,
-    ExchangeParameter,
-    LimitParameter,
-    PanelFromParameter,
-    PanelIssuersParameter,
-    PanelLineItemsParameter,
-    PanelMetricsParameter,
-    PanelSeriesParameter,
-    PanelToParameter,
-)
 
 MOST_COLUMNS: Final = bound("columns of a panel", 50, "metrics, line items and series", "400")
 MOST_DAYS: Final = bound("days of a panel", 1_500, "days from `from` to `to`, one in each period", "400")
@@ -78,17 +66,17 @@ def _check(grant: Grant, arguments: Mapping[str, Any]) -> None:
 async def get_panel(
     call: Call,
     *,
-    from_: PanelFromParameter,
-    metrics: PanelMetricsParameter = None,
-    line_items: PanelLineItemsParameter = None,
-    series: PanelSeriesParameter = None,
-    to: PanelToParameter = None,
-    every: EveryParameter = "month",
-    country: CountryParameter = None,
-    exchange: ExchangeParameter = None,
-    issuers: PanelIssuersParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    from_: parameters.PanelFrom,
+    metrics: parameters.PanelMetrics = None,
+    line_items: parameters.PanelLineItems = None,
+    series: parameters.PanelSeries = None,
+    to: parameters.PanelTo = None,
+    every: parameters.Every = "month",
+    country: parameters.Country = None,
+    exchange: parameters.Exchange = None,
+    issuers: parameters.PanelIssuers = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """One row for each issuer and day, with every column as known on that day.
 

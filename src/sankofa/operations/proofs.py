@@ -48,7 +48,6 @@ PROOF: Final = Parameter(
     required=False,
     default=None,
     in_path=False,
-    tool_only=False,
     extension=True,
 )
 _MACRO: Final = {True: "macro-series", False: "macro-annual"}

@@ -25,23 +25,10 @@ from sankofa.model.errors import NotFound
 from sankofa.model.facts import FUND, MACRO
 from sankofa.model.provenance import source_of_ref, source_ref
 from sankofa.model.rows import Row, wire
+from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier, unknown_series
 from sankofa.operations.paging import Start, first_page
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    ChangedDatasetParameter,
-    CountryParameter,
-    CursorParameter,
-    LimitParameter,
-    LineItemParameter,
-    MinChangeParameter,
-    RestatedServiceIdParameter,
-    RestatedSinceParameter,
-    RestatedUntilParameter,
-    SeriesKeyParameter,
-    SinceParameter,
-)
 
 
 @operation(
@@ -55,14 +42,14 @@ from sankofa.operations.parameters import (
 async def get_restatements(
     call: Call,
     *,
-    since: RestatedSinceParameter = None,
-    until: RestatedUntilParameter = None,
-    country: CountryParameter = None,
-    service_id: RestatedServiceIdParameter = None,
-    line_item: LineItemParameter = None,
-    min_change: MinChangeParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    since: parameters.RestatedSince = None,
+    until: parameters.RestatedUntil = None,
+    country: parameters.Country = None,
+    service_id: parameters.RestatedServiceId = None,
+    line_item: parameters.LineItem = None,
+    min_change: parameters.MinChange = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Reported figures that replaced earlier ones: from what, to what, when and by which document.
 
@@ -98,7 +85,7 @@ async def get_restatements(
     extension=True,
 )
 async def get_series_revisions(
-    call: Call, *, series: SeriesKeyParameter, as_of: AsOfParameter = None
+    call: Call, *, series: parameters.SeriesKey, as_of: parameters.AsOf = None
 ) -> Answer:
     """How far the values of a series were revised after their first release: size, bias, time to final.
 
@@ -159,10 +146,10 @@ _provenance = msgspec.json.Decoder(Row)
 async def get_changes(
     call: Call,
     *,
-    since: SinceParameter = None,
-    dataset: ChangedDatasetParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    since: parameters.Since = None,
+    dataset: parameters.ChangedDataset = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Rows added, changed or removed since an earlier edition.
 

@@ -34,17 +34,9 @@ from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
 from sankofa.model.text import code_words, words
+from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    CountryParameter,
-    CursorParameter,
-    LimitParameter,
-    QueryParameter,
-    SearchParameter,
-    SearchTypeParameter,
-)
 
 _ROWS_PER_YIELD: Final = 128
 _EVERY_HIT: Final = 10_000
@@ -70,12 +62,12 @@ _country = msgspec.json.Decoder(_Country).decode
 async def search(
     call: Call,
     *,
-    q: SearchParameter,
-    country: CountryParameter = None,
-    type: SearchTypeParameter = None,
-    as_of: AsOfParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    q: parameters.Search,
+    country: parameters.Country = None,
+    type: parameters.SearchType = None,
+    as_of: parameters.AsOf = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Organisations, series and indicators by name or identifier.
 
@@ -185,11 +177,11 @@ def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hi
 async def search_entities(
     call: Call,
     *,
-    query: QueryParameter,
-    country: CountryParameter = None,
-    as_of: AsOfParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    query: parameters.Query,
+    country: parameters.Country = None,
+    as_of: parameters.AsOf = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Organisations by name, ticker or identifier.
 

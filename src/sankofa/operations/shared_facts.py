@@ -23,18 +23,10 @@ from sankofa.model.countries import alpha2_of
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
 from sankofa.model.rows import FactRow
+from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import ListPage, first_page
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    CursorParameter,
-    DatasetParameter,
-    EntityIdParameter,
-    LimitParameter,
-    MeasureParameter,
-    SharedCountryParameter,
-)
 
 
 def _check_subject(_: Grant, arguments: Mapping[str, Any]) -> None:
@@ -56,13 +48,13 @@ def _check_subject(_: Grant, arguments: Mapping[str, Any]) -> None:
 async def get_shared_facts(
     call: Call,
     *,
-    entity_id: EntityIdParameter = None,
-    country: SharedCountryParameter = None,
-    dataset: DatasetParameter = None,
-    as_of: AsOfParameter = None,
-    measure: MeasureParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    entity_id: parameters.EntityId = None,
+    country: parameters.SharedCountry = None,
+    dataset: parameters.Dataset = None,
+    as_of: parameters.AsOf = None,
+    measure: parameters.Measure = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 

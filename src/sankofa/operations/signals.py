@@ -20,21 +20,10 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.facts import TENDER
 from sankofa.model.rows import panel_key
 from sankofa.model.vintages import Mode
+from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.paging import Start, first_page
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.parameters import (
-    AsOfParameter,
-    Basis,
-    BasisParameter,
-    CategoryParameter,
-    CursorParameter,
-    FromMonthParameter,
-    LimitParameter,
-    SignalKeyParameter,
-    TenderCountryParameter,
-    ToMonthParameter,
-)
 
 _DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)
 _EVERY_ROW = 2**31 - 1
@@ -43,7 +32,7 @@ _BASIS: dict[str, JsonSchema] = {
     "basis": {
         **BASIS["basis"],
         "type": ["string", "null"],
-        "enum": [*get_args(Basis), None],
+        "enum": [*get_args(parameters.Basis), None],
         "description": "The figures that rows are computed from: today's, or those known on `as_of`. Null "
         "for panels that are not derived from figures of issuers.",
     }
@@ -73,13 +62,13 @@ Example: {{"signal_key":"macro-momentum","limit":20}}""",
 async def get_procurement_demand(
     call: Call,
     *,
-    country: TenderCountryParameter = "ZA",
-    category: CategoryParameter = None,
-    as_of: AsOfParameter = None,
-    from_: FromMonthParameter = None,
-    to: ToMonthParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    country: parameters.TenderCountry = "ZA",
+    category: parameters.Category = None,
+    as_of: parameters.AsOf = None,
+    from_: parameters.FromMonth = None,
+    to: parameters.ToMonth = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Category share, buyer concentration and momentum of public procurement, by month.
 
@@ -126,11 +115,11 @@ def _end_of_month(day: date) -> int:
 async def get_signal(
     call: Call,
     *,
-    signal_key: SignalKeyParameter,
-    as_of: AsOfParameter = None,
-    basis: BasisParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    signal_key: parameters.SignalKey,
+    as_of: parameters.AsOf = None,
+    basis: parameters.ChosenBasis = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """One published signal panel.
 
@@ -162,7 +151,7 @@ async def get_signal(
     return page.answer(selection, order, as_of=page.day, members={"basis": applied}, dataset=panel.sku)
 
 
-def _refuse_basis(basis: Basis | None, signal_key: str) -> None:
+def _refuse_basis(basis: parameters.Basis | None, signal_key: str) -> None:
     """Raises InvalidParameter if a basis is named for a panel that is not derived from figures."""
     if basis is not None:
         raise InvalidParameter("basis", f"{signal_key} has none: no figure of an issuer enters it")

@@ -12,32 +12,11 @@ from sankofa.edition.read.tenders import find_of_all, find_of_country, tenders_o
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
 from sankofa.model.tender_rows import CompactTenderRow, TenderPartyRow, TenderRow
+from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.parameters import (
-    BuyerParameter,
-    BuyerQueryParameter,
-    ClosingFromParameter,
-    ClosingToParameter,
-    CountryParameter,
-    CursorParameter,
-    DetailParameter,
-    LimitParameter,
-    MethodParameter,
-    MinValueParameter,
-    OcidParameter,
-    OptionalServiceIdParameter,
-    ReleasedFromParameter,
-    ReleasedToParameter,
-    RoleParameter,
-    StatusParameter,
-    SupplierParameter,
-    TenderCategoryParameter,
-    TenderQueryParameter,
-    TendersOfParameter,
-)
 
 _NARROWING: Final = (
     "to",
@@ -88,23 +67,23 @@ _TENDERS_FOR_AGENTS: Final = AgentView(
 async def search_tenders(
     call: Call,
     *,
-    country: TendersOfParameter = "ZA",
-    from_: ReleasedFromParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
-    query: TenderQueryParameter = None,
-    detail: DetailParameter = "full",
-    ocid: OcidParameter = None,
-    to: ReleasedToParameter = None,
-    closing_from: ClosingFromParameter = None,
-    closing_to: ClosingToParameter = None,
-    buyer: BuyerParameter = None,
-    supplier: SupplierParameter = None,
-    category: TenderCategoryParameter = None,
-    status: StatusParameter = None,
-    min_value: MinValueParameter = None,
-    buyer_query: BuyerQueryParameter = None,
-    method: MethodParameter = None,
+    country: parameters.Country = "ZA",
+    from_: parameters.ReleasedFrom = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
+    query: parameters.TenderQuery = None,
+    detail: parameters.Detail = "full",
+    ocid: parameters.Ocid = None,
+    to: parameters.ReleasedTo = None,
+    closing_from: parameters.ClosingFrom = None,
+    closing_to: parameters.ClosingTo = None,
+    buyer: parameters.Buyer = None,
+    supplier: parameters.Supplier = None,
+    category: parameters.TenderCategory = None,
+    status: parameters.Status = None,
+    min_value: parameters.MinValue = None,
+    buyer_query: parameters.BuyerQuery = None,
+    method: parameters.Method = None,
 ) -> Answer:
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
@@ -188,11 +167,11 @@ def _process(ocid: str | None) -> tuple[str, ...]:
 async def get_resolved_parties(
     call: Call,
     *,
-    country: CountryParameter = None,
-    role: RoleParameter = None,
-    service_id: OptionalServiceIdParameter = None,
-    limit: LimitParameter = None,
-    cursor: CursorParameter = None,
+    country: parameters.Country = None,
+    role: parameters.Role = None,
+    service_id: parameters.OptionalServiceId = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
 ) -> Answer:
     """Buyers and suppliers named in releases, resolved to organisations.
 

@@ -116,7 +116,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
     links = _links(operation, described)
     if links:
         success["links"] = links
-    parameters = [p for p in operation.parameters.values() if not p.tool_only]
+    parameters = [*operation.parameters.values()]
     parameters += [EDITION, KNOWN_BY, FORMAT, *([PROOF] if operation.name in PROVEN else [])]
     unchanged = () if operation.live else ("304",)
     entry: JsonSchema = {
@@ -172,7 +172,6 @@ def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
         same = {
             p.name: f"$request.{'path' if p.in_path else 'query'}.{p.name}"
             for p in operation.parameters.values()
-            if not p.tool_only
         }
         links["NextPage"] = {
             "operationId": operation.name,

@@ -24,7 +24,7 @@ from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
 from sankofa.operations.contract import Answer, Call, Operation
 from sankofa.operations.parameter_types import Day
-from sankofa.operations.parameters import LimitParameter
+from sankofa.operations.parameters import Limit
 from sankofa.operations.service import Service
 from sankofa.rest.app import RestApp
 from sankofa.rest.pages import open_pages
@@ -39,9 +39,7 @@ DayParameter = Annotated[date | None, Day(), "From this day on."]
 def search() -> Operation:
     """An operation as later ones will be: with a limit, and a parameter that tools call otherwise."""
 
-    async def search_things(
-        call: Call, *, from_: DayParameter = None, limit: LimitParameter = None
-    ) -> Answer:
+    async def search_things(call: Call, *, from_: DayParameter = None, limit: Limit = None) -> Answer:
         """Things."""
         if limit == 7:
             raise ValueError("secret internals")

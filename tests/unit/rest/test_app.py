@@ -14,7 +14,7 @@ from sankofa.model.errors import NotFound, SettingsError
 from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
 from sankofa.operations.contract import Answer, Call, operation
-from sankofa.operations.parameters import LimitParameter, ServiceIdParameter
+from sankofa.operations.parameters import Limit, ServiceId
 from sankofa.operations.service import Service
 from sankofa.rest import app as rest_app
 from sankofa.rest.app import RestApp
@@ -49,7 +49,7 @@ class Got(NamedTuple):
 Ask = Callable[..., Got]
 
 
-async def imagined(call: Call, *, service_id: ServiceIdParameter, limit: LimitParameter = None) -> Answer:
+async def imagined(call: Call, *, service_id: ServiceId, limit: Limit = None) -> Answer:
     """An endpoint that knows no record."""
     call.grant.rows(limit)
     raise NotFound(f"No organisation with service_id {service_id}.")

@@ -85,7 +85,6 @@ def _described(operation: Operation) -> dict[str, Any]:
             "example": (parameter.kind.schema().get("examples") or [""])[0],
         }
         for parameter in operation.parameters.values()
-        if not parameter.tool_only
     ]
     return {
         "name": operation.name,
