@@ -26,7 +26,6 @@ from sankofa.settings import Settings
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "src" / "sankofa" / "client"
 _NOTICE: Final = "Written by tools/client.py (make docs). Change the operation, not this module."
-_FIELDS: Final = "The API reference says what each field means: /docs/api of any service."
 _DATED: Final = {"date": "Day", "date-time": "Instant"}
 _KINDS_OF_VALUES: Final = '''\
 Day = Annotated[str, "day"]
@@ -78,7 +77,7 @@ def stale(folder: Path = FOLDER) -> list[str]:
 
 def _rows(words: Words) -> str:
     parts = [
-        f'"""The rows of every endpoint, and the words its parameters take.\n\n{_FIELDS}\n\n{_NOTICE}\n"""',
+        f'"""The rows of every endpoint, and the words its parameters take.\n\n{_NOTICE}\n"""',
         "from decimal import Decimal\nfrom typing import Annotated, Any, Literal, TypedDict",
         _KINDS_OF_VALUES,
     ]
@@ -134,6 +133,8 @@ def _typed_dict(name: str, base: str, schema: dict[str, Any], types: dict[str, t
         never = one.get("type") == "null"  # a day that no source evidences
         written = 'Annotated[None, "day"]' if never else _type_of(one, types.get(field))
         yield f"    {field}: {written}"
+        if described := one.get("description"):
+            yield f'    """{described}"""'
 
 
 def _type_of(schema: dict[str, Any], column: type | None = None) -> str:
