@@ -24,6 +24,7 @@ from sankofa.rest.files import Receive, Send
 from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 
+_MCP = "/mcp"
 _NEW_OBJECTS = 10_000
 """How many objects more there must be before cycles are looked for: an answer has hundreds for a moment."""
 
@@ -41,7 +42,7 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     configure(current)
     service = Service(current)
     agents = McpSurface(service)
-    api = RestApp(service, open_pages(service), mounted={"/mcp": agents})
+    api = RestApp(service, open_pages(service), mounted={_MCP: agents})
     known = KnownClients()
     surfaces = _beside(api, WebApp(service), DialectsApp(service), service.today)
     app: Application = PriorityQueue(surfaces, current.base_url, known)
@@ -87,7 +88,7 @@ def _beside(api: Application, web: WebApp, dialects: DialectsApp, today: Callabl
         if scope["path"].startswith(FOLDER):
             scope = _inside(token_in_path(scope), today)
         path: str = scope["path"]
-        if path.startswith("/v1/"):
+        if path.startswith("/v1/") or path == _MCP:
             return api(scope, receive, send)
         if dialects.answers(path):
             return dialects(scope, receive, send)

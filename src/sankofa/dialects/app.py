@@ -57,6 +57,7 @@ class DialectsApp:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._dialects = dialects()
+        self._roots = tuple(root for dialect in self._dialects for root in dialect.roots)
         self._ids = itertools.count(1)
         self._id_prefix = secrets.token_hex(6)
         self._nobody = grant(service.settings, "", "sample", None, None)
@@ -69,7 +70,7 @@ class DialectsApp:
 
     def answers(self, path: str) -> bool:
         """Whether a path is of a dialect."""
-        return self._find(path) is not None
+        return path.startswith(self._roots) and self._find(path) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = f"{self._id_prefix}{next(self._ids):08x}"

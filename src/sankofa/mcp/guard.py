@@ -74,11 +74,11 @@ class Guard:
 
         A customer's domain is a name of this server, and its own pages may ask. No Origin means no browser.
         """
-        host = next(value for value in _values(headers, b"host") if value)
-        site = await self._domains.site(host.encode("latin-1"))
-        if site.keys is None and _ANY not in self._hosts and not self._is_own_host(host):
+        host = next(value for name, value in headers if name == b"host" and value).lower()
+        site = await self._domains.site(host)
+        if site.keys is None and _ANY not in self._hosts and not self._is_own_host(host.decode("latin-1")):
             raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")
-        for origin in _values(headers, b"origin"):
+        for origin in (value.decode("latin-1").lower() for name, value in headers if name == b"origin"):
             if _ANY in self._origins or origin in self._origins:
                 continue
             if origin == site.base_url:
@@ -99,10 +99,6 @@ def key_of(headers: Headers) -> str:
 
 def _texts(headers: Headers, wanted: bytes) -> list[str]:
     return [value.decode("latin-1") for name, value in headers if name == wanted]
-
-
-def _values(headers: Headers, wanted: bytes) -> list[str]:
-    return [text.lower() for text in _texts(headers, wanted)]
 
 
 def _listed(text: str) -> list[str]:
@@ -224,7 +220,7 @@ def plain_call(headers: Headers, body: bytes) -> PlainCall | None:
     if named not in ([], [params.name.encode()]):
         return None
     arguments = params.arguments or {}
-    if not all(_is_plain(value) for value in arguments.values()):
+    if not all(map(_is_plain, arguments.values())):
         return None
     shape = (*[field for field in headers if field[0] not in _OF_NO_MATTER], bool(named), bytes(params.meta))
     return PlainCall(shape, msgspec.json.encode(message.id), params.name, arguments)

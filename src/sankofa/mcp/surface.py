@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("sankofa.mcp")
 _ALLOW: Final = "POST, OPTIONS"
+_CALL: Final = "tools/call"
 _FREE: Final = frozenset(
     (
         "initialize",
@@ -162,10 +163,9 @@ class McpSurface:
             send, scope["method"], path, scope["sankofa.request_id"], self._service.settings.base_url, at=at
         )
         try:
-            body = await self._admit(exchange, scope, receive)
+            body, call = await self._admit(exchange, scope, receive)
             if body is None:
                 return
-            call = plain_call(scope["headers"], body) if exchange.unread is None else None
             if call is not None and await self._answered_at_once(exchange, call):
                 return
             plain = plain_message(scope["headers"], body, _FREE) if call is None else None
@@ -194,8 +194,11 @@ class McpSurface:
             if self._service.observe is not None:
                 self._service.observe(_observed(exchange, began, scope))
 
-    async def _admit(self, exchange: Exchange, scope: Scope, receive: Receive) -> bytes | None:
-        """The body for the SDK; None if the answer is given already. Raises Problem."""
+    async def _admit(
+        self, exchange: Exchange, scope: Scope, receive: Receive
+    ) -> tuple[bytes | None, PlainCall | None]:
+        """The body for the SDK, None if the answer is given already; and the plain call that it is, if it is
+        one. Raises Problem."""
         check_request(scope)
         headers = scope["headers"]
         # First: a page in a browser is told nothing, not even whether a key is good.
@@ -204,7 +207,7 @@ class McpSurface:
         exchange.base_url, exchange.mcp_url = site.base_url + prefix, site.settings.public_mcp_url
         if exchange.method == "OPTIONS":
             await exchange.answer(204, [(b"allow", _ALLOW.encode())], b"")
-            return None
+            return None, None
         if exchange.method != "POST":  # the SDK would hold a GET open for ever, with nothing to say on it
             raise MethodNotAllowed(_ALLOW)
         exchange.grant = await self._service.keys.authenticate(key_of(headers))
@@ -215,12 +218,13 @@ class McpSurface:
             await exchange.count(self._service.quotas)
         if len(body) > LONGEST_CALL:
             body, exchange.unread = without_arguments(body)
-        method = _method(body)
+        call = plain_call(headers, body) if exchange.unread is None else None
+        method = _method(body) if call is None else _CALL
         if not (method in _FREE or method.startswith("notifications/")):
             await exchange.count(self._service.quotas)
-        if exchange.over_quota is not None and method != "tools/call":  # which has a tool error for it
+        if exchange.over_quota is not None and method != _CALL:  # which has a tool error for it
             raise exchange.over_quota
-        return body
+        return body, call
 
     async def _answered_at_once(self, exchange: Exchange, call: PlainCall) -> bool:
         """Whether the call was answered in an envelope known already; an error is the SDK's to write."""
