@@ -35,8 +35,8 @@ class ClaimFigure(NamedTuple):
 
     value: Decimal | None
     unit: str | None
-    available_at: date
-    vintage: int
+    available_at: date | None
+    vintage: int | None
     replaced_at: date | None
     source: tuple[str, str, str]
     """Reference, licence class and time of capture."""
@@ -189,17 +189,12 @@ async def _of_line_item(
                 break
         if len({one.period_start for one in facts}) > 1:
             return []
-    return [
-        ClaimFigure(
-            one.value_reported,
-            one.unit,
-            one.available_at,
-            one.vintage,
-            one.superseded_at,
-            (one.source_ref, one.license_class, one.observed_at or ""),
-        )
-        for one in facts
-    ]
+    return [_figure(one, one.value_reported, one.vintage, one.superseded_at) for one in facts]
+
+
+def _figure(one: Any, value: Decimal | None, vintage: int, replaced_at: date | None) -> ClaimFigure:
+    source = one.source_ref, one.license_class, one.observed_at or ""
+    return ClaimFigure(value, one.unit, one.available_at, vintage, replaced_at, source)
 
 
 def _is_of(when: ClaimedPeriod, one: _Fact) -> bool:
@@ -216,14 +211,7 @@ async def _of_metric(
     if selection is None or not selection.count:
         return []
     return [
-        ClaimFigure(
-            one.value,
-            one.unit,
-            one.available_at,
-            1,
-            None,
-            (one.source_ref, one.license_class, one.observed_at or ""),
-        )
+        _figure(one, one.value, 1, None)
         for one in _metrics(b"[%b]" % selection.rows)
         if one.metric == metric and (one.period_end == when.end or one.period_end.year == when.year)
     ]
@@ -246,14 +234,7 @@ async def _of_series(call: Call, subject: str, when: ClaimedPeriod, day: date) -
             own.sort(key=lambda one: one.vintage)
             later = [*(one.available_at for one in own[1:]), None]
             figures += [
-                ClaimFigure(
-                    one.value,
-                    one.unit,
-                    one.available_at,
-                    one.vintage,
-                    replaced,
-                    (one.source_ref, one.license_class, one.observed_at or ""),
-                )
+                _figure(one, one.value, one.vintage, replaced)
                 for one, replaced in zip(own, later, strict=True)
             ]
     return figures
@@ -261,17 +242,8 @@ async def _of_series(call: Call, subject: str, when: ClaimedPeriod, day: date) -
 
 def _row(call: Call, verdict: str, figure: ClaimFigure | None) -> CheckRow:
     if figure is None:
-        return CheckRow(
-            verdict=verdict,
-            value=None,
-            unit=None,
-            available_at=None,
-            vintage=None,
-            restated_at=None,
-            source_ref=source_ref(SERVICE, "check", verdict),
-            license_class="public-domain",
-            observed_at=str(call.edition.manifest["built_from"]),
-        )
+        own = source_ref(SERVICE, "check", verdict), "public-domain", str(call.edition.manifest["built_from"])
+        figure = ClaimFigure(None, None, None, None, None, own)
     reference, license_class, observed_at = figure.source
     return CheckRow(
         verdict=verdict,

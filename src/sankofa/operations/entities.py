@@ -8,9 +8,9 @@ import msgspec
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, PAID, RELATIONS
-from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, Entry, RowOrder, SortKey, entries_of
+from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, Entry, RowOrder, entries_of
 from sankofa.edition.read.day_view import DayView
-from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.days import FOREVER
@@ -24,7 +24,7 @@ from sankofa.operations import parameters
 from sankofa.operations.contract import MEMBERS, NO_ROWS, Answer, Call, operation
 from sankofa.operations.locked import with_names
 from sankofa.operations.nearest import predecessors, relations, unknown_organisation
-from sankofa.operations.paging import Start, first_page, view_on
+from sankofa.operations.paging import first_page, view_on
 
 
 @operation(
@@ -228,11 +228,7 @@ async def list_issuers(
     day = page.day.toordinal()
     order = await issuers_in_order(page.edition, day)
 
-    async def locate(edition: Edition, key: SortKey) -> Start:
-        return (await order.behind(key),)
-
-    start = await page.start(locate)
-    first = int(start[0]) if start else 0
+    first = await page.position(lambda _, key: order.behind(key))
     selection = await issuers_on(order, day, country, name, first, call.grant.rows(limit))
     last = () if selection.following is None else order.key(selection.last_row)
     view = view_on(call, page.edition, page.day)

@@ -9,7 +9,7 @@ from sankofa.derive.cross_rates import cross_rate, cross_rate_row
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, key_list, series_list
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
-from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.macro import (
     InputPair,
     RatePair,
@@ -40,7 +40,7 @@ from sankofa.model.text import code_words
 from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.nearest import nearest_series, unknown_series
-from sankofa.operations.paging import ListPage, Start, first_page
+from sankofa.operations.paging import ListPage, first_page
 
 _ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode, where it is `series={}`"
 _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
@@ -182,12 +182,8 @@ async def _start(page: ListPage, kind: str, listed: str) -> SeriesStart | None:
     if not page.key:
         return None
     column, day = str(page.key[0]), int(page.key[1])
-
-    async def locate(edition: Edition, _: SortKey) -> Start:
-        return (await page_of(edition, kind, listed, column),)
-
-    (block,) = await page.start(locate)
-    return SeriesStart(int(block), column, day - 1)
+    block = await page.position(lambda edition, _: page_of(edition, kind, listed, column))
+    return SeriesStart(block, column, day - 1)
 
 
 def _year(given: date | int | None, otherwise: int) -> int:
@@ -225,12 +221,7 @@ async def list_series(
     words = code_words(q) if q is not None else []
     page = await first_page(call, "series", country, None if q is None else tuple(words), cursor=cursor)
     spans = [(0, entry_count(page.edition))] if q is None else await series_named(page.edition, words)
-
-    async def locate(edition: Edition, key: SortKey) -> Start:
-        return (await entry_behind(edition, key),)
-
-    start = await page.start(locate)
-    first = int(start[0]) if start else 0
+    first = await page.position(entry_behind)
     slices, count, last = await catalogue_page(page.edition, spans, country, first, call.grant.rows(limit))
     following = None if last is None else (last,)
     selection = Selection(slices, count, truncated=last is not None, following=following)
@@ -260,12 +251,7 @@ async def get_series_vintages(
     key = series.upper()
     page = await first_page(call, "vintages", key, cursor=cursor)
     most = call.grant.rows(limit)
-
-    async def locate(edition: Edition, behind: SortKey) -> Start:
-        return (await release_behind(edition, key, behind),)
-
-    start = await page.start(locate)
-    first = int(start[0]) if start else 0
+    first = await page.position(lambda edition, behind: release_behind(edition, key, behind))
     read = await release_rows(page.edition, key, first, most)
     if read is None:
         if not await search_code(page.edition, key):

@@ -6,9 +6,9 @@ from datetime import date
 import msgspec
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.format.row_blocks import RowOrder, SortKey
+from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.format.visibility import ANY_TAG, AS_KNOWN
-from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.issuers import (
     TOO_OLD,
     Ranking,
@@ -26,7 +26,7 @@ from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, Answer, Call, operation
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
-from sankofa.operations.paging import Start, first_page
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
 
 
@@ -106,14 +106,8 @@ async def get_screen(
         known=applied == "as_known",
         oldest=_oldest(page.day, max_age),
     )
-
-    async def locate(edition: Edition, key: SortKey) -> Start:
-        return (await rank_of(edition, ranking, key),)
-
-    start = await page.start(locate)
-    ranked = await screen(
-        page.edition, ranking, most=call.grant.rows(limit), after=int(start[0]) if start else 0
-    )
+    after = await page.position(lambda edition, key: rank_of(edition, ranking, key))
+    ranked = await screen(page.edition, ranking, most=call.grant.rows(limit), after=after)
     own_order = screen_order(smallest_first=ranking.smallest_first)
     members: dict[str, object] = {"basis": applied, "omitted": ranked.omitted}
     return page.answer(ranked.selection, own_order, as_of=page.day, members=members)

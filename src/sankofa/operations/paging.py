@@ -85,6 +85,15 @@ class ListPage(msgspec.Struct, frozen=True):
             starts.put(name, start)
         return start
 
+    async def position(self, locate: Callable[[Edition, SortKey], Awaitable[int]]) -> int:
+        """The number of the first row of the page, where the rows of the list are numbered."""
+
+        async def start(edition: Edition, key: SortKey) -> Start:
+            return (await locate(edition, key),)
+
+        (first,) = await self.start(start) or (0,)
+        return int(first)
+
     async def select(
         self,
         kind: str,

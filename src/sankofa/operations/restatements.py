@@ -8,7 +8,6 @@ import msgspec
 
 from sankofa.access.cursors import Position
 from sankofa.derive.cross_rates import SeriesVintage, revision_summary
-from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.changes import Change, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import search_code
@@ -28,7 +27,7 @@ from sankofa.model.rows import Row, wire
 from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier, unknown_series
-from sankofa.operations.paging import Start, first_page
+from sankofa.operations.paging import first_page
 
 
 @operation(
@@ -66,12 +65,9 @@ async def get_restatements(
     asked = RestatementQuestion(
         page.day.toordinal(), since or date.min, last, country, key, line_item, min_change
     )
-
-    async def locate(edition: Edition, behind: SortKey) -> Start:
-        return await restatement_behind(edition, asked, behind)
-
     most = call.grant.rows(limit)
-    selection = await restatements(page.edition, asked, most, await page.start(locate))
+    start = await page.start(lambda edition, behind: restatement_behind(edition, asked, behind))
+    selection = await restatements(page.edition, asked, most, start)
     if key is not None and not selection.count:
         await refuse_other_identifier(call, key, "service_id")
     return page.answer(selection, RESTATEMENT_ORDER)
@@ -200,11 +196,12 @@ def _row(change: Change, since: str, edition: Edition) -> bytes:
     """One change on the wire. A removed row cites the edition that no longer has it as its source."""
     removed = change.row is None
     provenance = _provenance.decode(change.row or change.before or b"")
+    ref = provenance.source_ref
+    if removed:
+        ref = source_ref(source_of_ref(ref), f"edition {edition.id}", f"not in it, unlike {since}")
     return wire.encode(
         ChangeRow(
-            source_ref=_removal_ref(provenance.source_ref, edition.id, since)
-            if removed
-            else provenance.source_ref,
+            source_ref=ref,
             license_class=provenance.license_class,
             observed_at=str(edition.manifest["built_from"]) if removed else provenance.observed_at,
             dataset=change.dataset,
@@ -213,8 +210,3 @@ def _row(change: Change, since: str, edition: Edition) -> bytes:
             row=change.row or _NULL,
         )
     )
-
-
-def _removal_ref(ref: str, edition_id: str, since: str) -> str:
-    """The `source_ref` of a removal: the edition that lacks the row, and the one that had it."""
-    return source_ref(source_of_ref(ref), f"edition {edition_id}", f"not in it, unlike {since}")

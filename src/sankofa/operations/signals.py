@@ -10,9 +10,8 @@ from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.demand import ProcurementDemandRow
 from sankofa.edition.format.keys import panel_kind
 from sankofa.edition.format.macro import DayRange
-from sankofa.edition.format.row_blocks import RowOrder, SortKey
+from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.format.visibility import AS_KNOWN
-from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.seek import find_in_list
 from sankofa.model.days import FOREVER
@@ -22,7 +21,7 @@ from sankofa.model.rows import panel_key
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import Start, first_page
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
 
 _DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)
@@ -142,11 +141,9 @@ async def get_signal(
     kind, day = panel_kind(panel.key), page.day.toordinal()
     order = RowOrder(*panel.order)
     modes = AS_KNOWN if applied == "as_known" else int(Mode.LATEST)
-
-    async def locate(edition: Edition, key: SortKey) -> Start:
-        return await find_in_list(edition, kind, order.behind(key), day=day, modes=modes)
-
-    start = await page.start(locate)
+    start = await page.start(
+        lambda edition, key: find_in_list(edition, kind, order.behind(key), day=day, modes=modes)
+    )
     selection = await page.edition.select_list(kind, day=day, modes=modes, limit=most, start=start)
     return page.answer(selection, order, as_of=page.day, members={"basis": applied}, dataset=panel.sku)
 
