@@ -287,6 +287,20 @@ class Visit:
             )
         return Result(rows, body, body["truncated"])
 
+    async def ask_pages(
+        self, name: str, most_pages: int, *, shown: bool = True, **parameters: Any
+    ) -> tuple[list[Row], bool]:
+        """The rows of the first pages of a list, and whether there are more."""
+        rows: list[Row] = []
+        cursor: str | None = None
+        for number in range(most_pages):
+            result = await self.ask(name, shown=shown and number == 0, **parameters, cursor=cursor)
+            rows += result.rows
+            cursor = result.next_cursor
+            if cursor is None:
+                break
+        return rows, cursor is not None
+
     async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> list[T]:
         """Like `ask`, with only some fields of each row. Decodes many rows in parts, so that other
         requests are not blocked."""

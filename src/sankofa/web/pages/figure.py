@@ -79,15 +79,8 @@ def vintage_chart(visit: Visit, rows: list[Row], title: str, as_of: date | None 
     ]
     if not steps:
         return None
-    columns = (
-        "vintage",
-        "available_at",
-        "value_reported",
-        "unit",
-        "source_ref",
-        "license_class",
-        "observed_at",
-    )
+    provenance = ("source_ref", "license_class", "observed_at")
+    columns = ("vintage", "available_at", "value_reported", "unit", *provenance)
     table = [tuple(row[name] for name in columns) for row in rows]
     return step_chart("vintages", title, steps, visit.today, language.short, (columns, table), as_of)
 

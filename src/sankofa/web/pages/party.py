@@ -13,7 +13,7 @@ from sankofa.web.pages.tenders import listed
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-_PAGES_WALKED: Final = 4
+_PAGES_READ: Final = 4
 _RELEASES_AT_ONCE: Final = 500
 _MOST_PROCESSES: Final = 200
 _MOST_PARTNERS: Final = 20
@@ -71,24 +71,17 @@ async def _party(visit: Visit, role: str) -> View:
 
 async def _latest(visit: Visit, role: str, country: str, name: str) -> tuple[list[Row], bool]:
     """The latest release of each process that names the party, newest first, and whether there are more."""
+    asked: dict[str, Any] = {"country": country, role: name, "limit": visit.most_rows(_RELEASES_AT_ONCE)}
+    releases, more = await visit.ask_pages("search_tenders", _PAGES_READ, **asked)
     processes: dict[str, Row] = {}
-    cursor: str | None = None
-    for number in range(_PAGES_WALKED):
-        asked = {"country": country, role: name, "limit": visit.most_rows(_RELEASES_AT_ONCE)}
-        result = await visit.ask(
-            "search_tenders", shown=number == 0, drawn=False, **asked, cursor=cursor or ""
-        )
-        for row in result.rows:
-            processes.setdefault(row["ocid"], row)
-        cursor = result.next_cursor
-        if cursor is None:
-            break
-    visit.cuts.clear()  # the walk goes on behind the first page, and the page says where it ends
+    for row in releases:
+        processes.setdefault(row["ocid"], row)
+    visit.cuts.clear()  # more than the first answer is read, and the page says where that ends
     for ocid in list(processes)[:_MOST_PROCESSES]:
         asked = {"country": country, "ocid": ocid, "limit": visit.most_rows(1)}
         own = await visit.ask("search_tenders", shown=False, drawn=False, **asked)
         processes[ocid] = own.first
-    return list(processes.values()), cursor is not None
+    return list(processes.values()), more
 
 
 async def _identity(

@@ -14,8 +14,8 @@ from sankofa.web.data import named_parties
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-_PAGES_WALKED: Final = 4
-_WALKED_AT_ONCE: Final = 200
+_PAGES_READ: Final = 4
+_RELEASES_AT_ONCE: Final = 200
 _MOST_CHANGES: Final = 40
 _LONGEST_HEADING: Final = 140
 _LONGEST_BELOW: Final = 220
@@ -30,7 +30,7 @@ _MOST_CLOSING: Final = 8
 _MOST_LISTED: Final = 50
 _SORTS: Final = ("published", "closing", "value")
 _SORTED_AT_ONCE: Final = 500
-_WALKS_SORTED: Final = 2
+_PAGES_SORTED: Final = 2
 _SORTED_ON_A_PAGE: Final = 25
 _COMPARED: Final = (
     "title",
@@ -74,7 +74,7 @@ async def tenders(visit: Visit) -> View:
         rows, context["next_cursor"] = result.rows, result.next_cursor
     else:
         rows, context["cut"] = await _sorted(visit, asked, sort)
-        number = visit.page_number(_WALKS_SORTED * _SORTED_AT_ONCE)
+        number = visit.page_number(_PAGES_SORTED * _SORTED_AT_ONCE)
         first = number * _SORTED_ON_A_PAGE
         if len(rows) > first + _SORTED_ON_A_PAGE:
             context["next_page"] = number + 2
@@ -97,13 +97,13 @@ async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[li
     By closing date: what is open, the soonest first, then what closed last. What has no value comes last.
     """
     today = visit.today.isoformat()
-    walks = [dict(asked)]
+    questions = [dict(asked)]
     if sort == "closing":  # in a long list what is open may be far behind the newest releases
-        walks.insert(0, {**asked, "closing_from": max(today, str(asked["closing_from"]))})
+        questions.insert(0, {**asked, "closing_from": max(today, str(asked["closing_from"]))})
     processes: dict[str, Row] = {}
     cut = False
-    for number, narrowed in enumerate(walks):
-        rows, cut = await _walk(visit, narrowed, shown=number == len(walks) - 1)
+    for number, narrowed in enumerate(questions):
+        rows, cut = await _newest_matching(visit, narrowed, shown=number == len(questions) - 1)
         for row in rows:
             processes.setdefault(row["ocid"], row)
 
@@ -118,25 +118,12 @@ async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[li
     return sorted(processes.values(), key=place), cut
 
 
-async def _walk(visit: Visit, asked: Mapping[str, Any], *, shown: bool) -> tuple[list[Row], bool]:
+async def _newest_matching(visit: Visit, asked: Mapping[str, Any], *, shown: bool) -> tuple[list[Row], bool]:
     """The newest releases that match, as many as a page sorts; and whether there are more."""
-    rows: list[Row] = []
-    cursor: str | None = None
-    for number in range(_WALKS_SORTED):
-        result = await visit.ask(
-            "search_tenders",
-            shown=shown and number == 0,
-            **asked,
-            detail="compact",
-            cursor=cursor,
-            limit=visit.most_rows(_SORTED_AT_ONCE),
-        )
-        rows += result.rows
-        cursor = result.next_cursor
-        if cursor is None:
-            break
-    visit.cuts.clear()  # the walk goes on behind the first answer, and the page says where it ends
-    return rows, cursor is not None
+    asked = {**asked, "detail": "compact", "limit": visit.most_rows(_SORTED_AT_ONCE)}
+    rows, more = await visit.ask_pages("search_tenders", _PAGES_SORTED, shown=shown, **asked)
+    visit.cuts.clear()  # more than the first answer is read, and the page says where that ends
+    return rows, more
 
 
 async def _closing(visit: Visit, country: str) -> list[dict[str, Any]]:
@@ -303,23 +290,13 @@ def _names(organisations: list[Row] | None, names: Mapping[str, str | None]) -> 
 
 async def _releases(visit: Visit, country: str, ocid: str, to: str) -> tuple[list[Row], bool]:
     """The releases of a process, the newest first; and whether there are more than a page has room for."""
-    releases: list[Row] = []
-    cursor: str | None = None
-    for number in range(_PAGES_WALKED):
-        result = await visit.ask(
-            "search_tenders",
-            shown=number == 0,
-            country=country,
-            ocid=ocid,
-            to=to,
-            cursor=cursor,
-            limit=visit.most_rows(_WALKED_AT_ONCE),
-        )
-        releases += result.rows
-        cursor = result.next_cursor
-        if cursor is None:
-            break
-    return releases, cursor is not None
+    asked: dict[str, Any] = {
+        "country": country,
+        "ocid": ocid,
+        "to": to,
+        "limit": visit.most_rows(_RELEASES_AT_ONCE),
+    }
+    return await visit.ask_pages("search_tenders", _PAGES_READ, **asked)
 
 
 def _changes(before: Row, after: Row) -> list[FieldChange]:
