@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from sankofa import settings
 from sankofa.access.cursors import Cursors
@@ -254,7 +252,6 @@ async def _statement(
 
 
 def _print(name: str, day: date, table: StatementTable) -> None:
-    """A table with headings; colour and lines only on a terminal."""
     english = language("en")
     title = f"{name}, as known on {day}"
     if not table.lines:
@@ -271,20 +268,5 @@ def _print(name: str, day: date, table: StatementTable) -> None:
                 figure += f" {row['unit']}"
             line.append(figure + (" restated" if row is not None and row["restated"] else ""))
         lines.append(line)
-    if not sys.stdout.isatty():
-        _print_plain(f"{title} ({unit})", headings, lines)
-        return
-    shown = Table(title=title, caption=unit, title_justify="left", caption_justify="left")
-    for number, heading in enumerate(headings):
-        shown.add_column(heading, justify="left" if number == 0 else "right")
-    for line in lines:
-        shown.add_row(*(cell.replace(" restated", " [yellow]restated[/]") for cell in line))
-    Console().print(shown)
-
-
-def _print_plain(title: str, headings: list[str], lines: list[list[str]]) -> None:
-    widths = [max(len(line[n]) for line in [headings, *lines]) for n in range(len(headings))]
-    click.echo(title)
-    for line in [headings, *lines]:
-        cells = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-        click.echo("  ".join([line[0].ljust(widths[0]), *cells]).rstrip())
+    click.echo(f"{title} ({unit})")
+    print_table(headings, lines, figures=True)

@@ -47,27 +47,10 @@ _COMMANDS = {
 
 _LISTING = (("editions",), ("keys", "list"), ("domains", "list"))
 """Commands that list what is in HOME: if there is no HOME, nothing."""
-_NEED_HOME = (
-    *(
-        ("status",),
-        ("show",),
-        ("open",),
-        ("audit",),
-        ("ledger",),
-        ("matches",),
-        ("editions",),
-        ("vault",),
-        ("withdraw",),
-        ("push",),
-        ("backup",),
-    ),
-    *(
-        ("upgrade-check",),
-        ("domains",),
-        *(("keys", name) for name in ("list", "usage", "link", "rotate", "revoke")),
-    ),
-    *(("keys", name) for name in ("link", "reseal", "copy")),
+_NEED_HOME = frozenset(
+    "status show open audit ledger matches editions vault withdraw push backup upgrade-check domains".split()
 )
+_KEYS_NEED_HOME = frozenset("list usage link rotate revoke reseal copy".split())
 """Commands that have nothing to do if there is no HOME. A mistyped one must not become a new folder."""
 _SHARED = frozenset({"push"})
 """Commands that write for others to read: with the modes that the operator's umask gives."""
@@ -136,7 +119,9 @@ def _read_only(failure: Exception) -> str:
 def _lists_nothing(words: tuple[str, ...]) -> bool:
     """Whether the command lists what is in a HOME that does not exist. Raises OperatorError if it would do
     anything else in it."""
-    needs_home = any(words[: len(command)] == command for command in _NEED_HOME)
+    needs_home = not _NEED_HOME.isdisjoint(words[:1])
+    if words[:1] == ("keys",):
+        needs_home = not _KEYS_NEED_HOME.isdisjoint(words[1:2])
     if not needs_home and words != ("sources",):
         return False
     current = settings.load()

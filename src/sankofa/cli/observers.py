@@ -11,7 +11,7 @@ import sys
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ import msgspec
 
 from sankofa import __version__
 from sankofa.model.errors import SettingsError, StoreUnavailable
-from sankofa.operations.service import ObservedRequest, Service, probe
+from sankofa.operations.service import ObservedRequest, Service
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 BYTES: Final = (256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216)
@@ -64,11 +64,7 @@ class RequestCounter:
         self._quota: defaultdict[str, int] = defaultdict(int)
         self._over_quota: defaultdict[str, int] = defaultdict(int)
 
-    def __call__(self, requests: Sequence[ObservedRequest]) -> None:
-        for request in requests:
-            self._count(request)
-
-    def _count(self, request: ObservedRequest) -> None:
+    def __call__(self, request: ObservedRequest) -> None:
         seconds, size = request.seconds, request.size
         cell = self._requests[request.operation][request.status]
         cell.count += 1
@@ -108,7 +104,7 @@ async def write_counts(counter: RequestCounter, service: Service, folder: Path) 
     writes = 0
     while True:
         if writes % _PROBE_EVERY == 0:
-            checks = await probe(service)
+            checks = await service.probe()
             dependencies = {name: (failure is None, took / 1000) for name, (failure, took) in checks.items()}
         writes += 1
         content = counter.counts(service, dependencies)
@@ -136,11 +132,11 @@ class AccessLog:
         self._lost = 0
         self._offset = time.time() - time.perf_counter()
 
-    def __call__(self, requests: Sequence[ObservedRequest]) -> None:
+    def __call__(self, request: ObservedRequest) -> None:
         if len(self._requests) < _MOST_WAITING:
-            self._requests += requests
+            self._requests.append(request)
         else:
-            self._lost += len(requests)
+            self._lost += 1
 
     async def write(self) -> None:
         """Write what is waiting, a few times a second, for as long as the worker runs."""
@@ -187,7 +183,7 @@ class AccessLog:
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
-def tracer(endpoint: str) -> tuple[Callable[[Sequence[ObservedRequest]], None], Callable[[], object]]:
+def tracer(endpoint: str) -> tuple[Callable[[ObservedRequest], None], Callable[[], object]]:
     """An observer that makes spans, and the function that sends what is left. Raises SettingsError."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -232,25 +228,19 @@ def tracer(endpoint: str) -> tuple[Callable[[Sequence[ObservedRequest]], None], 
             span.set_status(Status(StatusCode.ERROR))
         span.end(began + int(request.seconds * 1e9))
 
-    def observe_all(requests: Sequence[ObservedRequest]) -> None:
-        for request in requests:
-            observe(request)
-
-    return observe_all, provider.shutdown
+    return observe, provider.shutdown
 
 
 _EVERY_SECONDS: Final = 0.2
 _AT_ONCE: Final = 2_000
 """Requests worked off in one round of the event loop: two milliseconds."""
 
-Observer = Callable[[Sequence[ObservedRequest]], object]
-
 
 @dataclass(frozen=True)
 class Observing:
     """The observers of a worker, the coroutines they run beside the application, and their endings."""
 
-    observers: list[Observer] = field(default_factory=list)
+    observers: list[Callable[[ObservedRequest], object]] = field(default_factory=list)
     duties: list[Callable[[object], Coroutine[Any, Any, None]]] = field(default_factory=list)
     endings: list[Callable[[], object]] = field(default_factory=list)
     waiting: list[ObservedRequest] = field(default_factory=list)
@@ -265,8 +255,9 @@ class Observing:
     def _hand_on(self, most: int) -> None:
         requests = self.waiting[:most]
         del self.waiting[:most]
-        for observer in self.observers:
-            observer(requests)
+        for request in requests:
+            for observe in self.observers:
+                observe(request)
 
     def stop(self) -> None:
         self._hand_on(len(self.waiting))

@@ -30,19 +30,25 @@ def print_json(rows: object) -> None:
     click.echo(msgspec.json.format(_encode(rows), indent=2).decode())
 
 
-def print_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """A table with headings; bold and folded to the width on a terminal, one line for each row elsewhere."""
+def print_table(headings: Sequence[str], lines: Sequence[Sequence[str]], *, figures: bool = False) -> None:
+    """A table with headings; bold and folded to the width on a terminal, one line for each row elsewhere.
+
+    With `figures`, all columns but the first are aligned at their right.
+    """
     if sys.stdout.isatty():
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in headings:
-            table.add_column(heading, overflow="fold")
+        for n, heading in enumerate(headings):
+            table.add_column(heading, overflow="fold", justify="right" if figures and n else "left")
         for line in lines:
             table.add_row(*(cell.replace("[", "\\[") for cell in line))
         Console().print(table)
         return
     widths = [max(len(line[n]) for line in (headings, *lines)) for n in range(len(headings))]
     for line in (headings, *lines):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        padded = [
+            cell.rjust(widths[n]) if figures and n else cell.ljust(widths[n]) for n, cell in enumerate(line)
+        ]
+        click.echo("  ".join(padded).rstrip())
 
 
 class Advance(Protocol):

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import click
 
@@ -12,7 +11,6 @@ from sankofa.cli.doctor import examine, explain_settings_error
 from sankofa.cli.output import Finding, as_json, print_json
 from sankofa.cli.process import now
 from sankofa.edition.format.keys import LAYOUT
-from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger.store import table_names
@@ -85,12 +83,6 @@ def serve(host: str, port: int, workers: int, sign_in: bool) -> None:
     serving.serve(settings.load(), host, port, workers, sign_in=sign_in)
 
 
-class _Stores(NamedTuple):
-    datastore: Datastore
-    keystore: KeyValue
-    usagestore: KeyValue
-
-
 @click.command()
 def status() -> None:
     """The dependency reads of /v1/status; exit code 1 when degraded. Creates nothing."""
@@ -103,20 +95,18 @@ def status() -> None:
         return open_keyvalue(current.keyvalue_url(url, name), component, reserve=reserve, create=False)
 
     async def look() -> dict[str, tuple[str | None, float]]:
-        stores = _Stores(
-            open_store(current),
-            opened(current.keystore, "keys", "key store"),
-            opened(current.usagestore, "usage", "usage store"),
-        )
+        store = open_store(current)
+        keystore = opened(current.keystore, "keys", "key store")
+        usagestore = opened(current.usagestore, "usage", "usage store")
         try:
-            checks = await probe(stores)
-            if (followed := following(stores.datastore, now())) is not None:
+            checks = await probe(store, keystore, usagestore)
+            if (followed := following(store, now())) is not None:
                 checks["editions"] = (followed[1], 0.0)
             return checks
         finally:
-            await stores.keystore.close()
-            await stores.usagestore.close()
-            stores.datastore.close()
+            await keystore.close()
+            await usagestore.close()
+            store.close()
 
     checks = asyncio.run(look())
     for name, (failure, took) in checks.items():

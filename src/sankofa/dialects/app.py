@@ -3,7 +3,6 @@
 Order of checks (contract: KEY-7): path, method, then 401, 429, and what the dialect refuses.
 """
 
-import asyncio
 import hashlib
 import itertools
 import logging
@@ -43,7 +42,7 @@ from sankofa.operations.answers import (
 )
 from sankofa.operations.contract import Call
 from sankofa.operations.locked import AT, locked, narrower
-from sankofa.operations.service import ObservedRequest, Service, check_request
+from sankofa.operations.service import ObservedRequest, Service, check_request, read_body
 
 _log = logging.getLogger("sankofa.dialects")
 _LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "400")
@@ -135,10 +134,7 @@ class _Exchange:
         self._site = await service.domains.site(self._request.headers[b"host"])
         granted = nobody if dialect.open else await self._authenticate(in_query)
         if scope["method"] == "POST":
-            try:
-                body = await asyncio.wait_for(_body(receive), _BODY_SECONDS)
-            except TimeoutError:
-                raise BadRequest(f"The body did not come within {_BODY_SECONDS:.0f} seconds.") from None
+            body = await read_body(receive, _LARGEST_BODY, _BODY_SECONDS)
             self._request = replace(self._request, body=body)
         self._request = replace(self._request, root_url=self._site.base_url + self._prefix() + self._root)
         at = scope.get(AT)
@@ -282,19 +278,3 @@ class _Exchange:
             request_id,
             self._scope["headers"],
         )
-
-
-async def _body(receive: Receive) -> bytes:
-    """Raises BadRequest for one that is too large, or was not sent to its end."""
-    parts: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise BadRequest("The body of the request was not sent to its end.")
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        more = message.get("more_body", False)
-        if size > _LARGEST_BODY:
-            raise BadRequest(f"A body of at most {_LARGEST_BODY} bytes is accepted.")
-    return b"".join(parts)

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from sankofa import __version__
 from sankofa.access.cursors import Cursors
@@ -128,6 +128,26 @@ def check_head(hosts: int, size: int) -> None:
         raise BadRequest("A request names the host it is for in exactly one Host header.")
 
 
+async def read_body(receive: Callable[[], Awaitable[Any]], most: int, seconds: float) -> bytes:
+    """The body of a request. Raises BadRequest for one that is too large, too slow or cut short."""
+    parts: list[bytes] = []
+    size, more = 0, True
+    try:
+        async with asyncio.timeout(seconds):
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise BadRequest("The body of the request was not sent to its end.")
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                more = message.get("more_body", False)
+                if size > most:
+                    raise BadRequest(f"A body of at most {most} bytes is accepted.")
+    except TimeoutError:
+        raise BadRequest(f"The body did not arrive within {seconds:.0f} seconds.") from None
+    return b"".join(parts)
+
+
 def check_target(scope: Mapping[str, Any]) -> None:
     """Raises UriTooLong for a path or query beyond the limits."""
     if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > LONGEST_PATH:
@@ -224,6 +244,10 @@ class Service:
         """The state of following editions, and the complaint if any; None if none are followed."""
         return following(self.datastore, self.clock())
 
+    async def probe(self) -> "Checks":
+        """See `probe`."""
+        return await probe(self.datastore, self.keystore, self.usagestore)
+
     def today(self) -> date:
         return self.clock().date()
 
@@ -267,22 +291,12 @@ def following(datastore: Datastore, now: datetime) -> tuple[FollowState, str | N
     return state, state.complaint(now)
 
 
-class Stores(Protocol):
-    """The stores that a probe uses."""
-
-    @property
-    def datastore(self) -> Datastore: ...
-
-    @property
-    def keystore(self) -> KeyValue: ...
-
-    @property
-    def usagestore(self) -> KeyValue: ...
+Checks = dict[str, tuple[str | None, float]]
+"""By dependency, what is wrong with it (None if nothing), and the milliseconds it took."""
 
 
-async def probe(stores: Stores, seconds: float = 1.0) -> dict[str, tuple[str | None, float]]:
-    """Use each dependency as a request would; returns what was wrong (None if nothing) and the
-    milliseconds.
+async def probe(store: Datastore, keystore: KeyValue, usagestore: KeyValue, seconds: float = 1.0) -> Checks:
+    """Use each dependency as a request would.
 
     A request looks its key up, counts in the usage store and reads the edition. What does not answer
     within that time is abandoned, not awaited: a frozen peer may not even let itself be cancelled.
@@ -306,12 +320,12 @@ async def probe(stores: Stores, seconds: float = 1.0) -> dict[str, tuple[str | N
         os.close(
             os.open(os.devnull, os.O_RDONLY)
         )  # without a file descriptor no file of an edition is served
-        return stores.datastore.ping()
+        return store.ping()
 
     checks: dict[str, Callable[[], Awaitable[None]]] = {
         "datastore": datastore,
-        "keystore": stores.keystore.ping,
-        "usagestore": stores.usagestore.probe_counting,
+        "keystore": keystore.ping,
+        "usagestore": usagestore.probe_counting,
     }
     results = await asyncio.gather(*(timed(check) for check in checks.values()))
     return dict(zip(checks, results, strict=True))

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from datetime import date
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
 from msgspec.structs import replace
@@ -56,7 +56,7 @@ from sankofa.operations.service import (
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
 from sankofa.rest.files import FileRoute, Receive, Send, file_response, file_route, preflight, stream
-from sankofa.rest.log import answer_log, is_of_log, refuse_log
+from sankofa.rest.pages import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
     CURRENT,
     EndpointRoute,
@@ -71,6 +71,7 @@ from sankofa.rest.response import (
     VARY,
     VARY_BY_AUTHORIZATION,
     VARY_BY_EDITION,
+    OpenPage,
     Response,
     Streamed,
     asked_format,
@@ -89,15 +90,6 @@ _READ_METHODS = ("GET", "HEAD")
 _ALLOW = "GET, HEAD, OPTIONS"
 # Where a request keeps what its observers are told.
 _ROUTE, _USAGE, _PROBLEM = "sankofa.route", "sankofa.usage", "sankofa.problem"
-
-PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
-"""Answers from the header fields and the query."""
-
-
-class OpenPage(NamedTuple):
-    """A path that needs no key, and the function that answers it."""
-
-    answer: PageAnswer
 
 
 class RestApp:

@@ -52,6 +52,16 @@ class Response(msgspec.Struct, frozen=True):
     body: bytes
 
 
+PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
+"""Answers from the header fields and the query."""
+
+
+class OpenPage(NamedTuple):
+    """A path that needs no key, and the function that answers it."""
+
+    answer: PageAnswer
+
+
 class Streamed(msgspec.Struct, frozen=True):
     """A response whose body is sent in chunks."""
 

@@ -4,7 +4,6 @@ The visitor's key is a cookie for the browser's session. The pages read it and t
 (docs/decisions/keys-and-domains.md).
 """
 
-import asyncio
 import csv
 import io
 import re
@@ -22,7 +21,7 @@ from sankofa.model.errors import BadRequest, InvalidParameter, NotFound, Problem
 from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers, choose_encoding, compressed
 from sankofa.operations.locked import day_of_path
-from sankofa.operations.service import Service
+from sankofa.operations.service import Service, read_body
 from sankofa.web.documents import pictures
 from sankofa.web.view import View, assets, inside, stylesheet_digest
 from sankofa.web.visit import PageRequest, Visit, read_form
@@ -233,11 +232,7 @@ async def forget_or_keep_key(
 async def read_own_form(request: PageRequest, receive: Receive) -> dict[str, str]:
     """The fields of a form that one of our pages sent. Raises ForeignForm or BadRequest."""
     _check_origin(request)
-    try:
-        async with asyncio.timeout(_FORM_SECONDS):
-            return read_form(await _body(receive))
-    except TimeoutError:
-        raise BadRequest(f"The form did not arrive within {_FORM_SECONDS:.0f} seconds.") from None
+    return read_form(await read_body(receive, _LARGEST_FORM, _FORM_SECONDS))
 
 
 LINKS: Final = "/links"
@@ -314,14 +309,3 @@ def _check_origin(request: PageRequest) -> None:
     origin = request.headers.get(b"origin", request.headers.get(b"referer"))
     if origin is not None and origin.partition(b"://")[2].partition(b"/")[0] != request.host:
         raise ForeignForm("This was sent from another site. Type or paste the address yourself.")
-
-
-async def _body(receive: Receive) -> bytes:
-    body: bytes = b""
-    while True:
-        message = await receive()
-        body += bytes(message.get("body", b""))
-        if len(body) > _LARGEST_FORM:
-            raise BadRequest("The form is larger than any of ours.")
-        if not message.get("more_body") or message["type"] == "http.disconnect":
-            return body

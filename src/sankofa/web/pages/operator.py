@@ -14,7 +14,7 @@ from sankofa.access.tiers import LastUsed
 from sankofa.collect.state import StateFile
 from sankofa.engines.datastore import Datastore
 from sankofa.model.errors import NotFound, StoreUnavailable
-from sankofa.operations.service import Service, probe
+from sankofa.operations.service import Service
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
 from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
@@ -43,7 +43,7 @@ async def operator(visit: Visit) -> View:
         "keys": await _keys(service),
         "editions": await asyncio.to_thread(_editions, service.datastore),
         "disk": disk,
-        "checks": await probe(service),
+        "checks": await service.probe(),
         "home": str(settings.home.absolute()),
         "log": await asyncio.to_thread(jobs.lines),
         "running": await asyncio.to_thread(jobs.is_running),

@@ -9,7 +9,7 @@ from sankofa.model.days import instant
 from sankofa.model.errors import InvalidParameter, StoreUnavailable
 from sankofa.model.provenance import SKUS
 from sankofa.operations.contract import Operation, endpoints
-from sankofa.operations.service import build_id, probe
+from sankofa.operations.service import build_id
 from sankofa.web import data
 from sankofa.web.pages.home import countries_map
 from sankofa.web.view import View, page
@@ -57,7 +57,7 @@ async def coverage(visit: Visit) -> View:
 async def status(visit: Visit) -> View:
     """The dependency reads of /v1/status as a page, with its status code."""
     visit.refuse_lock()
-    checks = await probe(visit.service)
+    checks = await visit.service.probe()
     try:
         edition: str | None = visit.service.edition.get().id
     except StoreUnavailable as failure:
