@@ -203,6 +203,7 @@ class NameQuery:
         self.records = int(edition.manifest.get("indexes", {}).get(index.records, 1))
         """Number of records in the index."""
         self._known: dict[str, Meanings] | None = None
+        self._results: dict[tuple[int, str | None], tuple[list[Hit], bool]] = {}
 
     async def meanings(self, *, forgiving: bool) -> dict[str, Meanings]:
         """Known words for each typed word. Misspellings count if `forgiving`, or if another word is known."""
@@ -238,6 +239,8 @@ class NameQuery:
         asked = await self.meanings(forgiving=forgiving)
         if not asked:
             return [], False
+        if (result := self._results.get((most, type))) is not None:  # a known word was as forgiving before
+            return result
         edition, records = self._edition, self.records
         if isinstance(edition, DayView):
             records = await edition.record_count(self._index)
@@ -285,7 +288,11 @@ class NameQuery:
         if len(hits) <= most:
             hits += long_names
         hits.sort(key=_by_number if self._index.in_order_of_ids else _by_id)
-        return await self._complete(hits[:most]), passed_over or len(hits) > most
+        result = self._results[most, type] = (
+            await self._complete(hits[:most]),
+            passed_over or len(hits) > most,
+        )
+        return result
 
     async def _complete(self, hits: list[tuple[float, int, Hit | None]]) -> list[Hit]:
         """The hits, with id and name also for records that were scored unread."""
@@ -302,13 +309,6 @@ class NameQuery:
                 hit = Hit(-score, named[0], "legal_name", named[1], number)
             complete.append(hit)
         return complete
-
-
-async def search_names(
-    edition: Edition, index: SearchIndex, query_words: Iterable[str], country: str | None, most: int
-) -> tuple[list[Hit], bool]:
-    """See `NameQuery.search`."""
-    return await NameQuery(edition, index, query_words, country).search(most)
 
 
 async def search_code(edition: Edition, code: str) -> list[Hit]:
