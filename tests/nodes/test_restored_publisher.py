@@ -1,13 +1,18 @@
 """A publisher that was restored from an older backup goes on with the log that its readers saw."""
 
 import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from sankofa.client import verify
-from tests.live import LiveServer, create_key, run, succeed
+from sankofa.replication.stores import open_store
+from sankofa.settings import load
+from tests.live import PATIENCE, LiveServer, create_key, run, succeed
 from tests.nodes.commands import follow
+from tests.services import use_s3
 from tests.spec import market
 from tests.spec.market import Desk, package, release
 from tests.spec.test_witnesses import Witness
@@ -99,3 +104,24 @@ def test_a_witness_that_saw_a_longer_log_stops_a_restored_publisher(plain_desk: 
         publish_release(second, tmp_path, "c", log_witnesses=address)
     assert entries(second).startswith(entries(home))
     witness.check((second / "editions" / "log" / "checkpoint").read_bytes())
+
+
+@pytest.mark.rule("LOG-12")
+def test_a_destination_that_never_answers_is_asked_for_seconds_and_without_the_lock(
+    plain_desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = plain_desk.home
+    publish_release(home, tmp_path, "a")
+    (home / "pushed-to").write_text("s3://bucket/editions\n")
+    store = open_store(load({"SANKOFA_HOME": str(home)}))
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as beside:
+        silent.settimeout(PATIENCE)
+        use_s3(monkeypatch, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with store.exclusive("switch"):
+            publishing = beside.submit(run, home, "publish")
+            connection, _ = silent.accept()  # it asks while another holds the lock
+        with connection:
+            published = publishing.result()
+    assert published.returncode == 0, published.stderr
+    said = "the log at s3://bucket/editions could not be compared: log/checkpoint: no answer in 5 s"
+    assert said in published.stderr

@@ -262,7 +262,7 @@ def take_log_command(address: str) -> None:
     refuse_where_editions_are_followed(settings)
     store = open_store(settings)
     try:
-        with closing(open_source(address)) as source, store.exclusive("switch"):
+        with closing(open_source(address)) as source:
             count = take_log(store, source, replacing=True)
     except (ObjectError, NotTrusted, SettingsError) as failure:
         raise OperatorError(f"the log could not be taken over: {failure}") from failure

@@ -57,7 +57,7 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
         with closing(target), progress_bar("push", None) as progress:
             store = open_store(settings)
             if store.log.tree().entries:
-                with suppress(ObjectMissing, NotTrusted), store.exclusive("switch"):
+                with suppress(ObjectMissing, NotTrusted):
                     take_log(store, target)
             pushed = push(
                 store,

@@ -5,7 +5,9 @@ A publisher that was restored from an older backup would sign another past than 
 """
 
 import logging
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -33,6 +35,8 @@ from sankofa.model.signed_notes import NotTrusted, Verifier, root_of, sign_note,
 _log = logging.getLogger("sankofa.log")
 PUSHED_TO: Final = "pushed-to"
 """In HOME: the addresses that the log was pushed to, a line for each."""
+_ANSWER_SECONDS: Final = 5.0
+"""How long `publish` waits for each of them, unless HOME was restored."""
 _TAKE: Final = "`sankofa editions take-log ADDRESS` takes over the log of a store or of a node"
 _ANOTHER: Final = (
     "the log there has {} entries, and the log here does not begin with them: HOME was restored from an "
@@ -67,29 +71,54 @@ def _begins_with(here: LogTree, checkpoint: str) -> bool:
     return size <= len(here.leaves) and root_of(here.leaves[:size]) == root
 
 
-def take_log(store: Datastore, source: ObjectSource, *, replacing: bool = False) -> int:
+def take_log(
+    store: Datastore, source: ObjectSource, *, replacing: bool = False, patience: float | None = None
+) -> int:
     """Take over the log there if it has entries that are missing here; their number.
 
-    Entries that only this store has stay behind them. Call it while holding the lock to switch. Raises
-    OperatorError if one log is no beginning of the other, unless `replacing`; ObjectError or NotTrusted.
+    Entries that only this store has stay behind them. The lock to switch is not held while the place is asked;
+    `patience` is how many seconds it may take to show its checkpoint. Raises OperatorError if one log is no
+    beginning of the other, unless `replacing`; ObjectError or NotTrusted.
     """
-    here = store.log.tree()
     trusted = [signer.verifier for signer in store.signers()]
-    checkpoint = source.read(CHECKPOINT, NOTE_BYTES)
-    if _begins_with(here, verified_text(checkpoint, trusted)):
+    checkpoint = _read_within(patience, source, CHECKPOINT)
+    if _begins_with(store.log.tree(), verified_text(checkpoint, trusted)):
         return 0
     there = read_log(source, trusted, NO_ENTRIES, checkpoint)
-    if not replacing and there.leaves[: len(here.leaves)] != here.leaves:
-        raise OperatorError(_ANOTHER.format(len(there.leaves)))
-    known = frozenset(there.entries)
-    own = [entry for entry in here.entries if entry not in known]
-    store.log.take(LogTree((*there.entries, *own), ()).bundle(), checkpoint)
-    for entry in there.decoded():
-        if isinstance(entry, LoggedErasure):
-            store.withdraw(entry.editions)
-        else:
-            store.list_as_published([entry.edition])
+    with store.exclusive("switch"):
+        here = store.log.tree()
+        if here.leaves[: len(there.leaves)] == there.leaves:
+            return 0  # another command took them over meanwhile
+        if not replacing and there.leaves[: len(here.leaves)] != here.leaves:
+            raise OperatorError(_ANOTHER.format(len(there.leaves)))
+        known = frozenset(there.entries)
+        own = [entry for entry in here.entries if entry not in known]
+        store.log.take(LogTree((*there.entries, *own), ()).bundle(), checkpoint)
+        for entry in there.decoded():
+            if isinstance(entry, LoggedErasure):
+                store.withdraw(entry.editions)
+            else:
+                store.list_as_published([entry.edition])
     return len(known - {*here.entries})
+
+
+def _read_within(seconds: float | None, source: ObjectSource, path: str) -> bytes:
+    """Read a small object. Raises ObjectError if it takes longer, whatever the store itself allows."""
+    if seconds is None:
+        return source.read(path, NOTE_BYTES)
+    answer: Future[bytes] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(source.read(path, NOTE_BYTES))
+        except BaseException as failure:
+            answer.set_exception(failure)
+
+    threading.Thread(target=ask, name="checkpoint", daemon=True).start()
+    try:
+        return answer.result(seconds)
+    except TimeoutError:
+        raise ObjectError(f"{path}: no answer in {seconds:.0f} s") from None
 
 
 def pushed_to(home: Path) -> list[str]:
@@ -116,8 +145,8 @@ def take_pushed_logs(store: Datastore, home: Path, witnesses: Sequence[Witness])
     for address in pushed_to(home):
         shown = urlsplit(address)._replace(netloc=urlsplit(address).netloc.rpartition("@")[2]).geturl()
         try:
-            with closing(open_source(address)) as source, store.exclusive("switch"):
-                if count := take_log(store, source):
+            with closing(open_source(address)) as source:
+                if count := take_log(store, source, patience=None if is_restored else _ANSWER_SECONDS):
                     _log.warning("took over %d entries of the log at %s", count, shown)
         except (ObjectError, SettingsError, NotTrusted) as failure:
             if is_restored and not isinstance(failure, ObjectMissing):
