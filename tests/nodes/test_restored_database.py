@@ -31,6 +31,9 @@ class Machine:
         self.run("ingest", "portal-za", file)
         self.run("publish")
 
+    def serve(self) -> LiveServer:
+        return LiveServer(self.home, **self.settings)  # type: ignore[arg-type]
+
     @property
     def entries(self) -> bytes:
         return (self.home / "shared" / "editions" / "log" / "entries").read_bytes()
@@ -64,7 +67,7 @@ def test_a_backup_restored_into_a_shared_database_goes_on_with_the_log(
     assert (refused.returncode, "holds a ledger already" in refused.stderr) == (1, True), refused.stderr
     node.settings["editions"] = own.get("editions", other_url)
     if not objects_survive:  # the database is lost with all that was published from it
-        with LiveServer(node.home, **node.settings) as server:
+        with node.serve() as server:
             kept = server.get(PATH, create_key(node.home, "starter")).text
             taken = second.run("editions", "take-log", server.url)
         assert "took over 1 entries; the log has 2 now" in taken
@@ -75,6 +78,6 @@ def test_a_backup_restored_into_a_shared_database_goes_on_with_the_log(
     second.run("editions", "verify")
     node.run("follow", "--once")
     node.run("editions", "verify")
-    with LiveServer(node.home, **node.settings) as server:
+    with node.serve() as server:
         answer = server.get(PATH, create_key(node.home, "starter")).text
     assert (verify(answer, key), json.loads(answer)["count"]) == (json.loads(answer)["edition"], 2)

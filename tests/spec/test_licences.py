@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -360,3 +361,38 @@ def test_a_current_edition_that_holds_it_is_replaced_though_nothing_else_changed
     with desk.serve() as asked:
         assert asked.get("/v1/tenders")["edition"] == second
         assert asked.server.get(f"/v1/tenders?edition={first}", asked.key).status_code == 410
+
+
+@pytest.mark.rule("PROV-7", "ENV-9")
+def test_editions_that_show_without_a_key_what_needs_one_today_are_withdrawn(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.home / "sources.toml").write_text(registry())
+    ingest_all(desk)
+    first = desk.publish()
+    closed = registry().replace('license_class = "cc-by"', 'license_class = "cc0"')
+    (desk.home / "sources.toml").write_text(closed)
+    second = desk.publish()
+    open_file, pushed = f"/open/macro-momentum.parquet?edition={second}", tmp_path / "pushed"
+    desk.command("push", pushed)
+    with desk.serve() as asked:
+        assert asked.server.http.get(open_file).status_code == 200
+        assert asked.server.get(f"/v1/tenders?edition={first}", asked.key).status_code == 200
+        head, _, entry = closed.partition("[sources.rates]")
+        entry = entry.replace('"cc0"', '"licensed-redistribution"', 1)
+        (desk.home / "sources.toml").write_text(f"{head}[sources.rates]{entry}")
+        third = desk.publish()
+        wait_for_edition(asked, third)
+        assert asked.server.http.get(open_file).status_code == 410
+        for edition in (first, second):
+            path = f"/v1/macro?series=RATES&edition={edition}"
+            assert asked.server.get(path, asked.key).status_code == 410, edition
+        (row, *_) = asked.server.get("/v1/macro?series=RATES", asked.key).json()["data"]
+        assert row["license_class"] == "licensed-redistribution"
+    rolled = desk.command("editions", "rollback", second)
+    assert (rolled.returncode, "need a key today, and did not then: rates" in rolled.stderr) == (1, True)
+    assert desk.command("push", pushed).returncode == 0
+    assert not (pushed / "open" / second).exists()
+    desk.ingest("portal", "more.json", package(release("more")))
+    desk.publish()
+    with desk.serve() as asked:
+        assert asked.server.get(f"/v1/tenders?edition={third}", asked.key).status_code == 200

@@ -18,6 +18,7 @@ from sankofa.edition.read.diff import COUNTED, Difference, diff
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_trees import decode_row_trees
 from sankofa.edition.write.context import described, left_out_of
+from sankofa.edition.write.publish import tightened_since
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import NO_ENTRIES, LoggedErasure, checked_log, row_trees_path
 from sankofa.engines.object_store import ObjectError, open_source
@@ -160,10 +161,13 @@ def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:
         with suppress(EditionError), closing(open_edition(store, name)) as edition:
             refused = set(edition.manifest.get("sources", left_out)) - permitted
             if may_hold(edition.manifest, refused):
-                named = ", ".join(sorted(refused))
-                withdrawn[name] = f"what it holds may not be redistributed today: {named}"
+                withdrawn[name] = (
+                    f"what it holds may not be redistributed today: {', '.join(sorted(refused))}"
+                )
             elif holds_withdrawn(name, edition.manifest, withdrawals):
                 withdrawn[name] = "it holds what was withdrawn everywhere"
+            elif named := tightened_since(store, name, sources):
+                withdrawn[name] = f"rows in it need a key today, and did not then: {', '.join(sorted(named))}"
     return withdrawn
 
 

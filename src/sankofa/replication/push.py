@@ -6,7 +6,7 @@ edition needs is removed after a while, so that nobody who began to pull it is c
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -26,7 +26,7 @@ from sankofa.engines.edition_log import (
     listed_row_trees,
     row_trees_path,
 )
-from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing
+from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing, StoredObject
 from sankofa.engines.publication import (
     NOTE,
     NOTE_BYTES,
@@ -151,7 +151,9 @@ def _push(
     unused = [path for path in unused if now() - there[path].modified >= keep_unused]
     destination.delete(unused)
     deltas.remove_unused(now() - keep_unused)
-    _send_open_files(destination, sending, keep_unused, now)
+    _send_open_files(
+        destination, sending, store.withdrawn(), lambda stored: now() - stored.modified < keep_unused
+    )
     return Pushed(
         current=current,
         editions=len(sending),
@@ -297,10 +299,11 @@ def _send(
 def _send_open_files(
     destination: ObjectDestination,
     editions: Iterable[_Listed],
-    keep_unused: timedelta,
-    now: Callable[[], datetime],
+    withdrawn: Collection[str],
+    is_recent: Callable[[StoredObject], bool],
 ) -> None:
-    """The open Parquet files of the current edition, the first of these, by name; older ones stay a while."""
+    """The open Parquet files of the current edition, the first of these, by name. Older ones stay a while,
+    unless their edition is withdrawn."""
     current = next(iter(editions))
     there = {stored.path: stored for stored in destination.objects(OPEN)}
     listed = []
@@ -325,6 +328,6 @@ def _send_open_files(
         for stored in there.values()
         if (named := _OPEN_EDITION.match(stored.path))
         and named[1] != current.contents.edition
-        and now() - stored.modified >= keep_unused
+        and (named[1] in withdrawn or not is_recent(stored))
     ]
     destination.delete(old)

@@ -76,7 +76,7 @@ def take_log(
 ) -> int:
     """Take over the log there if it has entries that are missing here; their number.
 
-    Entries that only this store has stay behind them. The lock to switch is not held while the place is asked;
+    Entries that only this store has stay behind them. The place is asked without the lock to switch;
     `patience` is how many seconds it may take to show its checkpoint. Raises OperatorError if one log is no
     beginning of the other, unless `replacing`; ObjectError or NotTrusted.
     """

@@ -1,10 +1,12 @@
 """Build, check, switch: the next edition is invisible until every check has passed."""
 
+import asyncio
 import gc
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +14,7 @@ import msgspec
 
 from sankofa.edition.format.keys import (
     LAYOUT,
+    SOURCES,
     edition_name,
     holds_withdrawn,
     ledger_position,
@@ -29,7 +32,8 @@ from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import row_trees_path
 from sankofa.ledger.parties import THRESHOLD
 from sankofa.ledger.store import Ledger
-from sankofa.model.errors import CheckFailed, EditionError, OperatorError, SankofaError
+from sankofa.model.errors import CheckFailed, EditionError, OperatorError, SankofaError, StoreUnavailable
+from sankofa.model.provenance import KEYED_CLASSES
 from sankofa.sources.registry import Source
 
 
@@ -101,7 +105,7 @@ def publish(
                     kept = store.list_editions().editions
                     store.set_current_and_prune([*kept, manifest["edition"]], current)
                 raise
-            store.withdraw(_withdrawn_by(store, manifest))
+            store.withdraw(_withdrawn_by(store, manifest, sources or {}))
             switch(store, manifest["edition"], keep)
         if log is not None:
             log.update()
@@ -113,22 +117,44 @@ def count_parts() -> int:
     return len(datasets()) + len(tables())
 
 
-def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any]) -> list[str]:
+def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any], sources: Mapping[str, Source]) -> list[str]:
     """The stored editions that may not be served instead of this one."""
     refused = [omission["source"] for omission in manifest.get("left_out", ())]
     withdrawals = manifest.get("withdrawals", ())
+    others = [name for name in store.list_editions().editions if name != manifest["edition"]]
+    tightened = {name: tightened_since(store, name, sources) for name in others}
+    now_keyed = frozenset[str]().union(*(named for named in tightened.values() if named))
     withdrawn = []
-    for name in store.list_editions().editions:
-        if name == manifest["edition"]:
-            continue
+    for name in others:
         try:
             older = store.manifest(name)
-            held = may_hold(older, refused) or holds_withdrawn(name, older, withdrawals)
+            is_open = bool(tightened[name]) or (tightened[name] is None and may_hold(older, now_keyed))
+            held = is_open or may_hold(older, refused) or holds_withdrawn(name, older, withdrawals)
         except EditionError:
-            held = bool(refused) or holds_withdrawn(name, {}, withdrawals)
+            held = bool(refused or now_keyed) or holds_withdrawn(name, {}, withdrawals)
         if held or may_name_a_person(name, manifest["proven"]):
             withdrawn.append(name)
     return withdrawn
+
+
+class _SourceClass(msgspec.Struct):
+    source_id: str
+    license_class: str
+
+
+def tightened_since(store: Datastore, edition: str, sources: Mapping[str, Source]) -> frozenset[str] | None:
+    """The sources whose rows need a key today and did not in an edition; None if it cannot be read."""
+    keyed = {name for name, source in sources.items() if source.license_class in KEYED_CLASSES}
+    try:
+        with closing(store.open(edition)) as reader:
+            blocks = asyncio.run(reader.blocks(SOURCES, "", 0, sys.maxsize)) or ()
+            rows = b",".join(bytes(block[1]).strip(b",") for block in blocks)
+            then = msgspec.json.decode(b"[%b]" % rows, type=list[_SourceClass])
+    except (EditionError, StoreUnavailable, msgspec.DecodeError):
+        return None
+    return frozenset(
+        one.source_id for one in then if one.source_id in keyed and one.license_class not in KEYED_CLASSES
+    )
 
 
 def _refuse_to_move_back(edition: str, before: str | None, current: str | None) -> None:
