@@ -6,6 +6,7 @@ every answer, every log line, every rejects file, every byte under HOME and ever
 
 import io
 import json
+import re
 import sqlite3
 import zipfile
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tests.live import LiveServer
 from tests.resealing import seal_again
 from tests.spec.market import CITY, Asked, Desk, identified, package, party, release
 from tests.spec.market import desk as desk
+from tests.spec.market import plain_desk as plain_desk
 from tests.spec.planted_persons import (
     BROKEN,
     EVERYONE,
@@ -315,3 +317,27 @@ def test_a_party_whose_lei_turns_out_to_be_a_persons_vanishes_at_the_next_publis
         assert [(row["change"], row["row"]) for row in gone] == [("removed", None)]
     rolled = desk.command("editions", "rollback", before)
     assert (rolled.returncode, "withdrawn" in rolled.stderr) == (1, True)
+
+
+@pytest.mark.rule("GATE-2", "GATE-7")
+def test_the_category_in_the_register_outweighs_the_name_of_a_company(plain_desk: Desk) -> None:
+    """Proprietors trade as `Zqkotak Sales Limited`: withheld under the LEI, and under the name alone."""
+    desk, number, name = plain_desk, lei("TRADES"), "Zqkotak Sales Limited"
+    by_lei = {"name": "Zqother Sales Limited", **identified("XI-LEI", number)}
+    desk.ingest("portal-za", "a.json", package(supplied("a", by_lei), supplied("b", {"name": name})))
+    before = desk.publish()
+    with desk.serve() as asked:
+        assert {name, "Zqother Sales Limited"} <= {p["name"] for p in asked.parties()}
+        desk.records(record(number, name.upper(), "ZA", category="SOLE_PROPRIETOR"))
+        desk.publish()
+        assert asked.server.get(f"/v1/tenders?edition={before}", asked.key).status_code == 410
+    desk.ingest("portal-za", "c.json", package(supplied("c", {"name": "Zqkotak Sales Ltd."})))
+    for publish in (False, True):
+        if publish:
+            desk.publish()
+        with desk.serve() as asked:
+            served = asked.server.get("/v1/tenders", asked.key).text
+            assert not re.search("zqkotak|zqother", served, re.IGNORECASE)
+            ocids = "abc" if publish else "ab"
+            assert {asked.tender(ocid)["withheld_parties"] for ocid in ocids} == {1}
+            assert FIRM in {p["name"] for p in asked.parties()}

@@ -7,28 +7,29 @@ temporary file and reads them back from there: no body is parsed twice, and memo
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.ledger.capture import Persons
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.parties import NO_REVIEWS, Match, Party, PartyMatcher, Reviews
-from sankofa.ledger.reader import LedgerReader, ReleaseRow
+from sankofa.ledger.parties import (
+    NO_REVIEWS,
+    EvidencedParties,
+    Match,
+    PartyMatcher,
+    Reviews,
+)
+from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.fields import moment
-from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
+from sankofa.model.ocds.parties import Identifiers, Organisation
 from sankofa.model.ocds.red_flags import NO_FACTS, FlagFacts, flag_facts
 from sankofa.model.ocds.release import ReleaseSummary, clean_again
-from sankofa.model.organisations import LEI_SCHEMES, org_evidence
 from sankofa.model.text import fold_in_place, one_line
 
-Evidence = dict[str, str | None]
-"""By party_id."""
-Recall = Callable[[Callable[[], Evidence]], Evidence]
 _summary = msgspec.json.Decoder(ReleaseSummary).decode
 _roles = msgspec.json.Decoder(list[list[str]]).decode
 
@@ -63,7 +64,7 @@ class Tenders:
 
     def __init__(
         self,
-        parties: "EvidencedParties",
+        parties: EvidencedParties,
         entities: list[Entity],
         reviews: Reviews = NO_REVIEWS,
         threshold: float | None = None,
@@ -122,53 +123,6 @@ class Tenders:
     def _resolved(self, organisation: Organisation) -> Resolved:
         match = self._matcher.match(organisation.name, organisation.country, organisation.identifiers)
         return Resolved(*organisation[1:], match)
-
-
-class EvidencedParties:
-    """The parties of a ledger, checked by the gate again: a record may be withdrawn, a table corrected."""
-
-    def __init__(self, ledger: LedgerReader, recall: Recall = lambda make: make()) -> None:
-        """`recall` gives what was made of the same parties by the same code before, or has it made."""
-        self.ledger = ledger
-        self.gate = Gate(self._evidence)
-        self._recall = recall
-
-    def __iter__(self) -> Iterator[Party]:
-        return iter(self._parties)
-
-    @cached_property
-    def _parties(self) -> list[Party]:
-        parties = [
-            Party(party_id, name, country, tuple(identifiers), stored or None, capture_id)
-            for party_id, name, country, identifiers, stored, capture_id in self.ledger.parties()
-        ]
-        known = self._recall(lambda: {party.party_id: self._now(party) for party in parties if _alone(party)})
-        return [
-            party._replace(
-                org_evidence=known[party.party_id] if party.party_id in known else self._now(party)
-            )
-            for party in parties
-        ]
-
-    def _now(self, party: Party) -> str | None:
-        """The evidence that there is today."""
-        return self.gate(party.name, party.identifiers, party.country) if party.org_evidence else None
-
-    def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
-        evidence = org_evidence(name, identifiers, self._is_organisation, country)
-        return None if evidence is None else str(evidence)
-
-    def _is_organisation(self, lei: str) -> bool:
-        return self.ledger.holds_record(f"lei:{lei}") and f"lei:{lei}" not in self.persons
-
-    @cached_property
-    def persons(self) -> Persons:
-        return self.ledger.persons()
-
-
-def _alone(party: Party) -> bool:
-    """Whether the evidence follows from what the party is called and known by: of a LEI the record counts."""
-    return not any(scheme.strip().upper() in LEI_SCHEMES for scheme, _ in party.identifiers)
 
 
 _NOT_AWARDED: Final = ("cancelled", "unsuccessful")

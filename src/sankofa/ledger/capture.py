@@ -274,12 +274,12 @@ class Capture:
         if len(self._links) + len(self._spells) >= _BATCH:
             self.flush()
 
-    def withhold(self, subject: str = "") -> None:
-        """Count a party that is not served; remember a proven person by keyed hash alone."""
+    def withhold(self, *keys: str) -> None:
+        """Count a party that is not served; remember a proven person by keyed hashes alone."""
         self.counts.read += 1
         self.counts.withheld += 1
-        if subject:
-            self.withhold_hashed(self.persons.add(subject, self.id))
+        for key in filter(None, keys):
+            self.withhold_hashed(self.persons.add(key, self.id))
 
     def withhold_hashed(self, hashed: str) -> None:
         """Remember a proven person, of whom the hash alone is known."""

@@ -14,6 +14,7 @@ import msgspec
 
 from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.generations import Withdrawal
+from sankofa.ledger.parties import named_key
 from sankofa.ledger.rejects import REASONS_SHOWN, RejectsFile
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import ReleaseIngester, cleaned_copy, too_long_text
@@ -22,6 +23,7 @@ from sankofa.model.days import EARLIEST, latest_day, out_of_range
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.limits import limit
 from sankofa.model.observations import AnnualColumn, SeriesColumn, SeriesInfo
+from sankofa.model.organisations import org_evidence
 from sankofa.model.records import (
     Acceptance,
     EntityRecord,
@@ -295,7 +297,8 @@ def _take(
         elif type(record) is Rejected:
             refuse(record)
         elif type(record) is Withheld:
-            capture.withhold(record.subject)
+            trades_as = record.name if org_evidence(record.name, country=record.country) else ""
+            capture.withhold(record.subject, trades_as and named_key(trades_as, record.country))
         elif type(record) is Skipped:
             counts.read += record.rows
             counts.skipped += record.rows

@@ -10,17 +10,18 @@ See contract: ENT-3, ENT-4, ENT-5, ENT-9, ENT-10.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from sankofa.ledger.capture import Persons
 from sankofa.ledger.entities import Claim, Entity, Statement
-from sankofa.ledger.reader import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.identifiers import make_identifier, service_id
-from sankofa.model.organisations import LEI_SCHEMES, in_companies_register
+from sankofa.model.ocds.parties import Gate, Identifiers
+from sankofa.model.organisations import LEI_SCHEMES, in_companies_register, org_evidence
 from sankofa.model.organisations.similarity import NameWords, name_words, similarity
 from sankofa.model.records import Profile
 from sankofa.model.text import search_form
@@ -244,7 +245,33 @@ def normalised(name: str) -> str:
     return " ".join(filter(None, (_SPELLED.get(word, word) for word in search_form(name).split())))
 
 
-Identifiers = tuple[tuple[str, str], ...]
+def named_key(name: str, country: str) -> str:
+    """How a natural person who trades under the name of a company is remembered (by keyed hash alone)."""
+    return f"name:{country}:{normalised(name)}"
+
+
+def person_keys(name: str, identifiers: Identifiers, country: str) -> list[str]:
+    """The keys under which a register may have proven a party a natural person."""
+    keys = [named_key(name, country)]
+    for scheme, value in identifiers:
+        if scheme.strip().upper() in LEI_SCHEMES:
+            with suppress(ValueError):
+                keys.append(str(make_identifier("lei", value)))
+    return keys
+
+
+def party_evidence(
+    name: str, identifiers: Identifiers, country: str, persons: Persons, holds_record: Callable[[str], bool]
+) -> str | None:
+    """The evidence that a party is an organisation. What a register says about it outweighs its name."""
+    if persons.proven_by(person_keys(name, identifiers, country)):
+        return None
+
+    def is_organisation(lei: str) -> bool:
+        return holds_record(f"lei:{lei}") and f"lei:{lei}" not in persons
+
+    evidence = org_evidence(name, identifiers, is_organisation, country)
+    return None if evidence is None else str(evidence)
 
 
 class Party(NamedTuple):
@@ -256,6 +283,64 @@ class Party(NamedTuple):
     identifiers: Identifiers
     org_evidence: str | None
     capture_id: int
+
+
+Evidence = dict[str, str | None]
+"""By party_id."""
+Recall = Callable[[Callable[[], Evidence]], Evidence]
+
+
+class EvidencedParties:
+    """The parties of a ledger, checked by the gate again: a record may be withdrawn, a table corrected."""
+
+    def __init__(self, ledger: LedgerReader, recall: Recall = lambda make: make()) -> None:
+        """`recall` gives what was made of the same parties by the same code before, or has it made."""
+        self.ledger = ledger
+        self.gate = Gate(self._evidence)
+        self._recall = recall
+
+    def __iter__(self) -> Iterator[Party]:
+        return iter(self._parties)
+
+    @cached_property
+    def _parties(self) -> list[Party]:
+        parties = [
+            Party(party_id, name, country, tuple(identifiers), stored or None, capture_id)
+            for party_id, name, country, identifiers, stored, capture_id in self.ledger.parties()
+        ]
+        known = self._recall(lambda: {party.party_id: self._now(party) for party in parties if _alone(party)})
+        return [
+            party._replace(
+                org_evidence=known[party.party_id]
+                if party.party_id in known and not self._proven(party)
+                else self._now(party)
+            )
+            for party in parties
+        ]
+
+    @property
+    def proven(self) -> int:
+        """The newest capture that proved a party a natural person; 0 for none."""
+        return max(map(self._proven, self._parties), default=0)
+
+    def _proven(self, party: Party) -> int:
+        return self.persons.proven_by(person_keys(party.name, party.identifiers, party.country))
+
+    def _now(self, party: Party) -> str | None:
+        """The evidence that there is today."""
+        return self.gate(party.name, party.identifiers, party.country) if party.org_evidence else None
+
+    def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
+        return party_evidence(name, identifiers, country, self.persons, self.ledger.holds_record)
+
+    @cached_property
+    def persons(self) -> Persons:
+        return self.ledger.persons()
+
+
+def _alone(party: Party) -> bool:
+    """Whether the evidence follows from what the party is called and known by: of a LEI the record counts."""
+    return not any(scheme.strip().upper() in LEI_SCHEMES for scheme, _ in party.identifiers)
 
 
 def with_parties(

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +16,10 @@ import msgspec
 
 from sankofa.engines.datastore import Row
 from sankofa.ledger.capture import Capture, CleanedRelease, Counts, RecordKind, Triple, holds_record
+from sankofa.ledger.parties import party_evidence
 from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
-from sankofa.model.organisations import org_evidence
 from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink, Rejected, Release
 from sankofa.sources.base import Limits, adapters
 from sankofa.sources.registry import Source
@@ -179,13 +180,10 @@ class ReleaseIngester:
         return hashlib.blake2b(cleaned.body + served_beside_body, digest_size=16).hexdigest()
 
     def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
-        evidence = org_evidence(name, identifiers, self._is_organisation, country)
-        return None if evidence is None else str(evidence)
-
-    def _is_organisation(self, lei: str) -> bool:
-        """Whether the record of an LEI is held, and nobody proved it a person's."""
-        subject = f"lei:{lei}"
-        return holds_record(self._capture.session, subject) and not self._capture.is_person(subject)
+        capture = self._capture
+        return party_evidence(
+            name, identifiers, country, capture.persons, partial(holds_record, capture.session)
+        )
 
 
 def too_long_text(most: int) -> str:

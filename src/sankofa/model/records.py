@@ -115,11 +115,14 @@ class Withheld(NamedTuple):
     """A party not established to be an organisation: counted, its name never kept.
 
     Where the source proves it a natural person, `subject` names it: the ledger keeps a keyed hash of
-    that, and withholds whatever else arrives under the same identifier.
+    that, and withholds whatever else arrives under the same identifier. It also keeps one of a `name` that
+    could be a company's, and withholds parties of that name in the country.
     """
 
     position: str
     subject: str = ""
+    name: str = ""
+    country: str = ""
 
 
 class Skipped(NamedTuple):

@@ -98,8 +98,9 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
     except ValueError as failure:
         yield Withheld(position) if person else Rejected(position, str(failure))
         return
+    where = country(published.address_country) or country(published.jurisdiction.partition("-")[0])
     if person:
-        yield Withheld(position, str(subject))
+        yield Withheld(position, str(subject), published.legal_name, where or "")
         return
     legal_name = text.one_line(published.legal_name)
     others = [text.one_line(name) for name in other_names]
@@ -112,17 +113,16 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
             fields[make.__name__] = make(published)
         except ValueError as failure:
             yield Rejected(position, f"the record is kept without {make.__name__[1:]}: {failure}")
-    registered = fields.get("_registered")
     coded = published.legal_form and published.legal_form not in _NO_FORM
     profile = Profile(
         legal_name=legal_name,
         other_names=tuple(name for name in dict.fromkeys(others) if name and name != legal_name),
         jurisdiction=published.jurisdiction or None,
-        country=country(published.address_country) or country(published.jurisdiction.partition("-")[0]),
+        country=where,
         status=published.registration_status or published.entity_status or None,
         category=published.category or None,
         legal_form=published.legal_form if coded else text.name(published.other_form),
-        identifiers=(subject, registered) if registered else (subject,),
+        identifiers=(subject, *filter(None, (fields.get("_registered"),))),
         successor=fields.get("_successor") or None,
         document=subject.removeprefix("lei:"),
         registered=fields.get("_first_registered", ""),

@@ -58,6 +58,8 @@ Correo: {juan.perez @ example.com} or {juan at example dot com}
 Mtro. {Luis García}
 Abg. {Pedro Benítez}
 C.P. {Laura Hernández}
+Servicios del C. {Juan Pérez López}
+Pago a los CC. {Pedro Gómez y Juan Pérez}
 Engº {Carlos Macuácua}
 السيد/ {أحمد محمد}
 Cel: {(11) 95555-0192}, Telef. {(595-21) 555 019}, PBX: {2255 5019}

@@ -57,6 +57,23 @@ def test_the_evidence_is_the_form_and_never_the_name(name: str, told: str) -> No
     assert str(org_evidence(name)) == told
 
 
+@every(
+    ("name", "country", "is_served"),
+    [
+        ("Kotak Sales Corporation", "IN", False),
+        ("Kotak Sales Corporation Private Limited", "IN", True),
+        ("Kerala State Road Transport Corporation", "IN", True),
+        ("Kotak Sales Corporation", "KE", True),
+        ("C. Juan Perez Construcciones S.A. de C.V.", "MX", False),
+        ("CC. Juan y Pedro Perez S.A.", "MX", False),
+        ("C. y A. Textiles S.A. de C.V.", "MX", True),
+        ("C. Steinweg Limited", "GB", True),
+    ],
+)
+def test_words_that_mean_another_thing_in_a_country(name: str, country: str, is_served: bool) -> None:
+    assert (org_evidence(name, country=country) is not None) == is_served
+
+
 word = st.sampled_from(NAMES["given"] + NAMES["surnames"]).map(lambda name: name.replace("-", " "))
 harmless_initials = st.text("ABCDEFGHIJKLMNOPRSTVWZ", min_size=1, max_size=3).filter(
     lambda letters: not any((form,) in tables().strength for form in (letters.lower(), letters.lower() + "."))

@@ -17,7 +17,7 @@ from sankofa.derive.quality import (
     count_facts,
     measure,
 )
-from sankofa.derive.tenders import Evidence, EvidencedParties, RecordedTenders, Tenders
+from sankofa.derive.tenders import RecordedTenders, Tenders
 from sankofa.edition.write.checks import WithdrawnRows
 from sankofa.edition.write.dataset import Input
 from sankofa.edition.write.derived_parts import Issuers, MacroParts
@@ -28,7 +28,7 @@ from sankofa.edition.write.reuse import BuildInputs, Memo, load_memo, save_memo,
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
-from sankofa.ledger.parties import THRESHOLD, Reviews, with_parties
+from sankofa.ledger.parties import THRESHOLD, Evidence, EvidencedParties, Reviews, with_parties
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import has_usable_dates
 from sankofa.ledger.spells import relate

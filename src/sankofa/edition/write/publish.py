@@ -247,7 +247,7 @@ def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[st
         "built_from": context.ledger_clock,
         "content_sha256": digest,
         "crosswalk_loaded": context.resolution.crosswalk_loaded,
-        "proven": context.resolution.proven,
+        "proven": max(context.resolution.proven, context.parties.proven),
         "parts": msgspec.to_builtins(written.parts),
     }
 

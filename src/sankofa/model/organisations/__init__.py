@@ -142,6 +142,8 @@ def _form_proves(name: str, country: str, form: tuple[str, ...], head: Words, *,
         return False
     if len(form) == 1 and not name.isascii() and _accented(name, form):
         return False
+    if form[0].rstrip(DOT) in known.not_in.get(country, ()):  # but of the state it is a statutory one
+        return not known.strong_qualifiers.union({"state"}).isdisjoint(head)
     if strength == SURE:
         return True
     if head[-1] in known.particles:  # Maria de Sa

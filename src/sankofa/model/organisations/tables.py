@@ -108,6 +108,7 @@ class Tables:
         self.own_person_in = frozenset(forms["own_person_in"].split())
         self.undotted = _by_country(forms["undotted"])
         self.leading_in = _by_country(forms["leading_in"])
+        self.not_in = _by_country(forms["not_in"])
         self.cc_in = frozenset(forms["cc_in"].split())
         self.ends = tuple(fold(form) for form in _entries(forms["ends"]))
         self.starts = tuple(fold(form) for form in _entries(forms["starts"]))
@@ -128,6 +129,7 @@ class Tables:
         self.several = _words(people["several"]) | {"&"}
         self.initials_last = frozenset(people["initials_last"].split())
         self.titles = frozenset(" ".join(title) for title in _listed(people["titles"]))
+        self.citizens_in = frozenset(people["citizens_in"].split())
         self.particles = _words(people["particles"])
         self.names = frozenset(fold(people["names"]).split()) - self.particles
         self.business = frozenset(words.split("\n\n")[-1].split())
@@ -239,6 +241,7 @@ _PERSON_STROKE: Final = re.compile(
     r"(?<!\w)(?:[tcodwhif][/\\]\s?[aobk]|s[/\\]\s?o|d[/\\]b[/\\]a|[af][/\\]k[/\\]a"
     r"|a[/\\]dz|\u0561[/\\]\u0571|\u10d8[/\\]\u10db)(?!\w)"
 )
+_CITIZEN: Final = re.compile(r"\s*cc?\.\s?(?!y\s)\w{2}")
 _NAMED_AFTER_DOCTORS: Final = frozenset({"municipality", "hospital"})
 _TRADING_AS: Final = "ta"  # t/a without its stroke
 
@@ -247,6 +250,8 @@ def marked_as_person(folded: str, parts: list[Words], country: str = "") -> bool
     """Whether the name marks itself as a person's: a title, a trading name, a family relation."""
     known = tables()
     if ("/" in folded or "\\" in folded) and _PERSON_STROKE.search(folded):
+        return True
+    if country in known.citizens_in and _CITIZEN.match(folded):
         return True
     if any(_has_title(part, known) for part in parts) and not (len(parts) == 1 and _named_after(parts[0])):
         return True
