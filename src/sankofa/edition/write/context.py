@@ -220,6 +220,7 @@ class BuildContext:
             {
                 Input.NAMES: lambda: sum_of_digests(some.names for some in self.counts),
                 Input.CLAIMS: lambda: sum_of_digests(some.claims for some in self.counts),
+                Input.ORGANISATIONS: lambda: [partition.inputs for partition in self.partitions],
                 # What decides about similar names.
                 Input.TENDERS: lambda: (self.match_threshold, sorted(self.reviews.verdicts.items())),
             },

@@ -182,6 +182,8 @@ class Input(StrEnum):
     """The same, and the source of each identifier."""
     ISSUERS = "issuers"
     """Which organisations have facts; not which facts."""
+    ORGANISATIONS = "organisations"
+    """Everything known about organisations: what the datasets that are stored by organisation are made of."""
 
 
 class KeyRows(NamedTuple):

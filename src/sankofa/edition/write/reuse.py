@@ -157,7 +157,7 @@ class BuildInputs:
 
     def _content(self, name: Input) -> object:
         match name:
-            case Input.NAMES:
+            case Input.NAMES | Input.ORGANISATIONS:
                 return self._computed[name]()
             case Input.CLAIMS:
                 return self._input(Input.NAMES), self._computed[name]()

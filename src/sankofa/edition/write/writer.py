@@ -45,6 +45,8 @@ class Reuse:
         self.inputs: dict[str, str] = {}
         """Digests by dataset or table; without those whose inputs are not declared."""
         for name in (*self._datasets, *self._tables):
+            if name in self._datasets and self._datasets[name].by_organisation:
+                continue  # reused partition by partition
             if (reads := self._all_reads(name)) is not None:
                 self.inputs[name] = context.inputs.digest(name, reads)
             elif name in self._tables and self._by_organisation(self._tables[name]):
@@ -105,7 +107,9 @@ class Reuse:
         """The inputs of a dataset or table, with those of what it needs; None if they are not declared."""
         one: Dataset | Table = self._tables[name] if name in self._tables else self._datasets[name]
         if isinstance(one, Table) and one.takes_from:
-            return self._all_reads(one.takes_from)
+            return None if self._by_organisation(one) else self._all_reads(one.takes_from)
+        if isinstance(one, Dataset) and one.by_organisation:
+            return {Input.ORGANISATIONS}
         if one.reads is None:
             return None
         reads = {*one.reads}

@@ -102,7 +102,7 @@ def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity
         yield day, replace(entity, statements=statements, claims=claims, earlier=[])
 
 
-@dataset(KNOWN, None)
+@dataset(KNOWN, None, reads=(Input.ORGANISATIONS,))
 def known_days(context: BuildContext) -> Building:
     known = _Known(context)
     yield KeyRows("dated", [Entry(known.dated.tobytes())])
@@ -111,7 +111,7 @@ def known_days(context: BuildContext) -> Building:
     return Outcome(known.states)
 
 
-@dataset(STATES, None, needs=(KNOWN,))
+@dataset(STATES, None, needs=(KNOWN,), reads=())
 def changed_rows(context: BuildContext, known: Built[dict[str, bytes]]) -> Iterator[KeyRows]:
     for service_id in sorted(known.result):
         yield KeyRows(service_id, [Entry(known.result[service_id])])

@@ -26,7 +26,7 @@ from sankofa.edition.format.macro import pack_pages
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
 from sankofa.edition.write.derived_parts import Issuers, issuer_part
 from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.ledger.entities import Entity
@@ -114,7 +114,7 @@ def _pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
 _read_page = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
 
 
-@dataset(ISSUERS, None, pack=_pack)
+@dataset(ISSUERS, None, pack=_pack, reads=(Input.ORGANISATIONS,))
 def issuers(context: BuildContext) -> Building:
     """Returns the issuers in order, and for each page the first day on which one is known."""
     ordered = sorted(context.entities, key=lambda one: (one.country or "~", one.service_id))
@@ -142,7 +142,7 @@ def issuers(context: BuildContext) -> Building:
     return Outcome((listed, first_days), {"organisations": dict(sorted(countries.items()))})
 
 
-@dataset(f"{ISSUERS}-list", None, needs=(ISSUERS,))
+@dataset(f"{ISSUERS}-list", None, needs=(ISSUERS,), reads=())
 def issuer_lists(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
     """The issuers of a country, of an exchange and of both, as 32-bit integers in order: number, first day,
     day after the last."""
@@ -168,7 +168,7 @@ def _spells(places: Sequence[Placed]) -> Iterator[tuple[str, int, int]]:
     yield from ((key, first, FOREVER) for key, first in since.items())
 
 
-@dataset(MOVED_ISSUERS, None, needs=(ISSUERS,))
+@dataset(MOVED_ISSUERS, None, needs=(ISSUERS,), reads=())
 def moved_issuers(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
     """Where issuers were in the order of the list while they were in another country."""
     listed: list[_Listed] = issuers.result[0]
@@ -182,7 +182,7 @@ def moved_issuers(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRow
     yield KeyRows("", [Entry(_write(sorted(moved, key=lambda one: (-one.until, one.number, one.first))))])
 
 
-@dataset(f"{ISSUERS}-days", None, pack=pack_pages, needs=(ISSUERS,))
+@dataset(f"{ISSUERS}-days", None, pack=pack_pages, needs=(ISSUERS,), reads=())
 def issuer_days(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
     """The number of issuers, then for each page the first day on which one is known."""
     listed, first_days = issuers.result

@@ -260,7 +260,7 @@ def omitted(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
                 yield KeyRows(entity.service_id, entries, entity.aliases)
 
 
-@dataset(SCREEN, None, needs=(METRICS,), partitioned=True, of_organisations=True)
+@dataset(SCREEN, None, needs=(METRICS,), reads=(), partitioned=True, of_organisations=True)
 def screen(context: BuildContext, metrics: Built[Mapping[str, int]]) -> Building:
     """`metrics` has the address of the first block of each issuer. Returns the index."""
     index = ScreenIndex()
@@ -270,7 +270,7 @@ def screen(context: BuildContext, metrics: Built[Mapping[str, int]]) -> Building
     return Outcome(index, manifest_extras={"screen_years": index.years})
 
 
-@dataset(SCREEN_RANGES, None, needs=(SCREEN,), partitioned=True, of_organisations=True)
+@dataset(SCREEN_RANGES, None, needs=(SCREEN,), reads=(), partitioned=True, of_organisations=True)
 def screen_ranges(context: BuildContext, screens: Built[ScreenIndex]) -> Iterator[KeyRows]:
     yield from _pages(screens.result, ranges=True)
 

@@ -23,7 +23,7 @@ from sankofa.edition.format.keys import RESTATEMENT_LISTS, RESTATEMENTS, restate
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, dataset
 from sankofa.edition.write.datasets.fundamentals import fact_row
 from sankofa.edition.write.derived_parts import issuer_part
 from sankofa.edition.write.partition_summaries import country_spells
@@ -102,7 +102,7 @@ def restatements(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyR
             yield KeyRows(entity.service_id, entries, entity.aliases)
 
 
-@dataset(RESTATEMENT_LISTS, None, partitioned=True, of_organisations=True)
+@dataset(RESTATEMENT_LISTS, None, reads=(Input.ORGANISATIONS,), partitioned=True, of_organisations=True)
 def restatement_lists(context: BuildContext) -> Building:
     """The same rows in lists by year, of all organisations and of each country.
 

@@ -33,6 +33,7 @@ from sankofa.edition.write.derived_parts import issuer_part, macro_part
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import FOREVER
+from sankofa.model.facts import TENDER
 from sankofa.model.provenance import KEYED_CLASSES
 from sankofa.model.rows import panel_key, wire
 
@@ -42,7 +43,8 @@ _write = msgspec.msgpack.Encoder().encode
 
 
 _READS: Final = (Input.MACRO, Input.ISSUERS)
-"""Inputs of panels that are not of issuers, besides tenders and organisations."""
+"""Inputs of panels that are not of issuers, besides tenders and organisations. Panels of tenders read no
+macro values."""
 
 
 def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
@@ -77,7 +79,7 @@ def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
     return _write((rows, sorted(sources))) if rows else b""
 
 
-def _series_rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
+def _series_rows(panel: Panel, context: BuildContext) -> Building:
     parts = context.macro.parts(panel_kind(panel.key), context.macro.series)
     derived = [_read_series(part) for part in parts]
     yield KeyRows(panel_key(), (Entry(row, first) for rows, _ in derived for row, first in rows))
@@ -126,16 +128,17 @@ class _EachRowOnce(TableRows):
 
 def _declare(panel: Panel) -> None:
     kind = panel_kind(panel.key)
+    reads = _READS[1:] if panel.sku == TENDER else _READS
     if panel.of_issuer:
         issuer_part(kind)(partial(_issuer_part, panel.of_issuer))
         dataset(kind, panel.row, by_organisation=True)(partial(_issuer_rows, panel))
     elif panel.of_series:
         macro_part(partial(_series_part, panel, panel.of_series))
-        dataset(kind, panel.row, needs=(TENDERS,), reads=_READS)(partial(_series_rows, panel))
+        dataset(kind, panel.row, reads=(Input.MACRO,))(partial(_series_rows, panel))
     elif panel.filters:
-        dataset(kind, panel.row, pack_series, needs=(TENDERS,), reads=_READS)(partial(_filtered_rows, panel))
+        dataset(kind, panel.row, pack_series, needs=(TENDERS,), reads=reads)(partial(_filtered_rows, panel))
     else:
-        dataset(kind, panel.row, needs=(TENDERS,), reads=_READS)(partial(_rows, panel))
+        dataset(kind, panel.row, needs=(TENDERS,), reads=reads)(partial(_rows, panel))
     table(
         panel.key,
         panel.row,
