@@ -198,7 +198,10 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
         "from sankofa.client.core import asks, awaited, paged, pages_of, row_by_row\n"
         "from sankofa.client.session import AsyncSession, Session"
     )
-    body = ['class Client(Session):\n    """Asks the service with a key."""']
+    about = (
+        "Asks the service with a key.\n\n    `all` fetches every page and returns them as one answer.\n    "
+    )
+    body = [f'class Client(Session):\n    """{about}"""']
     for operation in endpoints():
         body += _method(operation, signatures[operation.name])
     return f"{head}\n\n\n" + "\n\n".join(body) + "\n\n\n" + _async_client(signatures)
@@ -210,7 +213,6 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iter
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
-    doc += "\n\n`all` fetches every page and returns them as one answer." if has_pages else ""
     told = [repr(one) for one in (operation.path, *operation.members)]
     told += [] if operation.rows_under == "data" else [f"rows_under={operation.rows_under!r}"]
     yield indent(

@@ -16,7 +16,10 @@ from sankofa.client.session import AsyncSession, Session
 
 
 class Client(Session):
-    """Asks the service with a key."""
+    """Asks the service with a key.
+
+    `all` fetches every page and returns them as one answer.
+    """
 
     @asks("/v1/changes", "since")
     def get_changes(
@@ -39,8 +42,6 @@ class Client(Session):
         newest first; then as served, removed rows last. A page may be short and still have a `next_cursor`.
         `edition` is that of the first page; where it is removed meanwhile, the pages go on in the current
         one, and `since` with it is a 410: start again. Needs the starter tier or above.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     changes_pages = pages_of(get_changes)
@@ -102,8 +103,6 @@ class Client(Session):
         Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku,
         country, source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what
         is covered.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     coverage_pages = pages_of(get_coverage)
@@ -132,8 +131,6 @@ class Client(Session):
         arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then date descending:
         through each third currency there is a value of its own. Two currencies without a common third have
         no rows.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     cross_rates_pages = pages_of(get_cross_rates)
@@ -158,8 +155,6 @@ class Client(Session):
         unique only within its registry: where several organisations match, `ambiguous` is true. Under
         `as_of` the match is who had the identifier on that day, by the name of that day. At most 20 matches
         are returned, ordered by service_id.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     by_identifier_pages = pages_of(find_by_identifier)
@@ -184,8 +179,6 @@ class Client(Session):
         listing ticker are free on every tier; on the sample tier the other kinds are named in
         `withheld_id_types` instead of being returned, and the answer is `truncated`. `crosswalk_loaded` is
         false until identifiers were loaded.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     crosswalk_pages = pages_of(get_crosswalk)
@@ -263,8 +256,6 @@ class Client(Session):
         cannot be computed; otherwise what is flagged. `buyer` and `supplier` keep the rows about that party
         and about its processes. A flag is a reason to look, and proves nothing. Ordered by country,
         indicator, subject_type and subject. The method is explained at `/methodology/signals-v1/red-flags`.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     flags_pages = pages_of(get_flags)
@@ -293,8 +284,6 @@ class Client(Session):
         tier gets the first rows with `truncated: true`, paid tiers everything. `order=statement` gives the
         documented line items first, newest period first and in their documented order, then all others; a
         cursor goes on in the order it was given in.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     fundamentals_pages = pages_of(get_fundamentals)
@@ -342,8 +331,6 @@ class Client(Session):
         and `fact_count` are those of that day, and so are names, LEI and listings. `country` and `exchange`
         select by the country and the listings of that day. Ordered by country, those of none last, then
         service_id.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     issuers_pages = pages_of(list_issuers)
@@ -380,8 +367,6 @@ class Client(Session):
         series `WDI:<indicator>:<alpha-3 country>`; `series` with the indicator's code and `country` is the
         same. Of a series or indicator that is not there, the answer has no rows and names in `nearest`
         those that are close; of one that belongs to the other mode, `hint` says so.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     macro_pages = pages_of(get_macro)
@@ -408,8 +393,6 @@ class Client(Session):
         metric. `omitted` counts the metrics that have none, by reason. `missing` names them, with the
         figures that a later filing restated or added where that is the reason. Each row's `methodology_ref`
         names its formula, which is explained at `/methodology/` and that name. For information only.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     metrics_pages = pages_of(get_metrics)
@@ -441,8 +424,6 @@ class Client(Session):
         empty cell, `age_days` the days since the year or the observation ended. An issuer has rows from the
         day on which its first figure was public. Ordered by country, those of none last, then service_id
         and day; with `issuers` by service_id and day. Needs the starter tier or above.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     panel_pages = pages_of(get_panel)
@@ -481,8 +462,6 @@ class Client(Session):
         Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` if there is
         a floor and no measurement, which is never a pass. For age, rejects and restatements the floor is a
         maximum; for every other measure it is a minimum.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     quality_metrics_pages = pages_of(get_quality_metrics)
@@ -511,8 +490,6 @@ class Client(Session):
         period_end descending, line_item, concept, unit, period_start, then vintage.
         `/feeds/restatements.atom` has the newest rows as an Atom feed, with the same parameters, and
         `/feeds/company/{service_id}.atom` those of one organisation.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     restatements_pages = pages_of(get_restatements)
@@ -541,8 +518,6 @@ class Client(Session):
         `basis=as_known` each value is computed from the figures known that day, and no later event leaves
         one out. Rows are ordered by `rank`, the position by size in the whole result, ties by service_id.
         It is not a rating.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     screen_pages = pages_of(get_screen)
@@ -570,8 +545,6 @@ class Client(Session):
         tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
         kenya`), an indicator is found where that country has it. Under `as_of` it finds who and what was
         known on that day.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     search_pages = pages_of(search)
@@ -594,8 +567,6 @@ class Client(Session):
         Ordered by series, frequency and country. An annual indicator has a row for each country, frequency
         `annual`, dates at the ends of its first and last year, and no vintages: its tables evidence no day
         of release. With `q`, those whose key or name has every word, or one that begins with it.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     series_pages = pages_of(list_series)
@@ -655,8 +626,6 @@ class Client(Session):
 
         Newest first, then by frequency and country where several series share the key. A release that
         changed nothing is not listed. An annual indicator has none: its tables evidence no day of release.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     series_vintages_pages = pages_of(get_series_vintages)
@@ -689,8 +658,6 @@ class Client(Session):
         value says null for its own. An amount that is not published, or zero, is no fact. Each winner of an
         award has its whole amount, known from the day of the release that told it, not from the day of the
         award. `entity_name` is the name of today under any `as_of`.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     shared_facts_pages = pages_of(get_shared_facts)
@@ -715,8 +682,6 @@ class Client(Session):
 
         Only months closed by `as_of`, computed only from releases dated by then. Ordered by month
         descending, then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     procurement_demand_pages = pages_of(get_procurement_demand)
@@ -740,8 +705,6 @@ class Client(Session):
         Every panel has rows of its own; its method, its columns and their order are explained at
         `/methodology/signals-v1/` and its key. `basis` is for the panels of issuers: fundamentals-factors,
         fundamentals-quality, fundamentals-revisions and issuer-persistence.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     signal_pages = pages_of(get_signal)
@@ -784,8 +747,6 @@ class Client(Session):
         per line item with a column for each period, named by its period_end, newest first, and a new row
         where the standard or the currency changes; full years where `period_type` is omitted. Without
         `limit` the sample tier gets the first figures with `truncated: true`, paid tiers everything.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     statement_pages = pages_of(get_statement)
@@ -810,8 +771,6 @@ class Client(Session):
         leads to it; `match_method` says which, `match_score` how sure it is (`similar_name`: less than
         sure). Most releases first, then by name, role, country and identifier. Parties not established to
         be organisations are withheld; `org_evidence` says why a party is not.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     resolved_parties_pages = pages_of(get_resolved_parties)
@@ -850,8 +809,6 @@ class Client(Session):
         while it is kept, so that every release comes exactly once; then they go on in the current one.
         `ocid` gives one process. All filters apply to the row's own values; a row without one is left out.
         People are withheld: `withheld_parties` counts them.
-
-        `all` fetches every page and returns them as one answer.
         """
 
     tenders_pages = pages_of(search_tenders)
