@@ -265,12 +265,6 @@ def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict
     return row if more is None else {**row, "additionalProperties": more}, schemas
 
 
-def envelope_members(operation: Operation) -> Mapping[str, JsonSchema]:
-    """The members of an operation's answer."""
-    members: Mapping[str, JsonSchema] = envelope_of(operation, {})["properties"]
-    return members
-
-
 def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
     """The schema of an operation's answer around those of its rows (schemas, or references to them).
 

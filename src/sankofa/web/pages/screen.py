@@ -24,11 +24,9 @@ async def screen(visit: Visit) -> View:
     beside = visit.day("beside") if visit.given("beside") else None
     then = await _ranking(visit, slug, beside) if beside else None
     rows = _joined(now, then)
-    of_countries = await data.countries(visit, shown=False)
-    countries = [country for country, units in of_countries.items() if "issuers" in units]
     context: dict[str, Any] = {
         "metric": slug,
-        "countries": sorted(countries, key=visit.language.country),
+        "countries": await data.issuer_countries(visit),
         "changed": _changed(rows),
         "metrics": slugs(),
         "summary": next((m.summary for m in metrics() if m.slug == slug), ""),
