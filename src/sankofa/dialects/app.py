@@ -4,9 +4,6 @@ Order of checks (contract: KEY-7): path, method, then 401, 429, and what the dia
 """
 
 import hashlib
-import itertools
-import logging
-import secrets
 import time
 from collections.abc import Hashable
 from typing import Final
@@ -22,11 +19,9 @@ from sankofa.access.tiers import Grant, Usage, grant
 from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest, dialects
 from sankofa.model.errors import (
     BadRequest,
-    InternalError,
     MethodNotAllowed,
     Problem,
     Unauthorized,
-    problem_of,
 )
 from sankofa.model.limits import limit
 from sankofa.operations.answers import (
@@ -44,7 +39,6 @@ from sankofa.operations.contract import Call
 from sankofa.operations.locked import AT, locked, narrower
 from sankofa.operations.service import ObservedRequest, Service, check_request, read_body
 
-_log = logging.getLogger("sankofa.dialects")
 _LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "400")
 _BODY_SECONDS: Final = limit("time for the body of a request to a dialect", 10.0, "seconds", "400")
 _VARY: Final = (b"vary", b"X-API-Key, Authorization, Accept, Accept-Encoding")
@@ -57,8 +51,6 @@ class DialectsApp:
         self._service = service
         self._dialects = dialects()
         self._roots = tuple(root for dialect in self._dialects for root in dialect.roots)
-        self._ids = itertools.count(1)
-        self._id_prefix = secrets.token_hex(6)
         self._nobody = grant(service.settings, "", "sample", None, None)
 
     def _find(self, path: str) -> tuple[Dialect, str] | None:
@@ -72,7 +64,7 @@ class DialectsApp:
         return path.startswith(self._roots) and self._find(path) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = f"{self._id_prefix}{next(self._ids):08x}"
+        request_id = next(self._service.request_ids)
         began = time.perf_counter()
         exchange = _Exchange(self._service, scope, *(self._find(scope["path"]) or ()))
         reply = await exchange.respond(receive, request_id, self._nobody)
@@ -113,15 +105,8 @@ class _Exchange:
         """The reply, with every header field but the length of its body."""
         try:
             return await self._answer(receive, nobody)
-        except Unauthorized as problem:
-            return self._refuse(await self._service.unauthorized(self._as_key(), problem), request_id)
-        except Problem as problem:
-            return self._refuse(problem, request_id)
         except Exception as failure:
-            unexpected = problem_of(failure)
-            if isinstance(unexpected, InternalError):
-                _log.exception("request %s failed", request_id)
-            return self._refuse(unexpected, request_id)
+            return self._refuse(await self._service.refusal(failure, self._as_key(), request_id))
 
     async def _answer(self, receive: Receive, nobody: Grant) -> DialectReply:
         scope, dialect, service = self._scope, self._dialect, self._service
@@ -255,10 +240,8 @@ class _Exchange:
             return [(b"cache-control", b"public, max-age=300"), _VARY]
         return [*(self._usage.headers if self._usage else []), PRIVATE, _VARY]
 
-    def _refuse(self, problem: Problem, request_id: str) -> DialectReply:
+    def _refuse(self, problem: Problem) -> DialectReply:
         self._problem = problem.slug
-        if problem.status >= 500:
-            _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
         reply = self._dialect.refuse(problem, self._request)
         fields = problem_headers(problem, self._site.base_url + RESOURCE_METADATA)
         quota = self._of_key() if self._usage else [NO_STORE]
@@ -266,15 +249,5 @@ class _Exchange:
         return reply._replace(headers=headers)
 
     def observed(self, status: int, size: int, began: float, request_id: str) -> ObservedRequest:
-        return ObservedRequest(
-            f"dialect:{self._dialect.name}",
-            self._scope["method"],
-            status,
-            0 if self._scope["method"] == "HEAD" or status == 304 else size,
-            began,
-            time.perf_counter() - began,
-            self._usage.grant if self._usage else None,
-            self._problem,
-            request_id,
-            self._scope["headers"],
-        )
+        name, granted = f"dialect:{self._dialect.name}", self._usage.grant if self._usage else None
+        return ObservedRequest.of(self._scope, name, status, size, began, granted, self._problem, request_id)

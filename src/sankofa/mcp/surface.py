@@ -33,12 +33,9 @@ from sankofa.mcp.guard import (
     without_arguments,
 )
 from sankofa.model.errors import (
-    InternalError,
     MethodNotAllowed,
     Problem,
     StoreUnavailable,
-    Unauthorized,
-    problem_of,
 )
 from sankofa.model.limits import limit
 from sankofa.operations.answers import JSON
@@ -178,18 +175,10 @@ class McpSurface:
                 exchange.learn(self._known_calls, call)
             elif plain is not None and exchange.sdk_answer is not None:
                 self._known_answers.learn(plain, exchange.sdk_answer)
-        except Problem as problem:
-            if isinstance(problem, Unauthorized):
-                problem = await self._service.unauthorized(scope, problem)
-            if problem.status >= 500:
-                self._log_problem(problem, exchange)
-            await exchange.refuse(problem)
         except Exception as failure:
-            unexpected = problem_of(failure)
-            if isinstance(unexpected, InternalError):
-                _log.exception("request %s failed", exchange.request_id)
+            problem = await self._service.refusal(failure, scope, exchange.request_id)
             if not exchange.answered:
-                await exchange.refuse(unexpected)
+                await exchange.refuse(problem)
         finally:
             if self._service.observe is not None:
                 self._service.observe(_observed(exchange, began, scope))
@@ -239,23 +228,11 @@ class McpSurface:
         await exchange.answer_at_once(envelope, call.id, body)
         return True
 
-    def _log_problem(self, problem: Problem, exchange: Exchange) -> None:
-        _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, problem.logged)
-
 
 def _observed(exchange: Exchange, began: float, scope: Scope) -> ObservedRequest:
-    return ObservedRequest(
-        exchange.operation,
-        exchange.method,
-        exchange.status,
-        exchange.size,
-        began,
-        time.perf_counter() - began,
-        exchange.usage.grant if exchange.usage else None,
-        exchange.problem,
-        exchange.request_id,
-        scope["headers"],
-    )
+    grant = exchange.usage.grant if exchange.usage else None
+    answer = exchange.operation, exchange.status, exchange.size
+    return ObservedRequest.of(scope, *answer, began, grant, exchange.problem, exchange.request_id)
 
 
 class _Peek(msgspec.Struct):

@@ -5,14 +5,16 @@ import json
 import logging
 import os
 import re
+import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from ipaddress import ip_address
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +29,15 @@ from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
-from sankofa.model.errors import BadRequest, Problem, SettingsError, StoreUnavailable, Unauthorized
+from sankofa.model.errors import (
+    BadRequest,
+    InternalError,
+    Problem,
+    SettingsError,
+    StoreUnavailable,
+    Unauthorized,
+    problem_of,
+)
 from sankofa.model.limits import limit
 from sankofa.operations.answers import AnswerCache
 from sankofa.replication.following_store import FollowingStore, FollowState
@@ -148,6 +158,30 @@ async def read_body(receive: Callable[[], Awaitable[Any]], most: int, seconds: f
     return b"".join(parts)
 
 
+async def send_stream(
+    chunks: AsyncIterator[bytes],
+    receive: Callable[[], Awaitable[Any]],
+    send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+) -> None:
+    """Send as fast as the client reads, and stop once it is gone, which the server does not report."""
+
+    async def disconnected() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    gone = asyncio.ensure_future(disconnected())
+    try:
+        async for chunk in chunks:
+            if gone.done():
+                return
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    except StoreUnavailable as problem:  # its head is sent: the connection is closed before the promised end
+        _requests_log.error("an answer was cut short: %s", problem.logged)
+    finally:
+        gone.cancel()
+
+
 def check_target(scope: Mapping[str, Any]) -> None:
     """Raises UriTooLong for a path or query beyond the limits."""
     if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > LONGEST_PATH:
@@ -175,11 +209,31 @@ class ObservedRequest(NamedTuple):
     request_id: str
     headers: list[tuple[bytes, bytes]]
 
+    @classmethod
+    def of(
+        cls,
+        scope: Mapping[str, Any],
+        operation: str,
+        status: int,
+        size: int,
+        began: float,
+        grant: Grant | None,
+        problem: str,
+        request_id: str,
+    ) -> "ObservedRequest":
+        """The request of an ASGI scope, answered now. The answer to HEAD and a 304 have no body."""
+        method, seconds = scope["method"], time.perf_counter() - began
+        size = 0 if method == "HEAD" or status == 304 else size
+        return cls(
+            operation, method, status, size, began, seconds, grant, problem, request_id, scope["headers"]
+        )
+
 
 Observer = Callable[[ObservedRequest], Any]
 
 
 _log = logging.getLogger("sankofa.access")
+_requests_log = logging.getLogger("sankofa.requests")
 
 _FIRST_LOOK = 5.0
 _KEY_HEADERS = (b"x-api-key", b"authorization")
@@ -210,6 +264,7 @@ class Service:
         self._proxies = settings.proxy_networks()
         self.edition = EditionManager(self.datastore, follows=only_follows(settings))
         self.answers = AnswerCache(settings.answer_cache_bytes)
+        self.request_ids = map(f"{secrets.token_hex(6)}{{:08x}}".format, count(1))
         self._watching: asyncio.Task[None] | None = None
         self.observe: Observer | None = None
         """Called with every request that was answered, in the event loop: it must be quick."""
@@ -250,6 +305,17 @@ class Service:
 
     def today(self) -> date:
         return self.clock().date()
+
+    async def refusal(self, failure: Exception, scope: Mapping[str, Any], request_id: str) -> Problem:
+        """The problem that a failed request is answered with. Faults of our own are logged."""
+        if isinstance(failure, Unauthorized):
+            return await self.unauthorized(scope, failure)
+        problem = failure if isinstance(failure, Problem) else problem_of(failure)
+        if problem is not failure and isinstance(problem, InternalError):
+            _requests_log.error("request %s failed", request_id, exc_info=failure)
+        if problem.status >= 500:
+            _requests_log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
+        return problem
 
     async def unauthorized(self, scope: Mapping[str, Any], problem: Unauthorized) -> Problem:
         """The answer to a request without a valid key. One without any key is not counted as a guess."""

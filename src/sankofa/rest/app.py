@@ -3,9 +3,6 @@
 Order of checks (contract: KEY-7): path, method, then 401, 429, 400, 402, 404.
 """
 
-import itertools
-import logging
-import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
@@ -21,14 +18,11 @@ from sankofa.access.keys import presented_key
 from sankofa.access.owner import LINK
 from sankofa.access.tiers import Grant, Usage
 from sankofa.model.errors import (
-    InternalError,
     InvalidParameter,
     MethodNotAllowed,
     NotFound,
     Problem,
     StoreUnavailable,
-    Unauthorized,
-    problem_of,
 )
 from sankofa.operations.answers import (
     API_VERSION_FIELD,
@@ -53,9 +47,10 @@ from sankofa.operations.service import (
     ObservedRequest,
     Service,
     check_target,
+    send_stream,
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
-from sankofa.rest.files import FileRoute, Receive, Send, file_response, file_route, preflight, stream
+from sankofa.rest.files import FileRoute, Receive, Send, file_response, file_route, preflight
 from sankofa.rest.pages import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
     CURRENT,
@@ -85,7 +80,6 @@ from sankofa.rest.response import (
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_log = logging.getLogger("sankofa.rest")
 _READ_METHODS = ("GET", "HEAD")
 _ALLOW = "GET, HEAD, OPTIONS"
 # Where a request keeps what its observers are told.
@@ -106,8 +100,6 @@ class RestApp:
         self._under: dict[tuple[str, str], tuple[Operation, str]] = {}
         """By what is before the identifier in a path, and what is behind it."""
         self._deprecated = deprecation_headers(DEPRECATIONS, [o.path for o in endpoints()])
-        self._ids = itertools.count(1)
-        self._id_prefix = secrets.token_hex(6)
         for operation in endpoints():
             prefix, brace, rest = operation.path.partition("{")
             if brace:
@@ -120,7 +112,7 @@ class RestApp:
         if scope["type"] != "http":
             return
         mounted = self._mounted.get(scope["path"])
-        request_id = f"{self._id_prefix}{next(self._ids):08x}"
+        request_id = next(self._service.request_ids)
         if mounted is not None:
             scope["sankofa.request_id"] = request_id
             await mounted(scope, receive, send)
@@ -146,7 +138,7 @@ class RestApp:
             body = response.body if isinstance(response, Response) and scope["method"] != "HEAD" else b""
             await send({"type": "http.response.body", "body": body})
             return
-        await stream(response, receive, send)
+        await send_stream(response.chunks, receive, send)
 
     async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
         usage: list[Usage] = []
@@ -174,16 +166,9 @@ class RestApp:
             if isinstance(route, FileRoute):
                 return await file_response(self._service, route, scope, head, usage, self._authenticate)
             return await self._perform(route, scope["query_string"], head, usage, scope.get(AT))
-        except Unauthorized as problem:
-            answer = await self._service.unauthorized(scope, problem)
-            return await self._problem(answer, scope, request_id, usage, route, host)
-        except Problem as problem:
-            return await self._problem(problem, scope, request_id, usage, route, host)
         except Exception as failure:
-            unexpected = problem_of(failure)
-            if isinstance(unexpected, InternalError):
-                _log.exception("request %s failed", request_id)
-            return await self._problem(unexpected, scope, request_id, usage, route, host)
+            problem = await self._service.refusal(failure, scope, request_id)
+            return await self._problem(problem, scope, request_id, usage, route, host)
 
     def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute | OpenPage:
         prefix, _, identifier = path.rpartition("/")
@@ -332,8 +317,6 @@ class RestApp:
         host: bytes,
     ) -> Response:
         scope[_PROBLEM] = problem.slug
-        if problem.status >= 500:
-            _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
         site = self._service.domains.own
         with suppress(StoreUnavailable):
             site = await self._service.domains.site(host)
@@ -354,15 +337,6 @@ def _observed(scope: Scope, status: int, size: int, began: float, request_id: st
     else:
         operation = "unknown" if route is None else "page" if isinstance(route, OpenPage) else "file"
     usage: list[Usage] = scope[_USAGE]
-    return ObservedRequest(
-        operation,
-        scope["method"],
-        status,
-        0 if scope["method"] == "HEAD" or status == 304 else size,
-        began,
-        time.perf_counter() - began,
-        usage[0].grant if usage else None,
-        scope.get(_PROBLEM, ""),
-        request_id,
-        scope["headers"],
-    )
+    grant = usage[0].grant if usage else None
+    problem = scope.get(_PROBLEM, "")
+    return ObservedRequest.of(scope, operation, status, size, began, grant, problem, request_id)

@@ -1,7 +1,5 @@
 """Byte ranges (RFC 9110, section 14): which parts of a file are asked for, and never more than the file."""
 
-import asyncio
-import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
@@ -36,7 +34,6 @@ from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION, 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_log = logging.getLogger("sankofa.rest")
 MOST_RANGES: Final = limit("byte ranges of a download", 16, "ranges", "the whole file is sent")
 """For more ranges than this the whole file is sent, as the RFC allows."""
 _CLOSE: Final = 256
@@ -315,23 +312,3 @@ def _caching(grant: Grant | None, *, by_url: bool) -> Headers:
     else:
         headers.append(VARY)
     return headers
-
-
-async def stream(response: Streamed, receive: Receive, send: Send) -> None:
-    """Send as fast as the client reads, and stop once it is gone, which the server does not report."""
-    gone = asyncio.ensure_future(_disconnected(receive))
-    try:
-        async for chunk in response.chunks:
-            if gone.done():
-                return
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-    except StoreUnavailable as problem:  # its head is sent: the connection is closed before the promised end
-        _log.error("an answer was cut short: %s", problem.logged)
-    finally:
-        gone.cancel()
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

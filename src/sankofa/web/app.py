@@ -2,11 +2,7 @@
 
 import asyncio
 import hashlib
-import itertools
-import logging
-import secrets
 import time
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
 
@@ -19,20 +15,17 @@ from sankofa.access.owner import SIGN_IN
 from sankofa.access.tiers import Grant
 from sankofa.model.errors import (
     BadRequest,
-    InternalError,
     InvalidParameter,
     MethodNotAllowed,
     NotFound,
     Problem,
     RateLimited,
     StoreUnavailable,
-    Unauthorized,
-    problem_of,
 )
 from sankofa.operations.answers import Headers, common_headers, problem_headers
 from sankofa.operations.contract import EDITION, Call
 from sankofa.operations.locked import locked, narrower, refuse_edition
-from sankofa.operations.service import ObservedRequest, Service
+from sankofa.operations.service import ObservedRequest, Service, send_stream
 from sankofa.web.data import cited_sources
 from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
 from sankofa.web.languages import language
@@ -58,7 +51,6 @@ from sankofa.web.responses import (
 from sankofa.web.view import ASSETS, Page, Routes, View, write_page, write_problem
 from sankofa.web.visit import EMBED, LANGUAGE_COOKIE, PageRequest, Visit, embedded, key_cookie, read_request
 
-_log = logging.getLogger("sankofa.web")
 _NOT_OURS: Final = (
     "/v1/",
     "/open/",
@@ -80,8 +72,6 @@ class WebApp:
         self._service = service
         self._routes = Routes()
         self._cache = PageCache()
-        self._ids = itertools.count(1)
-        self._id_prefix = secrets.token_hex(6)
 
     def answers(self, scope: Scope) -> bool:
         """Whether a request is for a page. A browser on a path that nobody has gets a page that says so."""
@@ -98,7 +88,7 @@ class WebApp:
         return _accepts_html(scope)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = f"{self._id_prefix}{next(self._ids):08x}"
+        request_id = next(self._service.request_ids)
         observe = self._service.observe
         began = 0.0 if observe is None else time.perf_counter()
         reply = await self._respond(scope, receive, request_id)
@@ -108,7 +98,7 @@ class WebApp:
         headers = [*common_headers(request_id), *reply.headers]
         if reply.stream is not None:
             await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-            await _send_as_it_comes(reply.stream, receive, send)
+            await send_stream(reply.stream, receive, send)
             return
         if reply.status != 304:
             headers.append((b"content-length", b"%d" % len(body)))
@@ -146,16 +136,12 @@ class WebApp:
             visit.takes = page.takes
             scope[_VISIT] = visit
             return await self._page(page, visit, scope)
-        except Unauthorized as refusal:
-            problem = await self._refused(scope, request, refusal)
-            return self._problem(problem, request, visit, request_id)
-        except Problem as problem:
-            return self._problem(problem, request, visit, request_id)
         except Exception as failure:
-            unexpected = problem_of(failure)
-            if isinstance(unexpected, InternalError):
-                _log.exception("page %s failed", request_id)
-            return self._problem(unexpected, request, visit, request_id)
+            if request is not None and request.api_key:  # a wrong one in a cookie is a guess, too
+                header = (b"x-api-key", request.api_key.encode("latin-1", "replace"))
+                scope = {**scope, "headers": [*scope["headers"], header]}
+            problem = await self._service.refusal(failure, scope, request_id)
+            return self._problem(problem, request, visit, request_id)
 
     async def _sign_in(self, request: PageRequest, scope: Scope) -> Reply:
         if request.method != "GET":  # a look at the head would use the code up
@@ -196,16 +182,6 @@ class WebApp:
             raise BadRequest(f"Expected command, one of {', '.join(COMMANDS)}.")
         await asyncio.to_thread(jobs.start, command)
         return Reply(303, [*PAGE_HEADERS, (b"location", f"{OPERATOR}#log".encode())], b"")
-
-    async def _refused(self, scope: Scope, request: PageRequest | None, problem: Unauthorized) -> Problem:
-        """A wrong key in a cookie is a guess like one in a header."""
-        key = request.api_key if request else None
-        if key:
-            header = (b"x-api-key", key.encode("latin-1", "replace"))
-            return await self._service.unauthorized(
-                {**scope, "headers": [*scope["headers"], header]}, problem
-            )
-        return problem
 
     async def _page(self, page: Page, visit: Visit, scope: Scope) -> Reply:
         visit.sandbox = not visit.request.api_key
@@ -319,8 +295,6 @@ class WebApp:
     def _problem(
         self, problem: Problem, request: PageRequest | None, visit: Visit | None, request_id: str
     ) -> Reply:
-        if problem.status >= 500:
-            _log.warning("page %s: %s: %s", request_id, problem.slug, problem.logged)
         site: Site = visit.site if visit else self._service.domains.own
         own = language(request.language if request else "en")
         context = {
@@ -347,37 +321,15 @@ async def _embedded(view: View, visit: Visit, name: str) -> View:
     return View("embed.html", view.title, {"chart": chart, "sources": await cited_sources(visit)})
 
 
-async def _send_as_it_comes(stream: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
-    """Until the stream ends or the client is gone."""
-    gone = asyncio.ensure_future(receive())
-    try:
-        async for part in stream:
-            if gone.done() and gone.result()["type"] == "http.disconnect":
-                return
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-    finally:
-        gone.cancel()
-
-
 def _accepts_html(scope: Scope) -> bool:
     return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
 
 
 def _observed(scope: Scope, reply: Reply, began: float, request_id: str) -> ObservedRequest:
     visit: Visit | None = scope.get(_VISIT)
-    return ObservedRequest(
-        operation="page",
-        method=scope["method"],
-        status=reply.status,
-        size=len(reply.body),
-        began=began,
-        seconds=time.perf_counter() - began,
-        grant=visit.grant if visit is not None else None,
-        problem=reply.problem,
-        request_id=request_id,
-        headers=scope["headers"],
-    )
+    grant = visit.grant if visit is not None else None
+    size = len(reply.body)
+    return ObservedRequest.of(scope, "page", reply.status, size, began, grant, reply.problem, request_id)
 
 
 def _is_for_all(page: Page, visit: Visit) -> bool:
