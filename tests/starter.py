@@ -23,6 +23,8 @@ _SINCE = "2023"
 _RATES_SINCE = "2025-06"
 _DEVALUATION = ("2024-02-2", "2024-04")
 """The weeks around that of the Egyptian pound."""
+_RATES_OF = (*_SOME, "EG", "KE", "GH")
+"""Every pair of them is a file of cross rates: all forty took half of the publication."""
 _ISSUERS = ("1172724", "1576914", "1067428")
 """By the numbers that the SEC gives them: Gold Fields, MiX Telematics and AngloGold Ashanti."""
 
@@ -71,6 +73,8 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def _is_taken_rate(row: dict[str, str]) -> bool:
     day = _day(row)
+    if row.get("country", "") not in _RATES_OF:
+        return False
     return day > _RATES_SINCE or _DEVALUATION[0] < day < _DEVALUATION[1]
 
 

@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 
 from sankofa.edition.write.publish import publish
-from sankofa.engines.datastore import EditionReader
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import SMALL_SOURCES, Engine, ingest_sample, publish_sample, run
-
-
-async def content(reader: EditionReader, file: dict[str, Any]) -> bytes:
-    return await reader.file_bytes(file["name"], 0, file["size_bytes"])
 
 
 def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:

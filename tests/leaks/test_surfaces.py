@@ -22,8 +22,6 @@ from tests.spec.test_formats import arrow_text, arrow_value, as_json, csv_text
 from tests.torture import Trial, rounds
 from tools.replay_questions import Asker
 
-NOT_OF_THE_TOOL = {"edition", "known_by", "cursor", "format"}
-
 
 class Questions:
     """Draws a question: an operation, and arguments of which most are good."""

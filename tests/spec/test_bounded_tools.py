@@ -119,16 +119,6 @@ def test_a_walk_of_bounded_answers_gives_every_row_once_in_order(
     assert shared >= min(len(expected), 60)
 
 
-@pytest.mark.rule("MCP-9")
-def test_what_fits_is_the_rest_body_without_a_hint(default: Tools) -> None:
-    path = f"/v1/fundamentals/{RETAILER}"
-    arguments = {"service_id": RETAILER, "period_type": "FY", "line_items": ["revenue"]}
-    body, _ = default.call("get_fundamentals", arguments)
-    rest = default.server.get(f"{path}?period_type=FY&line_items=revenue", default.key).json()
-    assert body == rest
-    assert "hint" not in body
-
-
 @pytest.mark.rule("MCP-9", "FUND-8")
 def test_where_not_all_figures_fit_the_core_line_items_of_the_newest_period_come_first(default: Tools):
     body, _ = default.call("get_fundamentals", {"service_id": RETAILER})

@@ -285,11 +285,6 @@ def test_the_sample_tier_gets_a_402_however_it_asks(kept: Kept) -> None:
         assert kept.get("/v1/changes", key, dataset="signals").status_code == 400, "400 comes before 402"
 
 
-def test_a_paid_tier_is_told_every_kind_of_identifier(kept: Kept) -> None:
-    paid = kept.walk(dataset="crosswalk")
-    assert {row["row"]["id_type"] for row in paid} >= {"lei", "ticker", "registry", "aggregator"}
-
-
 @pytest.mark.rule("GATE-7")
 def test_a_party_withheld_since_is_not_named_again(tmp_path: Path) -> None:
     """Its firm turns out to be a person: the release changes, and nothing that is told has the name."""

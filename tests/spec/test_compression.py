@@ -95,10 +95,6 @@ def test_a_small_answer_is_compressed_for_a_client_that_refuses_it_plain(server:
     assert gzip.decompress(body) == raw(server, paid_key, None, NO_ROWS)[1]
 
 
-def test_the_same_answer_compresses_to_the_same_bytes(server: LiveServer, paid_key: str) -> None:
-    assert raw(server, paid_key, "gzip")[1] == raw(server, paid_key, "gzip")[1]
-
-
 def test_accept_encoding_may_be_given_in_several_fields(server: LiveServer, paid_key: str) -> None:
     fields = [("X-API-Key", paid_key), ("Accept-Encoding", "gzip;q=0.5"), ("Accept-Encoding", "br")]
     assert server.http.get(ISSUER, headers=fields).headers["Content-Encoding"] == "br"

@@ -85,8 +85,3 @@ def test_a_condition_does_not_hide_an_error(server: LiveServer, paid_key: str, p
 
 def test_a_condition_does_not_open_without_a_key(server: LiveServer, tag: str) -> None:
     assert server.get(ISSUER, if_none_match=tag).status_code == 401
-
-
-def test_the_description_is_conditional(server: LiveServer) -> None:
-    tag = server.get("/openapi.json").headers["ETag"]
-    assert server.get("/openapi.json", if_none_match=tag).status_code == 304

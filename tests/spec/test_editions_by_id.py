@@ -62,16 +62,6 @@ def test_any_kept_edition_answers_by_its_id(kept: Kept) -> None:
     assert count(kept.get(f"/v1/tenders?edition={kept.first}", x_edition=kept.first)) == (kept.first, 5)
 
 
-@pytest.mark.rule("ENV-9")
-def test_the_same_request_gives_the_same_bytes(kept: Kept) -> None:
-    path = f"/v1/tenders?limit=2&edition={kept.first}"
-    answers = [kept.get(path) for _ in range(3)]
-    assert len({answer.content for answer in answers}) == 1
-    assert len({answer.headers["ETag"] for answer in answers}) == 1
-    assert kept.first in answers[0].headers["ETag"]
-    assert kept.get(path, if_none_match=answers[0].headers["ETag"]).status_code == 304
-
-
 @pytest.mark.parametrize("operation", SERVED, ids=[o.name for o in SERVED])
 def test_every_endpoint_takes_it(kept: Kept, operation: Operation) -> None:
     path = f"{questions(operation)[0]}&edition="

@@ -11,7 +11,6 @@ import pytest
 from stdnum.iso7064 import mod_97_10
 
 from sankofa.model.identifiers import service_id
-from tests.every import every
 from tests.live import LiveServer, create_key
 from tests.world.desk import Desk
 
@@ -121,11 +120,6 @@ def test_names_in_every_script_are_served_as_they_are(server: LiveServer, sample
     assert "دلتا النيل النموذجية للأدوية ش.م.م" in row["other_names"]
 
 
-@every("unknown", ["DC000000000000000000000000", "x", "DC-1", "DC%00", "a" * 500])
-def test_an_unknown_or_malformed_id_is_not_found(server: LiveServer, sample_key: str, unknown: str) -> None:
-    assert server.get(f"/v1/entities/{unknown}", sample_key).status_code == 404
-
-
 @pytest.mark.rule("ENT-2")
 def test_records_of_two_sources_meet_over_a_registry_number(ask: Ask) -> None:
     numbered = service_id("registry:RA000123:B1")
@@ -182,8 +176,3 @@ def test_the_same_files_give_the_same_ids_on_another_machine(tmp_path: Path) -> 
             found = asyncio.run(edition.select("entity", issued, day=desk.now.toordinal()))
             assert found is not None
             assert json.loads(found.rows)["service_id"] == issued
-
-
-def test_ids_have_no_search_by_name(server: LiveServer, sample_key: str) -> None:
-    assert server.get("/v1/entities", sample_key).status_code == 404
-    assert server.get(f"/v1/entities/{RETAILER}?name=x", sample_key).status_code == 400

@@ -193,14 +193,6 @@ def test_arrow_comes_packed_where_that_is_asked_for(server: LiveServer, paid_key
     )
 
 
-def test_an_answer_without_rows_has_a_header_and_a_schema(server: LiveServer, paid_key: str) -> None:
-    question = f"{ISSUER}?as_of=1990-01-01"
-    assert server.get(question, paid_key, accept=CSV).text.count("\r\n") == 1
-    assert (
-        pyarrow.ipc.open_stream(server.get(question, paid_key, accept=ARROW).content).read_all().shape[0] == 0
-    )
-
-
 @pytest.mark.rule("ENV-10")
 @every("form", [CSV, ARROW])
 def test_other_members_of_the_envelope_are_header_fields(

@@ -100,32 +100,6 @@ def test_deep_nesting_is_refused_in_one_line(home: Path, tmp_path: Path, source:
     assert "Traceback" not in done.stderr
 
 
-def test_a_document_that_is_read_whole_has_a_limit(home: Path, tmp_path: Path) -> None:
-    file = tmp_path / "CIK0000000001.json.gz"
-    file.write_bytes(gzip.compress(b'{"cik":1,"entityName":"' + b"x" * 3_000_000 + b'","facts":{}}'))
-    done = run(home, "ingest", "sample-companyfacts", file, ingest_document_bytes="1000000")
-    assert done.returncode == 1
-    assert "more than 1,000,000 bytes in one document (SANKOFA_INGEST_DOCUMENT_BYTES)" in done.stderr
-
-
-def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(home: Path, tmp_path: Path):
-    package = {
-        "releases": [
-            {
-                "ocid": f"ocds-1-{number}", "id": str(number), "date": "2024-01-01T00:00:00Z",
-                "tag": ["tender"], "initiationType": "tender",
-                "tender": {"id": "1", "description": "word " * length},
-            }
-            for number, length in enumerate((10, 400_000))
-        ]
-    }  # fmt: skip
-    file = tmp_path / "tenders.json"
-    file.write_text(json.dumps(package))
-    done = succeed(home, "ingest", "sample-tenders-ke", file)
-    assert "appended 1" in done.stdout
-    assert rejects(home) == ["a text of more than 1,000,000 characters (SANKOFA_INGEST_TEXT_LENGTH)"]
-
-
 def test_a_clock_far_ahead_of_every_witness_is_refused_unless_told(home: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     first.write_text(HEADER + ROW)

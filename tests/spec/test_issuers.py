@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
 
-RETAILER = service_id("lei:999900SAMPLEZA000189")
 FIELDS = set(
     "service_id legal_name country lei listings first_available last_available fact_count source_ref "
     "license_class observed_at".split()
@@ -90,11 +88,3 @@ def test_the_day_is_that_of_the_envelope_and_never_in_the_future(server: LiveSer
     later = datetime.now(UTC).date() + timedelta(days=2)
     assert server.get(f"/v1/issuers?as_of={later}", paid_key).status_code == 400
     assert server.get("/v1/issuers?asof=2023-06-30", paid_key).json()["parameter"] == "asof"
-
-
-@pytest.mark.rule("MCP-2", "MCP-12")
-def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
-    arguments = {"country": "ZA", "as_of": "2023-06-30"}
-    body = server.tool("list_issuers", paid_key, arguments)
-    assert body["data"] == universe(server, paid_key, "country=ZA&as_of=2023-06-30")
-    assert body["data"][0]["service_id"] == RETAILER

@@ -34,11 +34,6 @@ def test_only_a_hash_is_stored(home: Path) -> None:
     assert hashlib.blake2b(key, digest_size=32).hexdigest().encode() in stored
 
 
-def test_the_key_store_is_readable_by_its_owner_only(home: Path) -> None:
-    run(home, "keys", "create", "--tier", "starter")
-    assert all(path.stat().st_mode & 0o077 == 0 for path in home.rglob("*") if path.is_file())
-
-
 def test_list_shows_what_is_issued_and_never_a_key(home: Path) -> None:
     key = run(
         home,

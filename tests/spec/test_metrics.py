@@ -108,12 +108,6 @@ def test_an_unknown_issuer_is_an_empty_answer(server: LiveServer, paid_key: str)
         assert set(body["omitted"].values()) == {0}
 
 
-@pytest.mark.rule("SCR-2")
-def test_an_unknown_metric_is_refused_by_name(server: LiveServer, paid_key: str) -> None:
-    answer = server.get(f"/v1/metrics/{KGALAGADI}?metric=ev_to_ebitda", paid_key)
-    assert (answer.status_code, answer.json()["parameter"]) == (400, "metric")
-
-
 @pytest.mark.rule("MET-6")
 @every("slug", slugs())
 def test_methodology_ref_leads_to_a_page_without_a_key(server: LiveServer, slug: str) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import sankofa.rest
-from sankofa.operations.contract import Operation, Parameter, endpoints
-from sankofa.operations.parameter_types import Day, ParameterType, Text, Whole
+from sankofa.operations.contract import Operation, endpoints
 from sankofa.operations.proofs import PROVEN
 from sankofa.rest.formats import media_types
 from sankofa.rest.openapi import describe
@@ -238,12 +236,6 @@ def test_every_form_of_an_answer_is_described(document: dict[str, Any], operatio
     assert ("X-Next-Cursor" in success["headers"]) is ("cursor" in operation.parameters)
 
 
-def test_service_id_has_its_pattern(document: dict[str, Any]) -> None:
-    found = [p for p in _parameters(document) if p["name"] == "service_id" and p["in"] == "path"]
-    assert found
-    assert all(p["schema"]["pattern"] == "^[A-Za-z0-9]+$" for p in found)
-
-
 def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(document: dict[str, Any]):
     """A future as_of is a 400; which days those are is not the schema's to know."""
     found = [p for p in _parameters(document) if p["name"] == "as_of"]
@@ -254,68 +246,6 @@ def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(
         assert re.search(pattern, "9999-12-31")
         assert not re.search(pattern, "2023-02-29")
         assert "A day in the future is a 400." in parameter["description"]
-
-
-def test_an_answer_leads_to_what_else_is_known_of_the_organisation(document: dict[str, Any]) -> None:
-    links = document["paths"]["/v1/entities/{service_id}"]["get"]["responses"]["200"]["links"]
-    assert links["Fundamentals"]["operationId"] == "get_fundamentals"
-    assert links["Fundamentals"]["parameters"] == {"service_id": "$request.path.service_id"}
-
-
-@pytest.fixture(scope="module")
-def paged() -> Operation:
-    """An operation with pages, as /v1/tenders is."""
-    kinds: dict[str, ParameterType] = {
-        "from": Day(),
-        "limit": Whole(),
-        "cursor": Text("^[A-Za-z0-9_.-]+$", "abc", 512),
-    }
-    parameters = {
-        name: Parameter(
-            name=name,
-            argument=name,
-            kind=kind,
-            description=f"The {name}.",
-            required=False,
-            default=None,
-            in_path=False,
-        )
-        for name, kind in kinds.items()
-    }
-    return replace(SERVED[0], name="list_pages", path="/v1/pages", parameters=parameters, errors=(400, 402))
-
-
-@pytest.mark.slow
-def test_a_page_leads_to_the_next_with_the_same_filters(paged: Operation) -> None:
-    """next_cursor is passed back verbatim."""
-    document = describe(Settings(), [paged])
-    assert document["paths"]["/v1/pages"]["get"]["responses"]["200"]["links"]["NextPage"] == {
-        "operationId": "list_pages",
-        "description": "The next page; there is none where `next_cursor` is null.",
-        "parameters": {
-            "from": "$request.query.from",
-            "limit": "$request.query.limit",
-            "cursor": "$response.body#/next_cursor",
-        },
-    }
-    answer = document["components"]["schemas"]["ListPagesAnswer"]
-    assert answer["properties"]["next_cursor"]["type"] == ["string", "null"]
-    assert "next_cursor" in answer["required"]
-
-
-def test_an_endpoint_with_402_documents_the_upgrade_link(paged: Operation) -> None:
-    """The body and the header carry the link."""
-    responses = describe(Settings(), [paged])["components"]["responses"]
-    assert "X-Upgrade-URL" in responses["UpgradeRequired"]["headers"]
-    body = responses["UpgradeRequired"]["content"]["application/problem+json"]
-    assert {"required": ["upgrade"], "type": "object"} in body["schema"]["allOf"]
-    assert body["example"]["upgrade"] == {"checkout_url": Settings().upgrade_url}
-
-
-def test_days_that_may_be_to_come_are_described_without_a_bound(paged: Operation) -> None:
-    (described, *_) = describe(Settings(), [paged])["paths"]["/v1/pages"]["get"]["parameters"]
-    assert re.search(described["schema"]["pattern"], "9999-12-31")
-    assert not re.search(described["schema"]["pattern"], "2100-02-29")
 
 
 @every("operation", SERVED, ids=IDS)

@@ -10,7 +10,7 @@ import httpx
 import pyarrow
 import pytest
 
-from sankofa.operations.contract import endpoints, operations
+from sankofa.operations.contract import operations
 from tests.every import every
 from tests.live import LiveServer, run
 
@@ -59,37 +59,6 @@ def test_the_query_wins_over_accept_and_another_word_is_a_400(server: LiveServer
         refused = server.get(f"{PATH}?{wrong}", paid_key)
         assert (refused.status_code, refused.json()["parameter"]) == (400, "format")
         assert refused.headers["content-type"] == "application/problem+json"
-
-
-def test_every_endpoint_takes_a_format(server: LiveServer) -> None:
-    description = server.get("/openapi.json").json()
-    for operation in endpoints():
-        parameters = description["paths"][operation.path]["get"]["parameters"]
-        (one,) = [p for p in parameters if p["name"] == "format"]
-        assert one["schema"]["enum"] == ["json", "csv", "arrow", "xlsx"]
-        assert one["x-sankofa-extension"] is True
-
-
-@pytest.mark.rule("SPEC-3")
-def test_what_goes_beyond_the_specification_is_marked(server: LiveServer) -> None:
-    paths = server.get("/openapi.json").json()["paths"]
-    assert paths["/v1/usage"]["get"]["x-sankofa-extension"] is True
-    assert paths["/v1/changes"]["get"]["x-sankofa-extension"] is True
-    assert "x-sankofa-extension" not in paths["/v1/macro"]["get"]
-
-    def marked(path: str) -> set[str]:
-        return {p["name"] for p in paths[path]["get"]["parameters"] if p.get("x-sankofa-extension")}
-
-    everywhere = {"edition", "known_by", "format"}
-    assert marked("/v1/fundamentals/{service_id}") == everywhere | {
-        *("line_items", "order", "limit", "cursor", "proof")
-    }
-    assert marked("/v1/tenders") == everywhere | {
-        *("query", "detail", "ocid", "to", "closing_from", "closing_to"),
-        *("buyer", "supplier", "category", "status", "min_value", "buyer_query", "method", "proof"),
-    }
-    assert marked("/v1/macro") == everywhere | {"cursor", "proof"}
-    assert marked("/v1/crosswalk") == everywhere | {"as_of", "limit", "cursor"}
 
 
 # Pages of other sites

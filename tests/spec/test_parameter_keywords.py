@@ -18,7 +18,6 @@ from tests.live import LiveServer
 from tests.torture import ALL_ROUNDS
 
 Schema = dict[str, Any]
-ID = "DC46AF1B1AAA424B58D1368176"
 _NOT_CHECKED = {"type", "examples", "description", "default", "items"}
 
 

@@ -60,13 +60,6 @@ def test_an_empty_ledger_is_refused(home: Path) -> None:
     assert editions(home) == ([], None)
 
 
-def test_publishing_again_without_news_gives_the_same_edition(desk: Desk, home: Path) -> None:
-    add(desk, figure(1))
-    first = publish(home)
-    assert publish(home) == first
-    assert editions(home) == ([first], first)
-
-
 @pytest.mark.rule("PUB-4")
 def test_the_same_ledger_gives_the_same_edition_on_another_machine(desk: Desk, home: Path, tmp_path: Path):
     add(desk, figure(1), figure(2, year=2021))
@@ -201,6 +194,7 @@ def test_settings_are_printed_with_their_origin_and_help_and_no_secret(home: Pat
     done = succeed(home, "settings", rows_sample="7", **SECRETS)
     assert "SANKOFA_ROWS_SAMPLE=7  (environment)\n    Most rows" in done.stdout
     assert "SANKOFA_ROWS_PAID=10000  (default)" in done.stdout
+    assert "SANKOFA_ROWS_DEFAULT=100  (default)" in done.stdout
     assert f"SANKOFA_HOME={home}  (environment)" in done.stdout
     assert "db.example" in done.stdout
     for secret in ("hunter", "hun%40"):

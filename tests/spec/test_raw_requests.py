@@ -35,24 +35,9 @@ def test_an_empty_host_is_no_host(server: LiveServer) -> None:
     assert statuses(exchange(server.port, request("/health", "Host:"))) == [400]
 
 
-@pytest.mark.rule("ERR-2")
-def test_two_hosts_are_400(server: LiveServer) -> None:
-    assert statuses(exchange(server.port, request("/health", "Host: a", "Host: b"))) == [400]
-
-
 @every("version", ["1.0", "1.1"])
 def test_both_versions_of_http_are_answered(server: LiveServer, version: str) -> None:
     assert statuses(exchange(server.port, request("/health", "Host: x", version=version))) == [200]
-
-
-@pytest.mark.rule("ERR-6")
-@every("length", [4097, 20_000])
-def test_a_query_that_is_too_long_is_414(server: LiveServer, paid_key: str, length: int) -> None:
-    assert server.get(f"{ENTITY}?{'a' * length}", paid_key).status_code == 414
-
-
-def test_a_path_that_is_too_long_is_414(server: LiveServer, paid_key: str) -> None:
-    assert server.get(f"/v1/entities/{'A' * 2000}", paid_key).status_code == 414
 
 
 @pytest.mark.rule("ERR-6")

@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -215,10 +214,6 @@ def test_statements_are_served_as_a_replay_of_the_raw_tables_has_them(real: Real
                 assert seen(rows) == told_in(mode, expected), (number, day, mode)
 
 
-def by_day(rows: Sequence[dict[str, Any]]) -> set[date]:
-    return {date.fromisoformat(row["period_end"]) for row in rows}
-
-
 def test_a_filing_held_with_real_and_with_rounded_dates_is_served_once(real: Real, client: Client) -> None:
     said = [filing for filing in real.raw[STATEMENTS[0]].reports if filing.number == NVIDIA]
     alone = {(told.document, told.concept, told.unit, told.end) for told in real.told[NVIDIA]}
@@ -245,45 +240,6 @@ def test_a_row_says_whether_its_dates_are_rounded(real: Real, client: Client) ->
         methods[row["method"]] += 1
     assert methods["structured-rounded"] > 40
     assert {row["method"] for row in client.rows(AMAZON)} == {"structured-rounded"}
-
-
-def test_a_rounded_year_never_stands_beside_a_real_one(client: Client) -> None:
-    rows = client.rows(NVIDIA, "vintages=all&period_type=FY")
-    ends = sorted(by_day(rows))
-    assert len(ends) > 15
-    assert all((after - before).days > 300 for before, after in pairwise(ends))
-    assert len({row["fiscal_year"] for row in rows}) == len(ends)
-
-
-def test_twelve_months_to_a_quarters_end_are_trailing(client: Client) -> None:
-    trailing = client.rows(AMAZON, "vintages=all&period_type=TTM")
-    assert by_day(trailing) == {date(2008, 6, 30), date(2009, 6, 30), date(2009, 3, 31), date(2010, 3, 31)}
-    years = client.rows(AMAZON, "vintages=all&period_type=FY")
-    assert {(end.month, end.day) for end in by_day(years)} == {(12, 31)}
-
-
-def test_trailing_figures_enter_no_metric(client: Client) -> None:
-    rows = client.metrics(AMAZON, "2010-06-30")
-    assert {row["period_end"] for row in rows} == {"2009-12-31"}
-    assert len(rows) >= 20
-
-
-def test_a_metric_is_of_the_real_year(client: Client) -> None:
-    for day, end in (
-        ("2009-09-30", "2009-01-25"),
-        ("2010-03-18", "2010-01-31"),
-        ("2011-06-30", "2011-01-30"),
-    ):
-        assert {row["period_end"] for row in client.metrics(NVIDIA, day)} == {end}
-
-
-def test_executive_pay_and_other_taxonomies_are_never_served(client: Client) -> None:
-    concepts = {row["concept"].partition(":")[0] for row in client.rows(NVIDIA, "vintages=all")}
-    assert concepts == {"us-gaap", "srt", "dei", "custom"}  # custom: the issuer's own, in the statements
-    counted = {
-        row["unit"] for row in client.rows(NVIDIA, "vintages=all") if row["concept"].startswith("dei:")
-    }
-    assert counted == {"shares"}
 
 
 def test_figures_of_segments_and_co_registrants_are_never_served(
@@ -341,28 +297,3 @@ def test_periods_of_a_year_that_ends_in_january_are_named(
     ]
     assert rows
     assert {(row["period_type"], row["fiscal_year"]) for row in rows} == {name}
-
-
-def test_a_period_type_selects_exactly_the_rows_of_that_name(client: Client) -> None:
-    every = Counter(row["period_type"] for row in client.rows(NVIDIA, "vintages=all"))
-    assert set(every) >= {"FY", "Q1", "Q2", "Q3", "H1", "9M"}
-    for name, count in every.items():
-        rows = client.rows(NVIDIA, f"vintages=all&period_type={name}")
-        assert ({row["period_type"] for row in rows}, len(rows)) == ({name}, count)
-
-
-def test_figures_are_served_with_exactly_the_digits_of_the_file(shared_data: Path, client: Client) -> None:
-    raw = (shared_data / "fundamentals" / COMPANYFACTS[1] / f"CIK{NVIDIA:010}.json").read_text()
-    written = {number for number in re.findall(r'"val": ?(-?[0-9.]+)', raw) if "." in number}
-    body = client.text(NVIDIA, "vintages=all")
-    served = {number for number in re.findall(r'"value_reported":(-?[0-9.]+)', body) if "." in number}
-    plain = {number.rstrip("0").rstrip(".") for number in written}
-    assert served <= plain
-    assert len(served) > 50
-
-
-@pytest.mark.rule("ENT-6")
-def test_the_issuer_is_known_by_its_cik(served: LiveServer) -> None:
-    answer = served.get(f"/v1/entities/{service_id(cik(NVIDIA))}", create_key(served.home, "sample"))
-    (row,) = answer.json()["data"]
-    assert (row["legal_name"], row["license_class"]) == ("NVIDIA CORP", "public-domain")

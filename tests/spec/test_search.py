@@ -143,3 +143,6 @@ def test_the_tool_for_organisations_finds_the_same(live: LiveServer, sample: str
         by_rest = found(live, sample, q=query, type="organisation")
         assert [{name: row[name] for name in FIELDS} for row in by_tool] == by_rest
         assert all(row["service_id"] == row["id"] for row in by_tool)
+    for query, kind in ((BREWER.lower(), "lei"), ("xjse:thv", "ticker"), (sid(f"lei:{BANK}"), "service_id")):
+        first = live.tool("search_entities", sample, {"query": query})["data"][0]
+        assert (first["match"]["on"], first["match"]["score"] > 0.98) == (kind, True)

@@ -151,19 +151,6 @@ def test_awards_of_every_release_date_and_its_neighbours_are_those_of_a_replay(l
             assert seen(found, *AMOUNTS) == awards_won(winner, str(day)), day
 
 
-def test_without_as_of_it_is_today_and_a_limit_gives_the_first(live: LiveServer, key: str) -> None:
-    today = datetime.now(UTC).date().isoformat()
-    for query in QUESTIONS[:5]:
-        every = rows(live, key, query)
-        assert every == rows(live, key, f"{query}&as_of={today}")
-    for query in (*QUESTIONS, "country=ZAF&dataset=AF-TENDER&as_of=2022-02-15"):
-        every = rows(live, key, query)
-        for limit in (1, 2, len(every) - 1, len(every), len(every) + 1):
-            body = ask(live, key, f"{query}&limit={max(limit, 1)}")
-            assert body["data"] == every[: max(limit, 1)]
-            assert body["truncated"] == (max(limit, 1) < len(every))
-
-
 @pytest.mark.rule("FACT-4")
 def test_a_tender_value_is_of_the_country_and_an_award_of_its_winner(live: LiveServer, key: str) -> None:
     names = ("entity_id", "entity_name", "country_iso3", "dataset", "measure", "period_type", "license_class")

@@ -177,14 +177,6 @@ def test_an_id_that_nobody_has_is_not_found(server: LiveServer, paid_key: str) -
     assert statement(server, paid_key, FILER, "as_of=1990-01-01") == []
 
 
-@pytest.mark.rule("MCP-2", "MCP-12")
-def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
-    arguments = {"service_id": FILER, "period_type": "FY", "kind": "income", "as_of": "2024-06-30"}
-    body = server.tool("get_statement", paid_key, arguments)
-    query = "period_type=FY&kind=income&as_of=2024-06-30"
-    assert body["data"] == statement(server, paid_key, FILER, query)
-
-
 @pytest.mark.deep
 @pytest.mark.rule("STMT-1", "STMT-2")
 def test_a_real_filer_has_one_figure_a_period_and_those_of_its_metrics(shared_data: Path, tmp_path: Path):

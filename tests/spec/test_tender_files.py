@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -192,22 +191,6 @@ def test_a_malformed_line_among_good_ones_is_rejected_by_its_number(desk: Desk) 
     assert all(row["reason"].startswith("not JSON") for row in desk.rejects())
 
 
-def test_a_malformed_release_in_a_package_costs_no_other(plain_desk: Desk) -> None:
-    text = json.dumps(package(titled("a"), {"ocid": "BROKEN"}, titled("b"))).replace('"BROKEN"', "tru")
-    counted = plain_desk.ingest("portal-za", "mixed.json", text)
-    assert (counted["appended"], counted["rejected"]) == (2, 1)
-    assert [row["position"] for row in plain_desk.rejects()] == ["releases[1]"]
-
-
-@pytest.mark.rule("ING-7")
-def test_strict_makes_a_reject_an_error(plain_desk: Desk) -> None:
-    path = plain_desk.write("bad.json", package(titled("a"), {}))
-    assert plain_desk.command("ingest", "portal-za", path).returncode == 0
-    assert plain_desk.command("ingest", "--strict", "portal-za", path).returncode != 0
-    good = plain_desk.write("good.json", package(titled("b")))
-    assert plain_desk.command("ingest", "--strict", "portal-za", good).returncode == 0
-
-
 WHOLE = json.dumps(package(*(titled(f"t-{n}") for n in range(20))))
 WRONG: dict[str, Any] = {
     "truncated.json": WHOLE[:-1],
@@ -284,28 +267,6 @@ def test_a_file_that_is_not_ocds_costs_no_other_file(desk: Desk) -> None:
     desk.publish()
     with desk.serve() as asked:
         assert {row["ocid"] for row in asked.tenders()} == {"ocds-test-a", "ocds-test-b"}
-
-
-@pytest.mark.rule("PROV-5")
-def test_a_source_that_may_not_be_redistributed_is_refused_by_name(plain_desk: Desk) -> None:
-    done = plain_desk.command("ingest", "portal-closed", plain_desk.write("a.json", package(titled("a"))))
-    assert done.returncode != 0
-    assert "portal-closed" in done.stderr
-    assert "commercial redistribution" in done.stderr
-    assert not list(Path(plain_desk.home).glob("ledger*"))
-
-
-@pytest.mark.rule("TEND-3")
-def test_fields_outside_the_standard_are_left_out(plain_desk: Desk) -> None:
-    plain_desk.ingest(
-        "portal-za",
-        "a.json",
-        package({**titled("x"), "_links": {"self": "x"}, "mood": "good", "language": "en"}),
-    )
-    plain_desk.publish()
-    with plain_desk.serve() as asked:
-        served = asked.tender("x")["release"]
-        assert set(served) == {"ocid", "id", "date", "tag", "tender", "language"}
 
 
 @pytest.mark.rule("TEND-10")

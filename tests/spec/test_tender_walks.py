@@ -3,20 +3,10 @@
 import pytest
 
 from tests.live import succeed
-from tests.spec.market import CITY, Desk, package, party, release
+from tests.spec.market import Desk, package, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
 from tests.spec.tender_market import SPREAD, expected, keys, wait_for_edition
-
-
-def test_a_title_keeps_the_words_of_an_office_that_is_the_contact(plain_desk: Desk) -> None:
-    office = {"name": "Procurement Department", "telephone": "2024"}
-    buyer = party(CITY["id"], CITY["name"], "buyer", contactPoint=office)
-    title = "Procurement of roads for the Procurement Department, 2024"
-    plain_desk.ingest("portal-za", "a.json", package(release("a", parties=[buyer], tender={"title": title})))
-    plain_desk.publish()
-    with plain_desk.serve() as asked:
-        assert asked.tender("a")["title"] == title
 
 
 @pytest.mark.rule("TEND-9")

@@ -72,17 +72,6 @@ def test_a_zero_amount_is_null_in_the_row_and_in_the_release(market: Asked, ocid
     assert row["release"]["tender"]["value"] == {"amount": None, "currency": "ZAR"}
 
 
-def test_an_amount_in_text_and_a_currency_in_lower_case_are_understood(market: Asked) -> None:
-    row = market.tender("text")
-    assert (row["value_amount"], row["value_currency"]) == (Decimal("1250.5"), "ZAR")
-
-
-def test_an_unknown_currency_and_an_amount_in_words_are_null(market: Asked) -> None:
-    row = market.tender("unknown-currency")
-    assert (row["value_amount"], row["value_currency"]) == (5, None)
-    assert market.tender("words")["value_amount"] is None
-
-
 @pytest.mark.rule("FIG-1")
 def test_amounts_keep_every_digit_of_the_source(market: Asked) -> None:
     body = market.server.get("/v1/tenders?limit=10000", market.key).text
@@ -240,6 +229,3 @@ def test_a_cursor_is_good_for_another_key(market: Asked) -> None:
         answer.json()["data"]
         == market.server.get(f"/v1/tenders?limit=3&cursor={cursor}", market.key).json()["data"]
     )
-
-
-# HTTP

@@ -82,13 +82,6 @@ def test_the_month_is_told_before_the_minute() -> None:
     assert refusal.retry_after == (datetime(2026, 12, 1, tzinfo=UTC) - counting.clock.now).total_seconds()
 
 
-def test_what_is_left_is_never_negative() -> None:
-    counting = Counting("2026-11-15T10:20:30")
-    usage, _ = counting.count(grant(), times=9)
-    assert usage.state.startswith('"minute";r=0;')
-    assert '"month";r=0;' in usage.state
-
-
 @pytest.mark.rule("KEY-6")
 @every(
     ("at", "days", "left"),

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from sankofa.derive.metrics.lines import Fact, Figure, Lines
+from sankofa.derive.metrics.lines import Fact, Lines
 from sankofa.derive.metrics.period_views import check_identities
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.ledger.reader import CaptureInfo
@@ -301,13 +301,6 @@ def test_both_years_come_by_the_first_route_that_both_have() -> None:
 def test_a_table_that_is_not_right_is_refused_by_what_is_wrong(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse("[groups]\n" + text)
-
-
-@pytest.mark.rule("MET-6")
-def test_every_part_of_a_figure_is_named() -> None:
-    found = filing(DEBT).figure("total_debt")
-    assert isinstance(found, Figure)
-    assert {part.concept: part.value for part in found.parts} == {c: Decimal(v) for c, v in DEBT.items()}
 
 
 def gaap(**figures: int) -> dict[str, int]:

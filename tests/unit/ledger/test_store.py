@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from sankofa.ledger.ingest import files_under
-from sankofa.ledger.store import Ledger
-from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
 from tests.world.desk import Desk
 
@@ -98,13 +96,3 @@ def test_a_folder_is_walked_in_a_stable_order_without_hidden_files(tmp_path: Pat
         (tmp_path / name).touch()
     found = [str(path.relative_to(tmp_path)) for path in files_under([tmp_path])]
     assert found == ["a/z.csv", "b.csv", "c/d/e.csv"]
-
-
-def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match=r"nowhere\.csv: no such file"):
-        files_under([tmp_path, tmp_path / "nowhere.csv"])
-
-
-def test_another_gate_secret_is_refused(desk: Desk) -> None:
-    with pytest.raises(SettingsError, match="GATE_SECRET"):
-        Ledger(desk.store, b"another key", lambda: desk.now).persons()

@@ -131,7 +131,3 @@ def test_the_order_in_which_concepts_stand_in(item: str, order: list[str]) -> No
 def test_a_figure_under_its_own_name_comes_first() -> None:
     assert all(routes(item)[0].single == item for item in LINE_ITEMS)
     assert routes("tonnes_milled") == ()
-
-
-def test_snake_case_of_words_and_names_is_the_same() -> None:
-    assert snake_case("Accounts payable USD2") == snake_case("AccountsPayableUSD2") == "accounts_payable_usd2"

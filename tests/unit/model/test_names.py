@@ -48,10 +48,6 @@ def test_near_words_are_found_among_strangers(word: str, others: list[str]) -> N
     assert near_words(word, others) == [pair for pair in distances if pair[0] is not None]
 
 
-def test_a_swap_of_neighbours_is_one_slip() -> None:
-    assert slips_between("retial", "retail") == 1
-
-
 @given(st.text(st.characters(max_codepoint=127)))
 def test_a_name_without_accents_is_folded_as_one_with_them(name: str) -> None:
     assert f"{search_form(name)} e".split() == search_form(f"{name} é").split()

@@ -84,12 +84,6 @@ def test_a_whole_number_is_a_usable_id() -> None:
     assert (release.release_id, json.loads(release.body)["id"]) == ("17", "17")
 
 
-@every("raw", [None, 1, "x", []])
-def test_what_is_no_object_is_unusable(raw: Any) -> None:
-    with pytest.raises(Unusable):
-        clean(raw, "ZA", gate, str.upper)
-
-
 def test_fields_outside_the_table_go_at_any_depth() -> None:
     release = cleaned(mood=1, tender={"title": "T", "mood": {"deep": 1}, "items": [{"id": "1", "mood": 2}]})
     assert body(release) == {"tender": {"title": "T", "items": [{"id": "1"}]}}

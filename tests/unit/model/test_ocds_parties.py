@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sankofa.model.ocds.parties import ROLES, Gate, role
+from sankofa.model.ocds.parties import Gate, role
 from sankofa.model.ocds.release import CleanRelease, clean
 from tests.every import every
 
@@ -176,7 +176,3 @@ def test_a_number_of_a_withheld_party_is_cut_elsewhere_but_a_telling_id_is_not()
 )
 def test_a_role_is_told_in_the_words_of_the_standard(text: Any, told: str) -> None:
     assert role(text) == told
-
-
-def test_the_words_for_roles_are_all_in_lower_case() -> None:
-    assert all(word == word.lower() for word in ROLES)

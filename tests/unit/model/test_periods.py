@@ -118,14 +118,6 @@ def test_a_changed_year_end_names_each_period_by_the_years_known_then() -> None:
     assert named(issuer, "2023-07-01", "2023-12-31", "2024-03-01") == ("H1", 2024)
 
 
-def test_what_becomes_known_later_does_not_rename_a_period() -> None:
-    first = YearEvidence(on("2021-03-01"), on("2020-01-01"), on("2020-12-31"))
-    later = YearEvidence(on("2023-09-01"), on("2022-07-01"), on("2023-06-30"))
-    for start, end in (("2021-01-01", "2021-06-30"), ("", "2021-03-31"), ("2021-07-01", "2021-09-30")):
-        before = named(IssuerYears([first]), start, end, "2022-01-01")
-        assert named(IssuerYears([first, later]), start, end, "2022-01-01") == before
-
-
 def told(known: str, start: str, end: str, facts: int, declared: str | None = None) -> YearEvidence:
     return YearEvidence(on(known), on(start), on(end), declared, facts)
 
@@ -169,13 +161,6 @@ def test_without_any_evidence_nothing_is_a_full_year() -> None:
     assert named(issuer, "2021-01-01", "2021-03-31") == ("other", None)
     assert named(issuer, "", "2021-12-31") == ("other", None)
     assert named(issuer, "2021-01-01", "2021-12-31") == ("TTM", None)
-
-
-def test_one_full_year_alone_is_its_own_evidence() -> None:
-    issuer = IssuerYears([told("2021-03-01", "2020-01-01", "2020-12-31", 1)])
-    assert named(issuer, "2020-01-01", "2020-12-31", "2021-03-01") == ("FY", 2020)
-    assert named(issuer, "", "2020-12-31", "2021-03-01") == ("FY", 2020)
-    assert named(issuer, "", "2019-12-31", "2021-03-01") == ("FY", 2019)
 
 
 @pytest.mark.rule("PER-3")
@@ -231,12 +216,6 @@ def test_the_last_day_of_a_year_of_weeks_moves_with_the_year() -> None:
         assert named(issuer, "", day).period_type == "other", day
 
 
-def test_the_eve_of_a_year_is_the_end_of_the_one_before() -> None:
-    issuer = IssuerYears([told("2010-03-18", "2009-01-26", "2010-01-31", 60)])
-    assert named(issuer, "", "2009-01-25") == ("FY", 2009)
-    assert named(issuer, "", "2009-01-26") == ("other", 2010)
-
-
 def test_the_balance_sheet_tells_the_year_end_where_a_half_year_begins_a_day_early() -> None:
     half = told("2009-08-20", "2009-01-25", "2009-07-26", 40)
     closing = YearEvidence(on("2009-08-20"), None, on("2009-01-25"), None, 22)
@@ -248,19 +227,6 @@ def test_the_balance_sheet_tells_the_year_end_where_a_half_year_begins_a_day_ear
     dated = half._replace(start=on("2009-01-26"))
     many = opening._replace(facts=30)
     assert named(IssuerYears([dated, closing, many]), "", "2009-01-26", "2009-08-20").period_type == "other"
-
-
-def test_twelve_months_to_a_quarters_end_are_trailing() -> None:
-    issuer = IssuerYears(
-        [
-            told("2010-01-29", "2009-01-01", "2009-12-31", 60),
-            told("2010-04-23", "2009-04-01", "2010-03-31", 27),
-            told("2010-04-23", "2010-01-01", "2010-03-31", 55),
-        ]
-    )
-    assert named(issuer, "2009-04-01", "2010-03-31", "2010-04-23") == ("TTM", 2010)
-    assert named(issuer, "2009-01-01", "2009-12-31", "2010-01-29") == ("FY", 2009)
-    assert named(issuer, "", "2010-03-31", "2010-04-23") == ("Q1", 2010)
 
 
 def test_the_first_annual_report_after_a_change_of_the_year_is_one() -> None:
@@ -301,13 +267,6 @@ def test_what_the_template_declares_to_be_trailing_tells_no_year() -> None:
     assert named(issuer, "", "2020-12-31", "2021-08-01") == ("FY", 2020)
 
 
-def test_no_later_filing_names_a_period() -> None:
-    quarter = told("2010-11-02", "2010-07-01", "2010-09-30", 30)
-    annual = told("2011-08-22", "2010-06-27", "2011-06-25", 80)
-    for evidence in ([quarter], [quarter, annual]):
-        assert named(IssuerYears(evidence), "2010-07-01", "2010-09-30", "2010-11-02") == ("other", None)
-
-
 def test_a_quarter_that_opens_with_a_balance_sheet_is_the_first_of_its_year() -> None:
     ends = ("2010-06-30", "2010-09-30")
     balances = [YearEvidence(on("2010-11-02"), None, on(end), facts=30) for end in ends]
@@ -315,19 +274,6 @@ def test_a_quarter_that_opens_with_a_balance_sheet_is_the_first_of_its_year() ->
     assert named(issuer, "2010-07-01", "2010-09-30", "2010-11-02") == ("Q1", 2011)
     assert named(issuer, "", "2010-09-30", "2010-11-02") == ("Q1", 2011)
     assert named(issuer, "", "2010-06-30", "2010-11-02") == ("FY", 2010)
-
-
-def test_a_rounded_year_is_none_beside_a_real_one() -> None:
-    rounded = told("2009-03-18", "2008-02-01", "2009-01-31", 30)._replace(rounded=True)
-    real = told("2010-03-18", "2008-01-28", "2009-01-25", 2)
-    for evidence in ([rounded, real], [real, rounded]):
-        issuer = IssuerYears(evidence)
-        assert issuer.name(real.start, real.end, real.known) == ("FY", 2009)
-        assert issuer.name(rounded.start, rounded.end, rounded.known, rounded=True).period_type == "TTM"
-        assert issuer.name(None, rounded.end, real.known, rounded=True) == ("other", 2009)
-    alone = IssuerYears([rounded])
-    assert alone.name(rounded.start, rounded.end, rounded.known, rounded=True) == ("FY", 2009)
-    assert alone.name(None, rounded.end, rounded.known, rounded=True) == ("FY", 2009)
 
 
 evidence = st.builds(

@@ -6,7 +6,6 @@ from sankofa.model.identifiers import (
     _registers,
     in_one_spelling,
     make_identifier,
-    one_spelling,
     register_code,
 )
 from sankofa.model.organisations.tables import registers
@@ -50,9 +49,3 @@ def test_every_gleif_code_is_well_formed_and_every_code_spells_itself() -> None:
 
 def test_every_register_of_the_gate_is_known_by_its_one_code() -> None:
     assert all(register_code(code) == code for code in registers())
-
-
-def test_writing_a_number_once_more_changes_nothing() -> None:
-    for scheme, number in (("ZA-CIP", "CK1985/001234/23"), ("AU-ACN", "154 914 075"), ("LU-RCS", "B 7479")):
-        code, kept = one_spelling(scheme, number)
-        assert one_spelling(code, kept) == (code, kept)

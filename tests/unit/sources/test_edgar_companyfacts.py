@@ -74,11 +74,6 @@ def test_an_instant_has_no_start(read: Read, written: Written) -> None:
     assert (fact.period_start, fact.period_end) == ("", "2023-12-31")
 
 
-def test_a_figure_filed_before_its_period_ends_is_legal(read: Read, written: Written) -> None:
-    row = '{"end":"2024-12-31","val":1,"accn":"a","filed":"2024-02-01"}'
-    assert len(facts_of(read("edgar-companyfacts", written("a.json", document(row))))) == 1
-
-
 @every(
     ("bad", "reason"),
     [

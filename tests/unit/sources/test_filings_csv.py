@@ -79,15 +79,6 @@ def test_the_header_may_be_in_any_order_case_and_spacing(read: Read, written: Wr
     assert read("filings-csv", written("a.csv", content)) == [FACT]
 
 
-def test_an_empty_value_withdraws_the_figure(read: Read, written: Written) -> None:
-    assert read("filings-csv", written("a.csv", template(line(value="")))) == [FACT._replace(value="")]
-
-
-def test_an_early_announcement_is_legal(read: Read, written: Written) -> None:
-    [fact] = read("filings-csv", written("a.csv", template(line(available_at="2023-05-01"))))
-    assert isinstance(fact, Fact)
-
-
 @every(
     ("written_as", "line_item"),
     [("Revenue", "revenue"), ("Gross Profit", "gross_profit"), ("EPS basic", "eps_basic")],
@@ -166,11 +157,6 @@ def test_a_short_row_and_a_row_not_in_utf_8_are_rejected(read: Read, written: Wr
 def test_another_header_is_refused_by_name(read: Read, written: Written, header: str, reason: str) -> None:
     with pytest.raises(FormatError, match=rf"^a\.csv: {reason}"):
         read("filings-csv", written("a.csv", template(line(), header=header)))
-
-
-def test_a_template_in_utf_16_is_refused(read: Read, written: Written) -> None:
-    with pytest.raises(FormatError, match=r"a\.csv: expected the filings-csv template in UTF-8"):
-        read("filings-csv", written("a.csv", template(line()).encode("utf-16")))
 
 
 def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> None:

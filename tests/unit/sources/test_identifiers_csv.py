@@ -174,24 +174,6 @@ def test_real_listings_are_read(
     assert len(records) == isins + figis
 
 
-@pytest.mark.parametrize("exchange", ["JNB", "NSE"])
-def test_real_identifiers_with_another_check_digit_are_all_rejected(
-    read: Read, written: Written, shared_data: Path, exchange: str
-) -> None:
-    rows = [
-        [entity, id_type, value[:-1] + str((int(value[-1]) + 1) % 10), ""]
-        for found in listed(shared_data, exchange)
-        for entity, id_type, value, _ in found
-    ]
-    records = read("identifiers-csv", written("a.csv", filled_in(rows)))
-    assert [record.position for record in records if isinstance(record, Rejected)] == [
-        f"row {number}" for number in range(2, len(rows) + 2)
-    ]
-    assert all(
-        "check digit is invalid" in record.reason for record in records if isinstance(record, Rejected)
-    )
-
-
 def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> None:
     rows = [f"{LEI},ticker,JSE:WHL,,Woolworths Holdings Limited,ZA", f"{LEI},isin,ZAE000015228,,,"]
     text = template(*rows, header=HEADER + ",legal_name,country")

@@ -151,18 +151,6 @@ def test_a_malformed_row_is_rejected_with_its_line(
     assert reason in rejected.reason
 
 
-@pytest.mark.parametrize("written", ["7066500000.0000", "7066500000", "7066500000.0"])
-def test_one_figure_is_written_one_way(read: Read, tmp_path: Path, written: str) -> None:
-    assert facts_of(read("sec-fsds", quarter(tmp_path, figure(value=written))))[0].value == "7066500000"
-
-
-def test_fractions_keep_every_digit(read: Read, tmp_path: Path) -> None:
-    records = read(
-        "sec-fsds", quarter(tmp_path, figure(value="-0.1250"), figure(value="9007199254740993.0001"))
-    )
-    assert [fact.value for fact in facts_of(records)] == ["-0.125", "9007199254740993.0001"]
-
-
 def test_a_malformed_filing_costs_its_own_figures_only(read: Read, tmp_path: Path) -> None:
     other = ["0000000000-10-000001", "x", "X", "", "", "", "", "20100210"]
     records = read(
