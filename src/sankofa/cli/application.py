@@ -25,6 +25,7 @@ from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 
 _MCP = "/mcp"
+_LOCKED_TO = len(f"{PREFIX}2019-12-31")
 _NEW_OBJECTS = 10_000
 """How many objects more there must be before cycles are looked for: an answer has hundreds for a moment."""
 
@@ -101,10 +102,10 @@ def _beside(api: Application, web: WebApp, dialects: DialectsApp, today: Callabl
 
 def _inside(scope: Scope, today: Callable[[], date]) -> Scope:
     """The scope of the path inside of a locked view; itself outside of one."""
-    if scope["path"].startswith(PREFIX) and (inside := day_of_path(scope["path"], today())) is not None:
-        at, path = inside
-        raw = scope.get("raw_path") or b""
-        return {**scope, "path": path, "raw_path": raw[len(f"{PREFIX}{at}") :] or b"/", AT: at}
+    if (inside := day_of_path(scope["path"], today())) is not None:
+        scope = dict(scope)
+        scope[AT], scope["path"] = inside
+        scope["raw_path"] = (scope.get("raw_path") or b"")[_LOCKED_TO:] or b"/"
     return scope
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from sankofa.access.domains import Domains, Site
 from sankofa.access.keys import presented_key
-from sankofa.edition.read.edition import BoundedCache
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.model.errors import BadRequest, InternalError, InvalidParameter, Problem
 from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers

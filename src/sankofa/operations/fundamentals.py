@@ -105,7 +105,7 @@ class _Cell(msgspec.Struct):
 
     source_ref: str
     license_class: str
-    observed_at: str
+    observed_at: str | None
     record_ref: str
     line_item: str
     concept: str | None
@@ -226,7 +226,7 @@ def _wide_row(own: dict[str, _Cell], columns: tuple[str, ...]) -> bytes:
     row = WideStatementRow(
         source_ref=first.source_ref,
         license_class=strictest(cell.license_class for cell in own.values()),
-        observed_at=max(cell.observed_at for cell in own.values()),
+        observed_at=max(cell.observed_at or "" for cell in own.values()),
         line_item=first.line_item,
         period_type=first.period_type,
         unit=first.unit,

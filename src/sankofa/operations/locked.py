@@ -9,15 +9,17 @@ removes from the rows what the capture would tell.
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
-from typing import Any, Final, NamedTuple, cast
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import force_setattr, replace
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.columns import columns_of
-from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation, without_capture
+from sankofa.edition.format.summed_rows import SummedSlices
+from sankofa.edition.read.bare_rows import sources_in, without_capture
+from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.days import parse_day
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem
@@ -52,12 +54,17 @@ def day_of_path(path: str, today: date) -> tuple[date, str] | None:
     """
     if not path.startswith(PREFIX):
         return None
-    text, slash, inside = path.removeprefix(PREFIX).partition("/")
+    text, _, inside = path[len(PREFIX) :].partition("/")
+    day = _day(text)
+    return None if day is None or day > today else (day, "/" + inside)
+
+
+@lru_cache(maxsize=4096)
+def _day(text: str) -> date | None:
     try:
-        day = parse_day(text)
+        return parse_day(text)
     except ValueError:
         return None
-    return None if day > today else (day, f"/{inside}" if slash else "/")
 
 
 def narrower(of_path: date | None, grant: Grant | None, now: datetime) -> date | None:
@@ -112,7 +119,12 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
         if arguments.get("cursor") is None:
             raise
         raise InvalidParameter("cursor", "not a cursor of this service, or altered") from None
-    return await _explained(operation, call, arguments, await _of_the_day(operation, answer, call))
+    selection = answer.selection
+    if selection.sources is not None and selection.count and await _tells_no_more(operation, selection, call):
+        force_setattr(answer, "terms", _terms(call.edition, selection.sources))
+        return answer
+    answer = await _of_the_day(operation, answer, call)
+    return answer if answer.selection.count else await _explained(operation, call, arguments, answer)
 
 
 async def _explained(operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer) -> Answer:
@@ -133,32 +145,52 @@ class _RowContents(NamedTuple):
     names: bool
     matched: bytes
     """The beginning of the field with the organisation that a party was matched with; empty if none."""
+    plain: bool
+    """Whether they tell of nothing but the capture."""
 
 
 @cache
 def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
     names = {column.name for shape in shapes for column in columns_of(shape)}
+    named = bool(names.intersection(_NAME_FIELDS))
+    matched = _BUYER_ID if "buyer_service_id" in names else _OWN_ID if FlagRow in shapes else b""
     return _RowContents(
         not any(column.type is msgspec.Raw for shape in shapes for column in columns_of(shape)),
         "inputs" in names,
         "provenance_id" in names,
-        bool(names.intersection(_NAME_FIELDS)),
-        _BUYER_ID if "buyer_service_id" in names else _OWN_ID if FlagRow in shapes else b"",
+        named,
+        matched,
+        not named and not matched,
     )
+
+
+async def _tells_no_more(operation: Operation, selection: Selection, call: Call) -> bool:
+    """Whether rows without their capture tell nothing of later days."""
+    contents = _row_contents(operation.shapes)
+    if contents.plain or contents.matched:
+        return contents.plain
+    if selection.organisations is None or not isinstance(call.edition, DayView):
+        return False
+    if isinstance(selection.slices, SummedSlices):
+        selection.slices.total = None  # of rows with the names of today
+    return (await call.edition.known_days()).dated_ids.isdisjoint(selection.organisations)
 
 
 async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answer:
     """An answer whose rows tell nothing of the capture, nor of later names."""
     selection, contents = answer.selection, _row_contents(operation.shapes)
-    rows, sources = _without_capture(bytes(selection.rows).removeprefix(b","), selection.count, contents)
+    rows, sources = bytes(selection.rows).removeprefix(b","), selection.sources
+    if sources is None or not selection.count:
+        rows, sources = _without_capture(rows, selection.count, contents)
     if contents.names and isinstance(call.edition, DayView):
         day = answer.as_of if isinstance(answer.as_of, date) else call.today
         view = call.edition if day >= call.today else DayView(call.edition, day)
         rows = await with_names(rows, view)
     if contents.matched and isinstance(call.edition, DayView):
         rows = await _without_strangers(rows, contents.matched, call.edition)
+    total = selection.slices.total if isinstance(selection.slices, SummedSlices) and contents.plain else None
     shown = Selection(
-        (rows,) if selection.count else (),
+        SummedSlices((rows,) if selection.count else (), total),
         selection.count,
         selection.truncated,
         following=selection.following,
@@ -179,15 +211,7 @@ def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tup
             force_setattr(fact, "observed_at", None)
             force_setattr(fact, "provenance_id", provenance_id(source_of(fact)))
         rows = wire.encode(facts)[1:-1]
-    sources: set[bytes] = set()
-    left, at = rows.count(_REF) if contents.inputs else row_count, 0
-    while left > 0:
-        at = rows.index(_REF, at) + len(_REF)
-        source = rows[at : rows.index(b":", at)]
-        if source not in sources:
-            sources.add(source)
-            left -= rows.count(b"%b%b:" % (_REF, source))
-    return rows, frozenset(sources)
+    return rows, sources_in(rows, rows.count(_REF) if contents.inputs else row_count)
 
 
 async def _without_strangers(rows: bytes, field: bytes, edition: DayView) -> bytes:
@@ -200,13 +224,13 @@ async def _without_strangers(rows: bytes, field: bytes, edition: DayView) -> byt
 
 def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:
     """The `_license` text of rows of some sources."""
-    notices = (edition.whole if isinstance(edition, DayView) else edition).cache("notices", 64)
+    notices = edition.terms_of_sources
     if (terms := notices.get(sources)) is None:
         owed: dict[str, str] = edition.manifest.get("owed", {})
         names = sorted(one.decode() for one in sources)
         terms = Notice(notice(dict.fromkeys(owed[one] for one in names if one in owed)))
-        notices.put(sources, terms)
-    return cast("Notice", terms)
+        notices[sources] = terms
+    return terms
 
 
 async def with_names(rows: bytes, edition: DayView) -> bytes:

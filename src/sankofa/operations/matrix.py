@@ -47,7 +47,7 @@ class _Reported(msgspec.Struct):
 
     source_ref: str
     license_class: str
-    observed_at: str
+    observed_at: str | None
     concept: str | None
     value_reported: msgspec.Raw
     unit: str | None

@@ -4,11 +4,11 @@ from collections import Counter
 from datetime import date
 
 import msgspec
+from msgspec.structs import replace
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.format.visibility import ANY_TAG, AS_KNOWN
-from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.issuers import (
     TOO_OLD,
     Ranking,
@@ -169,7 +169,7 @@ async def get_metrics(
             missing = sorted([*missing, *too_old], key=lambda one: one.metric)
             values, rows = NO_ROWS, b""
     slices = (dated(rows, page.day),) if rows else ()
-    selection = Selection(slices, values.count, truncated=values.truncated, following=values.following)
+    selection = replace(values, slices=slices, row_filter=None)
     members = {
         "basis": applied,
         "omitted": omitted,

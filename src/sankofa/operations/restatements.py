@@ -111,7 +111,7 @@ async def get_series_revisions(
             **revision_summary(vintages)._asdict(),
             source_ref=newest.source_ref,
             license_class=newest.license_class,
-            observed_at=newest.observed_at,
+            observed_at=newest.observed_at or "",
         )
         rows.append(wire.encode(row))
     if not rows and not await search_code(call.edition, series.upper()):

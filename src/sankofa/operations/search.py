@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from sankofa.edition.format.keys import ID_TYPES, MACRO_ITEMS
 from sankofa.edition.format.keys import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.format.row_blocks import SortKey
-from sankofa.edition.read.edition import BoundedCache, Selection
+from sankofa.edition.read.bounded_cache import BoundedCache
+from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.search import (
     ORGANISATION,
     Hit,

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.edition.format.keys import ID_TYPES
+from sankofa.edition.format.summed_rows import RowSlice, SummedRows, SummedSlices, sum_of
 from sankofa.edition.format.visibility import ANY_TAG, admitted, rows_visible_on, visible
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
@@ -50,9 +51,6 @@ class Entry(NamedTuple):
 
 _ALWAYS = Entry(b"")[1:]
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
-
-RowSlice = bytes | memoryview
-"""A slice of the rows of a block, not copied until the answer is assembled."""
 
 
 def pack(entries: Iterable[Entry], rows_per_block: int = 0) -> Iterator[tuple[bytes, bytes]]:
@@ -146,6 +144,9 @@ def first_rows(
 
 def cut(rows: RowSlice, slices: Iterable[tuple[int, int]], *, sparse: bool) -> list[RowSlice]:
     """Slices of the rows of a block: views, or copies if few, as a view holds the block in memory."""
+    if isinstance(rows, SummedRows):
+        places, view, sums = list(slices), memoryview(rows), rows.sums
+        return SummedSlices([view[a:b] for a, b in places], sum([sums[b] - sums[a] for a, b in places]))
     if sparse:
         return [bytes(rows[a:b]) for a, b in slices]
     view = memoryview(rows)
@@ -166,7 +167,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
     """The rows of a block visible on a day, as slices without outer commas, and their number."""
     index, rows = block
     if not index:
-        return ([rows], 1) if room and tag in (ANY_TAG, 0) else ([], 0)
+        return (cut(rows, ((0, len(rows)),), sparse=False), 1) if room and tag in (ANY_TAG, 0) else ([], 0)
     count, stretches = _HEADER.unpack_from(index)
     view = memoryview(index)
     if modes == _LATEST and tag == ANY_TAG and stretches >= 0:
@@ -214,8 +215,11 @@ def select_where(
 
 def without_first(slices: Sequence[RowSlice], number: int) -> list[RowSlice]:
     """Slices of rows without the first `number` rows."""
-    rows = _raws(b"[%b]" % b",".join(slices))
-    return [bytes(row) for row in rows[number:]]
+    rows = [bytes(row) for row in _raws(b"[%b]" % b",".join(slices))]
+    rest = list[RowSlice](rows[number:])
+    if not isinstance(slices, SummedSlices) or slices.total is None:
+        return rest
+    return SummedSlices(rest, slices.total - sum(map(sum_of, rows[:number])))
 
 
 def between(block: Block, first: int, end: int) -> RowSlice:
@@ -255,6 +259,33 @@ def row_columns(block: Block) -> RowColumns:
     return RowColumns(
         numbers[:count], numbers[count : 2 * count], numbers[2 * count :], marks[:count], marks[count:]
     )
+
+
+Shorten = Callable[[bytes, Sequence[int]], tuple[bytes, Sequence[int]]]
+"""Rewrites rows that end at some places; returns the rows, and where they end now."""
+
+
+def with_shorter_rows(block: Block, shorten: Shorten) -> Block:
+    """A block whose rows are rewritten."""
+    index, stored = block
+    ends = row_ends(block)
+    rows, moved = shorten(bytes(stored), ends)
+    if not index:
+        return index, rows
+    count, stretches = _HEADER.unpack_from(index)
+    at, slices = _SIZE + 8 * count, len(index)
+    places = {0: 0, **dict(zip(ends, moved, strict=True))}
+    if stretches > 0:
+        places |= {end + 1: new + 1 for end, new in zip(ends, moved, strict=True)}
+        slices = _SIZE + (14 * count + 3) // 4 * 4 + 4 * (3 * stretches + 1)
+    bounds = memoryview(index)[slices:].cast("I") if slices < len(index) else ()
+    parts = (
+        index[:at],
+        array("I", moved).tobytes(),
+        index[at + 4 * count : slices],
+        array("I", [places[one] for one in bounds]).tobytes(),
+    )
+    return b"".join(parts), rows
 
 
 def entries_of(block: Block) -> Iterator[Entry]:
@@ -347,8 +378,12 @@ def last_row(row_slice: RowSlice) -> bytes:
 
 def without_last(slices: Sequence[RowSlice]) -> list[RowSlice]:
     """Slices of rows without the last row."""
-    rest = slices[-1][: max(len(slices[-1]) - len(last_row(slices[-1])) - 1, 0)]
-    return [*slices[:-1], rest] if len(rest) else list(slices[:-1])
+    last = last_row(slices[-1])
+    rest = slices[-1][: max(len(slices[-1]) - len(last) - 1, 0)]
+    others = [*slices[:-1], rest] if len(rest) else list(slices[:-1])
+    if not isinstance(slices, SummedSlices):
+        return others
+    return SummedSlices(others, None if slices.total is None else slices.total - sum_of(last))
 
 
 CROSSWALK_ORDER: Final = RowOrder("id_type", "scheme", "id_value", ranks={"id_type": ID_TYPES.index})

@@ -13,6 +13,7 @@ from datetime import date
 from typing import Any, Final, cast
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from sankofa.edition.format.keys import (
     ENTITIES,
@@ -31,7 +32,8 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.edition.read.edition import BoundedCache, Edition, Selection
+from sankofa.edition.read.bounded_cache import BoundedCache
+from sankofa.edition.read.edition import Edition, Selection
 from sankofa.engines.datastore import ALIASES, Block
 from sankofa.model.vintages import Mode
 
@@ -41,9 +43,6 @@ _DAYS_KEPT: Final = 16
 """Days whose search results are cached."""
 _ENTITIES_KEPT: Final = 1_024
 _NUMBERS_KEPT: Final = 16_384
-_OBSERVED: Final = b'"observed_at":"'
-_NOT_TOLD: Final = b'"observed_at":null'
-_MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
 _UNREAD: Final = object()
 _ROWS_IN_A_BLOCK: Final = 64
 _ISSUED: Final = re.compile(r"DC[0-9A-F]{24}\Z")
@@ -104,38 +103,35 @@ class KnownDays(msgspec.Struct, frozen=True):
         return at if self.ids[at * ID_LENGTH : (at + 1) * ID_LENGTH] == wanted else None
 
 
-def without_capture(rows: bytes, most: int) -> bytes:
-    """Rows without the instants, at most so many, and the digests of the files they are from.
-
-    Many rows share few of each, so all rows are rewritten at once.
-    """
-    while most > 0 and (at := rows.find(_OBSERVED)) >= 0:
-        end = rows.index(b'"', at + len(_OBSERVED)) + 1
-        between = rows.split(rows[at:end])
-        rows = _NOT_TOLD.join(between)
-        most -= len(between) - 1
-    while b"@" in rows and (mark := _MARK.search(rows)) is not None:
-        rows = rows.replace(mark[1], b"#")
-    return rows
-
-
 class DayView(Edition):
     """An edition on a day."""
 
     def __init__(self, edition: Edition, day: date, *, locked: bool = True) -> None:
         """`locked` is False for a question about a day that its caller may leave."""
-        self.__dict__.update(edition.__dict__)
         # The edition itself, which is closed once nothing refers to it, also where a view is made of a view.
-        self.whole: Edition = edition.whole if isinstance(edition, DayView) else edition
-        if locked:
-            self.id = f"{edition.id}@{day}"
-            self.lock = day
-        by_day = self.whole.cache("days", _DAYS_KEPT)
-        if (caches := by_day.get(day)) is None:
-            caches = {}
-            by_day.put(day, caches)
-        self.caches: dict[str, BoundedCache[Any, Any]] = caches
+        whole = edition.whole if isinstance(edition, DayView) else edition
+        self.whole: Edition = whole
         self.day = day.toordinal()
+        self.id = f"{edition.id}@{day.isoformat()}" if locked else edition.id
+        self.lock = day if locked else edition.lock
+        self.bare = whole.bare
+        self.first_days = whole.first_days
+        self.cached_parts = whole.cached_parts
+        self.terms_of_sources = whole.terms_of_sources
+        self._reader = self.bare if locked else edition._reader
+        self.caches = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole, name)
+
+    def cache(self, name: str, most: int) -> BoundedCache[Any, Any]:
+        """The cache of this day with this name; see `Edition.cache`."""
+        if not self.caches:
+            by_day = self.whole.cache("days", _DAYS_KEPT)
+            if (caches := by_day.get(self.day)) is None:
+                by_day.put(self.day, caches := {})
+            self.caches = caches
+        return super().cache(name, most)
 
     async def known_days(self) -> KnownDays:
         """Read once for an edition."""
@@ -197,13 +193,12 @@ class DayView(Edition):
 
     async def knows(self, service_id: str) -> bool:
         """Whether the organisation was known: as `entity`, which reads its row."""
-        first_days = self.whole.cache("first days", _NUMBERS_KEPT)
-        if (first := first_days.get(service_id)) is None:
+        if (first := self.first_days.get(service_id)) is None:
             known = await self.known_days()
             if (number := known.number(service_id)) is None:
                 return await self.entity(service_id) is not None
             first = known.days[number]
-            first_days.put(service_id, first)
+            self.first_days.put(service_id, first)
         return bool(first <= self.day)
 
     async def _entity(self, service_id: str) -> bytes | None:
@@ -258,22 +253,33 @@ class DayView(Edition):
         passed: int = 0,
     ) -> Selection | None:
         """As `Edition.select`; organisations and their identifiers as they were known."""
+        first: int | None = None
         if kind not in _FILTERED:
-            if kind in _BY_ORGANISATION and _ISSUED.match(key) and not await self.knows(key):
-                return None
-            return await super().select(
+            if kind in _BY_ORGANISATION:
+                first = self.first_days.get(key)
+                if first is not None:
+                    if first > self.day:
+                        return None
+                elif _ISSUED.match(key) and not await self.knows(key):
+                    return None
+            selection = await super().select(
                 kind, key, day=day, modes=modes, tag=tag, limit=limit, where=where, skip=skip, passed=passed
             )
+            if selection is not None and self.lock is not None:
+                force_setattr(selection, "sources", self.bare.source(kind, key))
+                if first is not None:
+                    force_setattr(selection, "organisations", frozenset((key.encode(),)))
+            return selection
         whole = await super().select(kind, key, day=day, modes=modes, tag=tag)
         if whole is None or (kind == _CROSSWALK and await self.entity(key) is None):
             return None
         rows = await self._filtered(kind, key, whole)
         if kind == ENTITIES and not rows:
             return None
-        first = skip * _ROWS_IN_A_BLOCK + passed
-        last = len(rows) if limit is None else first + limit
+        begin = skip * _ROWS_IN_A_BLOCK + passed
+        last = len(rows) if limit is None else begin + limit
         more = last < len(rows)
-        shown = rows[first:last]
+        shown = rows[begin:last]
         return Selection(shown, len(shown), truncated=more, following=(0, last) if more else None)
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:

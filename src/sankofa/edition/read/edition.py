@@ -1,16 +1,14 @@
 """The read side of a published edition."""
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 
 from sankofa.edition.format.columns import RowFilter
 from sankofa.edition.format.row_blocks import (
-    RowSlice,
     between,
     last_row,
     row_ends,
@@ -20,38 +18,14 @@ from sankofa.edition.format.row_blocks import (
     without_first,
     without_last,
 )
+from sankofa.edition.format.summed_rows import RowSlice, SummedSlices
 from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.bare_rows import BareReader, Sources
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
 from sankofa.engines.datastore import Block, ByteRange, EditionReader, NeedsRows
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
 from sankofa.model.vintages import Mode
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class BoundedCache(Generic[K, V]):
-    """A dictionary of bounded size: the oldest entry is dropped first."""
-
-    __slots__ = ("_entries", "_most", "get")
-
-    def __init__(self, most: int) -> None:
-        # A plain dict looks past the slots of all dropped entries to find the oldest.
-        self._entries: OrderedDict[K, V] = OrderedDict()
-        self._most = most
-        self.get = self._entries.get  # bound once: some callers ask for every row of an answer
-
-    def put(self, key: K, value: V) -> None:
-        self._entries[key] = value
-        if len(self._entries) > self._most:
-            self._entries.popitem(last=False)
-
-    def clear(self) -> None:
-        self._entries.clear()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
 
 _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
@@ -78,6 +52,10 @@ class Selection(msgspec.Struct, frozen=True):
     """Slices per row, if each is only a part of one."""
     following: tuple[int | str, ...] | None = None
     """Where the next rows begin; None if there are none."""
+    sources: Sources | None = None
+    """Of rows without what tells of their capture (`bare_rows`): their sources, if that is known."""
+    organisations: frozenset[bytes] | None = None
+    """Of such rows: their organisations, if that is known."""
 
     @property
     def rows(self) -> bytes:
@@ -123,7 +101,9 @@ class Edition:
     def __init__(self, edition_id: str, reader: EditionReader) -> None:
         self.id = edition_id
         self.manifest = reader.manifest
-        self._reader = reader
+        self._reader: EditionReader | BareReader = reader
+        self.bare = BareReader(reader)
+        """Reads rows for locked views."""
         self._cached_numbers: dict[tuple[str, str], memoryview] = {}
         self._cached_blocks: dict[tuple[str, str], Block] = {}
         self._cached_keys: dict[str, tuple[str, ...]] = {}
@@ -132,11 +112,15 @@ class Edition:
         """Values computed from a block, by kind, key and number of the block."""
         self.caches: dict[str, BoundedCache[Any, Any]] = {}
         """Further caches of readers, by name."""
+        self.first_days = BoundedCache[str, int](_FOUND_AT_MOST)
+        """The first days of organisations (`day_view`)."""
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }
         """Its Parquet files by name, as the manifest lists them."""
         notices = self.manifest.get("notices") or {EVERY_SOURCE: LICENSE_NOTICE}
+        self.terms_of_sources: dict[Sources, Notice] = {}
+        """The `_license` texts of rows of some sources."""
         self._notices = {dataset: Notice(text) for dataset, text in notices.items()}
 
     def notice(self, dataset: str) -> "Notice":
@@ -224,7 +208,7 @@ class Edition:
             take = partial(select_where, day=day, modes=modes, tag=tag, where=where)
         most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
-        slices: list[RowSlice] = []
+        slices: list[RowSlice] = [] if self.lock is None else SummedSlices()
         count = 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD if where is None else _FILTERED_BLOCKS_PER_YIELD)
         while True:
@@ -353,7 +337,7 @@ class Edition:
         if len(blocks) == 1:
             slices, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
             return Selection(slices, count, truncated=False, row_filter=row_filter)
-        slices, count = [], 0
+        slices, count = [] if self.lock is None else SummedSlices(), 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD)
         for block in blocks:
             await yield_points.step()

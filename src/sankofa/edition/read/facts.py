@@ -23,16 +23,9 @@ from sankofa.edition.format.keys import (
     order_key,
 )
 from sankofa.edition.format.macro import first_range, visible_ranges
-from sankofa.edition.format.row_blocks import (
-    FUNDAMENTALS_ORDER,
-    RowOrder,
-    RowSlice,
-    SortKey,
-    last_row,
-    select_where,
-)
+from sankofa.edition.format.row_blocks import FUNDAMENTALS_ORDER, RowOrder, SortKey, last_row, select_where
+from sankofa.edition.format.summed_rows import RowSlice
 from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
-from sankofa.edition.read.day_view import without_capture
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
@@ -108,10 +101,16 @@ async def reported_facts(
     for chunk in figures.lists():
         if slices:
             await asyncio.sleep(0)  # a list takes milliseconds, and other requests wait
-        shown = chunk if edition.lock is None else without_capture(chunk, figures.count)
-        facts = [_reported(row, entity_of) for row in _figures(shown)]
+        facts = [_reported(row, entity_of) for row in _figures(chunk)]
         slices.append(wire.encode(facts)[1:-1])
-    facts_page = Selection(slices, figures.count, figures.truncated, following=figures.following)
+    facts_page = Selection(
+        slices,
+        figures.count,
+        figures.truncated,
+        following=figures.following,
+        sources=figures.sources,
+        organisations=figures.organisations,
+    )
     return facts_page, () if figures.following is None else FUNDAMENTALS_ORDER.key_of(figures.last_row)
 
 

@@ -64,7 +64,7 @@ class _Observed(msgspec.Struct):
 
     source_ref: str
     license_class: str
-    observed_at: str
+    observed_at: str | None
     date: str
     value: msgspec.Raw
     unit: str | None
@@ -88,7 +88,7 @@ async def series_on(edition: Edition, series: str, day: int) -> SeriesCell:
         cell = SeriesCell()
         if rows is not None and rows.count:
             own = _read_observed(rows.rows)
-            origin = (own.source_ref, own.license_class, own.observed_at, own.unit or "")
+            origin = (own.source_ref, own.license_class, own.observed_at or "", own.unit or "")
             if bytes(own.value) != b"null":
                 cell = SeriesCell(ordinal(own.date), bytes(own.value).decode(), origin)
         cells.put((series, day), cell)

@@ -32,7 +32,9 @@ from sankofa.edition.format.issuer_pages import (
     rows_on,
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
-from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, SortKey
+from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.read.bare_rows import SingleRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
@@ -260,6 +262,7 @@ async def screen(edition: Edition, ranking: Ranking, *, most: int, after: int = 
     counts, ranges, years = _read_screen(*pages, ranking, after, last)
     rows = await edition.rows_at("metrics", ranges)
     more = counts[State.STANDS] > last
+    told = rows if isinstance(rows, SingleRows) else None
     selection = Selection(
         _ranked(rows, years, ranking.day, after),
         len(rows),
@@ -267,6 +270,8 @@ async def screen(edition: Edition, ranking: Ranking, *, most: int, after: int = 
         between=b"",
         slices_per_row=3,
         following=(last,) if more else None,
+        sources=None if told is None else told.sources,
+        organisations=None if told is None else told.organisations,
     )
     omitted = omissions(counts)
     return Screen(selection, {**omitted, TOO_OLD: counts[STATES]} if ranking.oldest else omitted)

@@ -19,7 +19,8 @@ from sankofa.edition.format.macro import (
     read_page,
     select,
 )
-from sankofa.edition.format.row_blocks import RowSlice, without_first
+from sankofa.edition.format.row_blocks import without_first
+from sankofa.edition.format.summed_rows import RowSlice, SummedSlices
 from sankofa.edition.format.visibility import blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
@@ -115,7 +116,8 @@ class _Taken:
         self._kind = kind
         self._span = span
         self._limit = limit
-        self._slices: list[RowSlice] = []
+        self._slices: list[RowSlice] = [] if edition.lock is None else SummedSlices()
+        self._keys: set[str] = set()
         self._count = 0
 
     async def take(self, key: str, newest: int, until: int, passed: int = 0) -> int:
@@ -123,6 +125,7 @@ class _Taken:
 
         Returns the number of rows so far, limit + 1 if more matched, -1 without such a column.
         """
+        self._keys.add(key)
         span, limit = self._span._replace(until=until), self._limit
         cut = span.until < newest or span.since > 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD)
@@ -156,7 +159,12 @@ class _Taken:
     def selection(self, page: int | None = None) -> Selection:
         """The rows, and the page of the column that has more, if any."""
         following = None if page is None else (page,)
-        return Selection(self._slices, self._count, following is not None, following=following)
+        sources = None
+        if self._edition.lock is not None and len(self._keys) == 1:
+            sources = self._edition.bare.source(self._kind, *self._keys)
+        return Selection(
+            self._slices, self._count, following is not None, following=following, sources=sources
+        )
 
 
 _EVERY_ROW = 1_000_000
@@ -193,7 +201,8 @@ class SeriesObservation(msgspec.Struct):
     vintage: int
     source_ref: str
     license_class: str
-    observed_at: str
+    observed_at: str | None
+    """None in a locked view."""
 
 
 read_observations = msgspec.json.Decoder(list[SeriesObservation]).decode
@@ -248,5 +257,5 @@ def _input(one: SeriesObservation) -> CrossRateInput:
         one.vintage,
         one.source_ref,
         one.license_class,
-        one.observed_at,
+        one.observed_at or "",
     )

@@ -20,8 +20,9 @@ from sankofa.edition.format.keys import (
     SearchRecord,
     code_key,
 )
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.day_view import DayView, organisation
-from sankofa.edition.read.edition import BoundedCache, Edition
+from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search_words import (
     ClosestMeaning,
     Meaning,

@@ -25,7 +25,8 @@ from sankofa.edition.format.keys import (
     restatement_list,
 )
 from sankofa.edition.format.macro import RELEASES_ON_A_PAGE, DayRange, read_page, rows_on_release_page
-from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
+from sankofa.edition.format.row_blocks import RowOrder, SortKey
+from sankofa.edition.format.summed_rows import RowSlice
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
@@ -34,7 +35,7 @@ from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.provenance import source_of_ref
-from sankofa.model.rows import MacroSeriesRow, wire
+from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
 
 _RELEASED: Final = b'"release_date":"'
@@ -146,7 +147,7 @@ async def entry_on(edition: Edition, number: int) -> bytes | None:
             entry,
             source_ref=value.source_ref,
             license_class=value.license_class,
-            observed_at=value.observed_at,
+            observed_at=value.observed_at or "",
             unit=value.unit,
             note=value.note,
             first_date=date.fromordinal(oldest),
@@ -157,8 +158,14 @@ async def entry_on(edition: Edition, number: int) -> bytes | None:
     )
 
 
+class _Newest(SeriesObservation):
+    """The newest value of a series, which its entry repeats."""
+
+    note: str | None
+
+
 _entry: Final = msgspec.json.Decoder(SeriesCatalogueRow).decode
-_newest: Final = msgspec.json.Decoder(MacroSeriesRow).decode
+_newest: Final = msgspec.json.Decoder(_Newest).decode
 _encode: Final = wire.encode
 
 

@@ -1,0 +1,234 @@
+"""Rows without what tells of their capture: its instant, and the digest of the file (contract: LOCK-3).
+
+Locked views read rows through `BareReader`. It rewrites a block once and caches it, so that a locked question
+costs what the same question with `as_of` costs. It also remembers the sources of what it rewrote.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate, count
+from typing import Any, Final, NamedTuple, cast, overload
+
+from sankofa.edition.format import macro, row_blocks
+from sankofa.edition.format.keys import FULL_YEARS, MACRO_SERIES, STATEMENTS
+from sankofa.edition.format.row_blocks import Shorten
+from sankofa.edition.format.summed_rows import RowSlice, SummedRows, sum_of
+from sankofa.edition.read.bounded_cache import BoundedCache
+from sankofa.engines.block_file import ByteCache
+from sankofa.engines.datastore import Block, ByteRange, EditionReader, NeedsRows
+
+Sources = frozenset[bytes]
+_OBSERVED: Final = b'"observed_at":"'
+_NOT_TOLD: Final = b'"observed_at":null'
+_MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
+_OWN_ID: Final = b'"service_id":"'
+_REF: Final = b'"source_ref":"'
+_CACHE_BYTES: Final = 32 << 20
+_ENTRY_BYTES: Final = 512
+_KEYS_KEPT: Final = 16_384
+_ROWS_KEPT: Final = 8_192
+METRICS: Final = "metrics"
+_SHORTENED: Final[dict[str, Callable[[Block, Shorten], Block]]] = {
+    "fundamentals": row_blocks.with_shorter_rows,
+    STATEMENTS: row_blocks.with_shorter_rows,
+    FULL_YEARS: row_blocks.with_shorter_rows,
+    METRICS: row_blocks.with_shorter_rows,
+    MACRO_SERIES: macro.with_shorter_rows,
+}
+"""How a block of each kind is rewritten: its index says where rows end."""
+
+
+def without_capture(rows: bytes, most: int) -> bytes:
+    """Rows without the instants, at most so many, and the digests of the files they are from.
+
+    Many rows share few of each, so all rows are rewritten at once.
+    """
+    while most > 0 and (at := rows.find(_OBSERVED)) >= 0:
+        end = rows.index(b'"', at + len(_OBSERVED)) + 1
+        between = rows.split(rows[at:end])
+        rows = _NOT_TOLD.join(between)
+        most -= len(between) - 1
+    while b"@" in rows and (mark := _MARK.search(rows)) is not None:
+        rows = rows.replace(mark[1], b"#")
+    return rows
+
+
+def sources_in(rows: bytes, references: int) -> Sources:
+    """The sources of so many references in rows."""
+    sources: set[bytes] = set()
+    at = 0
+    while references > 0:
+        at = rows.index(_REF, at) + len(_REF)
+        source = rows[at : rows.index(b":", at)]
+        if source not in sources:
+            sources.add(source)
+            references -= rows.count(b"%b%b:" % (_REF, source))
+    return frozenset(sources)
+
+
+def shorter(rows: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
+    """Rows without their capture, and the new end of each."""
+    cuts = sorted([*_instants(rows), *_marks(rows)])
+    pieces: list[bytes] = []
+    at = 0
+    for start, end, instead in cuts:
+        pieces += (rows[at:start], instead)
+        at = end
+    pieces.append(rows[at:])
+    starts = [start for start, _, _ in cuts]
+    gone = [0, *accumulate(end - start - len(instead) for start, end, instead in cuts)]
+    return b"".join(pieces), [end - gone[bisect_left(starts, end)] for end in ends]
+
+
+def _instants(rows: bytes) -> Iterator[tuple[int, int, bytes]]:
+    at = rows.find(_OBSERVED)
+    while at >= 0:
+        end = rows.index(b'"', at + len(_OBSERVED)) + 1
+        yield at, end, _NOT_TOLD
+        at = rows.find(_OBSERVED, end)
+
+
+def _marks(rows: bytes) -> Iterator[tuple[int, int, bytes]]:
+    for mark in set(_MARK.findall(rows)) if b"@" in rows else ():
+        at = rows.find(mark)
+        while at >= 0:
+            yield at, at + len(mark), b"#"
+            at = rows.find(mark, at + len(mark))
+
+
+class _BareRows(SummedRows):
+    """The rows of a block, with their sources and its index."""
+
+    block_index: bytes | memoryview
+    sources: Sources
+    alone: bool = False
+    """Whether its key has no other block."""
+
+
+class BareReader:
+    """Reads an edition without what the capture of its rows would tell; kinds that it does not know as they
+    are."""
+
+    def __init__(self, reader: EditionReader) -> None:
+        self._reader = reader
+        self._blocks = ByteCache[tuple[str, str, int]](_CACHE_BYTES, _ENTRY_BYTES)
+        self._rows = BoundedCache[ByteRange, _SingleRow](_ROWS_KEPT)
+        self._sources: dict[tuple[str, str], Sources] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
+    ) -> Sequence[Block] | None:
+        """As `EditionReader.blocks`."""
+        if kind not in _SHORTENED:
+            return await self._reader.blocks(kind, key, skip, most, needs_rows)
+        first: Any = self._blocks.get((kind, key, 0))
+        if first is not None and first.alone:
+            return ((first.block_index, first),) if not skip and most else ()
+        blocks = await self._reader.blocks(kind, key, skip, most, needs_rows)
+        if not blocks:
+            return blocks
+        if len(blocks) == 1:
+            block = self._bare(kind, key, skip, blocks[0])
+            if not skip and isinstance(block[1], _BareRows):
+                block[1].alone = not await self._reader.blocks(kind, key, 1, 1, lambda index: False)
+            return (block,)
+        return _Blocks(blocks, partial(self._bare, kind, key), skip)
+
+    def _bare(self, kind: str, key: str, number: int, block: Block) -> Block:
+        name = kind, key, number
+        if (cached := self._blocks.get(name)) is not None:
+            return cast("_BareRows", cached).block_index, cached
+        if not block[1]:  # which `needs_rows` left out
+            return block
+        ends: Sequence[int] = ()
+
+        def shorten(rows: bytes, row_ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
+            nonlocal ends
+            rows, ends = shorter(rows, row_ends)
+            return rows, ends
+
+        index, shortened = _SHORTENED[kind](block, shorten)
+        bare = _BareRows(shortened)
+        bare.block_index = index
+        starts = [0, *(end + 1 for end in ends[:-1])]
+        rows = bytes(shortened)
+        sums = list(accumulate(map(sum_of, [rows[a:b] for a, b in zip(starts, ends, strict=True)])))
+        bare.sums = dict(zip((*starts, *ends), (0, *sums[:-1], *sums), strict=True))
+        bare.sources = sources_in(rows, rows.count(_REF))
+        if len(self._sources) >= _KEYS_KEPT:
+            self._sources.clear()
+            self._blocks.clear()
+        self._sources[kind, key] = self._sources.get((kind, key), bare.sources) | bare.sources
+        self._blocks.put(name, bare)
+        return index, bare
+
+    def source(self, kind: str, key: str) -> Sources | None:
+        """The only source of the rows that were read under a key; None if there are several, or none is
+        known."""
+        sources = self._sources.get((kind, key))
+        return sources if sources is not None and len(sources) == 1 else None
+
+    async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[RowSlice]:
+        """As `EditionReader.byte_ranges`."""
+        if kind != METRICS or not ranges:
+            return await self._reader.byte_ranges(kind, ranges)
+        known = list(map(self._rows.get, ranges))
+        missing = [number for number, row in enumerate(known) if row is None]
+        if missing:
+            stored = await self._reader.byte_ranges(kind, [ranges[number] for number in missing])
+            for number, row in zip(missing, stored, strict=True):
+                known[number] = single = _single_row(bytes(row))
+                self._rows.put(ranges[number], single)
+        return SingleRows(cast("list[_SingleRow]", known))
+
+
+class _SingleRow(NamedTuple):
+    """A row without its capture."""
+
+    row: bytes
+    sources: Sources
+    organisation: bytes
+
+
+def _single_row(text: bytes) -> _SingleRow:
+    row = without_capture(text, len(text))
+    at = row.index(_OWN_ID) + len(_OWN_ID)
+    own = row[at : row.index(b'"', at)]
+    return _SingleRow(row, sources_in(row, row.count(_REF)), own)
+
+
+class SingleRows(list[RowSlice]):
+    """Rows without their capture."""
+
+    def __init__(self, rows: Sequence[_SingleRow]) -> None:
+        each, sources, organisations = zip(*rows, strict=True)
+        super().__init__(each)
+        self.sources = Sources().union(*set(sources))
+        self.organisations = frozenset(organisations)
+
+
+class _Blocks(Sequence[Block]):
+    """Many blocks, each rewritten when it is reached."""
+
+    def __init__(self, blocks: Sequence[Block], bare: Callable[[int, Block], Block], first: int) -> None:
+        self._blocks, self._bare, self._first = blocks, bare, first
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __iter__(self) -> Iterator[Block]:
+        return map(self._bare, count(self._first), self._blocks)
+
+    @overload
+    def __getitem__(self, number: int) -> Block: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Block]: ...
+    def __getitem__(self, number: int | slice) -> Block | Sequence[Block]:
+        if isinstance(number, slice):
+            return list(self)[number]
+        return self._bare(self._first + range(len(self))[number], self._blocks[number])
