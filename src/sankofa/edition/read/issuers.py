@@ -262,7 +262,7 @@ async def screen(edition: Edition, ranking: Ranking, *, most: int, after: int = 
     counts, ranges, years = _read_screen(*pages, ranking, after, last)
     rows = await edition.rows_at("metrics", ranges)
     more = counts[State.STANDS] > last
-    told = rows if isinstance(rows, SingleRows) else None
+    bare = rows if isinstance(rows, SingleRows) else None
     selection = Selection(
         _ranked(rows, years, ranking.day, after),
         len(rows),
@@ -270,8 +270,8 @@ async def screen(edition: Edition, ranking: Ranking, *, most: int, after: int = 
         between=b"",
         slices_per_row=3,
         following=(last,) if more else None,
-        sources=None if told is None else told.sources,
-        organisations=None if told is None else told.organisations,
+        sources=None if bare is None else bare.sources,
+        organisations=None if bare is None else bare.organisations,
     )
     omitted = omissions(counts)
     return Screen(selection, {**omitted, TOO_OLD: counts[STATES]} if ranking.oldest else omitted)
