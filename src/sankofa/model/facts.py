@@ -32,7 +32,7 @@ class FactEntity(NamedTuple):
     country_iso3: str | None
 
 
-class FactSource(NamedTuple):
+class FactSource(msgspec.Struct, frozen=True, gc=False):
     """The provenance of a value, which `provenance_id` refers to."""
 
     source_ref: str
@@ -100,11 +100,13 @@ def fact(
     source: FactSource,
 ) -> SharedFact:
     """One vintage of one value; `period` is its last day and what kind of period it is."""
-    source_ref, license_class, observed_at, confidence, method = source
+    entity_id, entity_name, country_iso3 = who
+    period_end, period_type = period
     return SharedFact(
-        IN_AN_ID.join((dataset, record_ref, measure)), *who, dataset, measure, value, unit, *period,
-        available_at, str(vintage), provenance_id(source), source_ref, license_class, confidence,
-        observed_at, method,
+        f"{dataset}{IN_AN_ID}{record_ref}{IN_AN_ID}{measure}", entity_id, entity_name, country_iso3, dataset,
+        measure, value, unit, period_end, period_type, available_at, str(vintage), provenance_id(source),
+        source.source_ref, source.license_class, source.extraction_confidence, source.observed_at,
+        source.method,
     )  # fmt: skip
 
 
@@ -115,7 +117,7 @@ def record_ref(*parts: str) -> str:
 
 def provenance_id(source: FactSource) -> str:
     """Identifies a provenance: rows from one location in one document, captured at one time, share it."""
-    source_ref, license_class, observed_at, confidence, method = source
-    score = "" if confidence is None else confidence
-    fields = f"{source_ref}\x1f{license_class}\x1f{observed_at or ''}\x1f{score}\x1f{method}"
+    score = "" if source.extraction_confidence is None else source.extraction_confidence
+    place = f"{source.source_ref}\x1f{source.license_class}\x1f{source.observed_at or ''}"
+    fields = f"{place}\x1f{score}\x1f{source.method}"
     return hashlib.blake2b(fields.encode(), digest_size=12).hexdigest()
