@@ -209,7 +209,12 @@ def _stored_table(
 
 def _fields(values: Sequence[Any]) -> Sequence[str]:
     """The values of a column as fields of CSV."""
-    texts = ["" if value is None else value if isinstance(value, str) else str(value) for value in values]
+    nulls = values.count(None)
+    if nulls == len(values):
+        return [""] * nulls
+    texts = values
+    if nulls or not isinstance(values[0], str):
+        texts = ["" if value is None else value if isinstance(value, str) else str(value) for value in values]
     together = "".join(texts)
     if any(mark in together for mark in ',"\r\n'):
         return [_quoted(text) if _QUOTED.search(text) else text for text in texts]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
-from operator import attrgetter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -165,14 +164,13 @@ def columns_of(shape: type[Row]) -> tuple[Column, ...]:
 def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Sequence[Any]]:
     """The values of each column of a JSON list. Other types than the exact ones are JSON text."""
     read = _decoder(columns, *exact).decode(rows)
-    values: list[Sequence[Any]] = []
+    if not read:
+        return [()] * len(columns)
+    values: list[Sequence[Any]] = [*zip(*map(msgspec.structs.astuple, read), strict=True)]
     for number, column in enumerate(columns):
-        column_values = list(map(attrgetter(f"c{number}"), read))
         if column.type not in exact:
-            column_values = [
-                None if text == _NULL else text for text in (str(raw, "utf-8") for raw in column_values)
-            ]
-        values.append(column_values)
+            texts = b"\x1f".join(values[number]).decode().split("\x1f")  # which JSON has nowhere
+            values[number] = [None if text == _NULL else text for text in texts]
     return values
 
 
