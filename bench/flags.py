@@ -1,25 +1,40 @@
-"""The first question about red flags of a country and day: processor time by the number of releases.
+"""Red flags: processor time of the build and of questions, by the number of releases.
 
     python -m bench.flags [--releases 60000 250000]
 
-Made-up processes of two releases each, with four bids and an award. What is measured is what the edition does
-after it read its blocks: no HTTP, no disk.
+Made-up processes of two releases each, with four bids and an award. The build is what a publication adds for
+a country with a new release. A question is what the edition does for a page of 100 rows, from blocks in
+memory: no HTTP, no disk.
 """
 
 import argparse
+import asyncio
 import random
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Coroutine, Iterator, Sequence
+from typing import Any, cast
 
 import msgspec
 
 from bench.history import report
-from sankofa.edition.read.flags import FlagDay
+from sankofa.edition.format.flag_steps import (
+    FLAG_DAYS,
+    FLAG_FILTERS,
+    FLAG_PARTIES,
+    FLAGS,
+    FLAGS_PER_BLOCK,
+    flag_party_key,
+)
+from sankofa.edition.format.keys import PROCESS_FACTS, filter_key
+from sankofa.edition.format.row_blocks import Entry, pack
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.flags import CountryOnDay, flags_on, sort_key
+from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
+from sankofa.engines.datastore import Block, EditionReader
 from sankofa.model.ocds.red_flags import ProcessReleases, ReleaseFacts, day_states
 
 _DAY = 739_000
-_PER_BLOCK = 64
+_ROWS = 100
 
 
 def main() -> None:
@@ -28,25 +43,72 @@ def main() -> None:
     spent = []
     sizes = sorted(parser.parse_args().releases)
     for count in sizes:
-        day = FlagDay(_DAY)
-        seconds = 0.0
-        for block in blocks(count // 2):
-            begun = time.process_time()
-            day.add([block])
-            seconds += time.process_time() - begun
+        rows = list(_processes(count // 2))
         begun = time.process_time()
-        day.close()
-        spent.append(seconds + time.process_time() - begun)
-        report(f"first question of a day, {count:,} releases, processor time", spent[-1], unit="s")
+        sweep = FlagSweep()
+        for row in rows:
+            sweep.add(msgspec.json.decode(row, type=ProcessReleases))
+        stored = sweep.close()
+        spent.append(time.process_time() - begun)
+        report(f"flags of a country built, {count:,} releases, processor time", spent[-1], unit="s")
+        asyncio.run(_questions(cast("EditionReader", _Memory(rows, stored)), f"{count:,} releases"))
     growth = (spent[-1] / sizes[-1]) / (spent[0] / sizes[0])
-    report("processor time of a release, most to fewest releases", growth, unit="times", most=1.5)
+    report("build time of a release, most to fewest releases", growth, unit="times", most=1.5)
 
 
-def blocks(processes: int) -> Iterator[tuple[bytes, bytes]]:
+async def _questions(reader: EditionReader, size: str) -> None:
+    edition = Edition("", reader)
+
+    async def measured(name: str, question: Coroutine[Any, Any, Any]) -> Any:
+        begun = time.process_time()
+        answer = await question
+        seconds = time.process_time() - begun
+        report(f"{name}, {size}, processor time", seconds * 1000, unit="ms", most=100)
+        return answer
+
+    first: CountryOnDay = await flags_on(edition, "ZA", _DAY) or _no_flags()
+    await measured("thresholds of a day", flags_on(edition, "ZA", _DAY))
+    page = await measured("first page of flags", first.flags((None, None), (), _ROWS))
+    behind = sort_key(page[-1].finding)
+    await measured("second page of flags", first.flags((None, None), behind, _ROWS))
+    await measured("tenderers that stand out", first.flags((None, None), ("R038", "process", ""), _ROWS))
+    await measured("flags of a buyer", first.flags(("department 7", None), (), _ROWS))
+    await measured("flags of a supplier", first.flags((None, "t7"), (), _ROWS))
+    await measured("flags of a process", first.of_process("ocds-0000777", (None, None)))
+
+
+def _no_flags() -> CountryOnDay:
+    raise SystemExit("nothing is known on the day")
+
+
+class _Memory:
+    """The blocks of an edition, in memory."""
+
+    def __init__(self, rows: list[bytes], stored: FlagSteps) -> None:
+        self.manifest: dict[str, Any] = {}
+        self._blocks: dict[tuple[str, str], list[Block]] = {
+            (PROCESS_FACTS, "ZA"): list(pack(Entry(row) for row in rows)),
+            (FLAG_DAYS, "ZA"): list(pack(Entry(row, first, until) for first, until, row in stored.days)),
+            (FLAGS, "ZA"): list(
+                pack((Entry(row, first, until) for first, until, row in stored.flags), FLAGS_PER_BLOCK)
+            ),
+        }
+        for party, row in stored.parties:
+            self._blocks[FLAG_PARTIES, flag_party_key("ZA", party)] = [(b"", row)]
+        for field, text, row in stored.filters:
+            self._blocks[FLAG_FILTERS, filter_key("ZA", field, text)] = [(b"", row)]
+
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, _: Any = None
+    ) -> Sequence[Block] | None:
+        blocks = self._blocks.get((kind, key))
+        return None if blocks is None else blocks[skip : skip + most]
+
+
+def _processes(count: int) -> Iterator[bytes]:
     chance = random.Random(1)
-    for start in range(0, processes, _PER_BLOCK):
-        rows = [_process(chance, n) for n in range(start, min(start + _PER_BLOCK, processes))]
-        yield b"", b",".join(rows)
+    for number in range(count):
+        yield _process(chance, number)
 
 
 def _process(chance: random.Random, number: int) -> bytes:

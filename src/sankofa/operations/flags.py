@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Annotated, Any, Final
 
 from sankofa.derive.rounding import quotient
+from sankofa.edition.format.flag_steps import Flag, spellings
 from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.read.day_view import is_stranger
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.flags import Flag, flags_of_process, flags_on, spellings
+from sankofa.edition.read.flags import Parties, flags_on, sort_key
 from sankofa.edition.read.tender_filters import single_rows
 from sankofa.edition.read.tenders import process_releases
 from sankofa.edition.read.yield_points import in_thread_if_large
@@ -173,7 +174,7 @@ async def get_flags(
     processes. A flag is a reason to look, and proves nothing. Ordered by country, indicator, subject_type
     and subject. The method is explained at `/methodology/signals-v1/red-flags`.
     """
-    parties = tuple(None if one is None else next(iter(spellings(one)), "") for one in (buyer, supplier))
+    parties = _spelling(buyer), _spelling(supplier)
     page = await first_page(call, "flags", country, ocid, *parties, as_of=as_of, cursor=cursor)
     most = call.grant.rows(limit)
     countries: Sequence[str] = [country] if country else await page.edition.keys("tender_day")
@@ -197,27 +198,22 @@ async def get_flags(
     return page.answer(selection, _ORDER, as_of=page.day)
 
 
-async def _rows(
-    page: ListPage, country: str, ocid: str | None, parties: Sequence[str | None], most: int
-) -> list[bytes]:
+async def _rows(page: ListPage, country: str, ocid: str | None, parties: Parties, most: int) -> list[bytes]:
     """The next rows of a country."""
-    known = await flags_on(page.edition, country, page.day)
+    known = await flags_on(page.edition, country, page.day.toordinal())
     if known is None or any([await is_stranger(page.edition, one) for one in parties if one]):
         return []
-    buyer, supplier = parties
-    flags = known.flags if ocid is None else await flags_of_process(page.edition, country, known, ocid)
-    rows: list[bytes] = []
-    for flag in flags:
-        if len(rows) == most:
-            break
-        if buyer is not None and buyer not in flag.subject.buyers:
-            continue
-        if supplier is not None and supplier not in flag.subject.suppliers:
-            continue
-        if page.key and not _ORDER.is_behind((country, *flag.sort_key), page.key):
-            continue
-        rows.append(wire.encode(_row(country, flag, known.population.count)))
-    return rows
+    behind = tuple(map(str, page.key[1:])) if page.key and page.key[0] == country else ()
+    if ocid is None:
+        flags = await known.flags(parties, behind, most)
+    else:
+        whole = await known.of_process(ocid, parties)
+        flags = [one for one in whole if not behind or sort_key(one.finding) > behind][:most]
+    return [wire.encode(_row(country, flag, known.population)) for flag in flags]
+
+
+def _spelling(party: str | None) -> str | None:
+    return None if party is None else next(iter(spellings(party)), "")
 
 
 def _row(country: str, flag: Flag, population: int) -> FlagRow:
@@ -238,9 +234,9 @@ def _row(country: str, flag: Flag, population: int) -> FlagRow:
         population=population,
         reason=finding.reason,
         methodology_ref=METHODOLOGY,
-        source_ref=subject.release.source_ref,
-        license_class=subject.release.license_class,
-        observed_at=subject.release.observed_at,
+        source_ref=subject.source.source_ref,
+        license_class=subject.source.license_class,
+        observed_at=subject.source.observed_at,
     )
 
 

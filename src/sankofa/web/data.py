@@ -167,8 +167,6 @@ _MOST_RESOLVED: Final = 24
 """Most parties with a link; the rest are names alone, since a page is one request of a visitor's quota."""
 _MOST_CANDIDATES: Final = 3
 _MOST_SEEN: Final = 200
-_MOST_COMPARED: Final = 5_000
-"""Releases of a country that a page compares by itself, in a third of a second."""
 _MOST_LISTS: Final = 32
 """Lists of parties that one page reads; where names resemble many organisations the last have no link."""
 
@@ -184,20 +182,9 @@ class NamedParty(msgspec.Struct, frozen=True):
     """Why it is held to be an organisation; empty if that was not looked up."""
 
 
-async def indicator_rows(visit: Visit, country: str, **asked: str) -> list[Row] | None:
-    """What indicators of red flags say; None if they were not computed.
-
-    They compare all processes of the country: of many, only a visitor who asks for them waits for that, and
-    of too many nobody.
-    """
-    covered = await visit.ask("get_coverage", shown=False, sku="AF-TENDER", country=country)
-    if sum(row["count"] for row in covered.rows) > _MOST_COMPARED and not visit.given("indicators"):
-        return None
-    asked["country"] = country
-    try:
-        return (await visit.ask("get_flags", shown="ocid" in asked, drawn=True, **asked)).rows
-    except InvalidParameter:
-        return None
+async def indicator_rows(visit: Visit, **asked: str) -> list[Row]:
+    """What indicators of red flags say."""
+    return (await visit.ask("get_flags", shown="ocid" in asked, drawn=True, **asked)).rows
 
 
 async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedParty]:

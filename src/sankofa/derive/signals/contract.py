@@ -23,6 +23,7 @@ from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER
+from sankofa.model.ocds.red_flags import FlagCounts
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row, doc, panel_key
 from sankofa.model.text import page_text
@@ -32,6 +33,13 @@ LONGEST_FILTER: Final = 200
 """The longest value, in characters, that a filter can match."""
 
 Access = Literal["open", "licensed"]
+
+
+class FlagBasis(Protocol):
+    """The indicators of red flags by country."""
+
+    def quarters(self, country: str) -> Mapping[int, FlagCounts]:
+        """Counts on the last day of each quarter with a release."""
 
 
 class Basis(Protocol):
@@ -45,6 +53,8 @@ class Basis(Protocol):
     def entities(self) -> Sequence[Entity]: ...
     @property
     def tenders(self) -> Tenders: ...
+    @property
+    def flags(self) -> FlagBasis: ...
 
 
 METHOD: Final = doc("Name of the method; /methodology/ explains it.")

@@ -20,7 +20,7 @@ from sankofa.derive.quality import (
 from sankofa.derive.tenders import RecordedTenders, Tenders
 from sankofa.edition.write.checks import WithdrawnRows
 from sankofa.edition.write.dataset import Input
-from sankofa.edition.write.derived_parts import Issuers, MacroParts
+from sankofa.edition.write.derived_parts import CountryFlags, Issuers, MacroParts
 from sankofa.edition.write.metric_rows import coverage
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
 from sankofa.edition.write.parts import Partition, part_scale, partitions
@@ -319,6 +319,11 @@ class BuildContext:
         """The derived parts of each macro column."""
         path = self._issuer_cache and self._issuer_cache / "macro"
         return MacroParts(self.ledger, self.captures, path, self._processes)
+
+    @cached_property
+    def flags(self) -> CountryFlags:
+        """The red flags of each country."""
+        return CountryFlags(self.tenders, self.captures, self._issuer_cache and self._issuer_cache / "flags")
 
     @cached_property
     def entities(self) -> list[Entity]:

@@ -1,6 +1,6 @@
-"""Derives each issuer and each macro column once for all datasets, in several processes.
+"""Derives each issuer, each macro column and the red flags of each country once for all datasets.
 
-Those that did not change are reused.
+Those that did not change are reused. Issuers and columns are derived in several processes.
 
 The parts of an issuer are made of the facts of its subjects, the captures of those facts, the acceptances of
 its documents, its exchanges, its name and its country. The ledger only grows, so the captures that brought
@@ -10,7 +10,8 @@ rounds dates. Captures of sources that are left out do not count. The rest of th
 source file of this package and the versions of the libraries it computes with. No clock or setting enters.
 
 A macro column is one indicator in one country, or the series of one key. Its parts are made of its rows in
-the ledger, their captures and the metadata of its code. A digest of these and of the code is its key.
+the ledger, their captures and the metadata of its code. A digest of these and of the code is its key. The red
+flags of a country are made of what indicators read in its releases, and of the captures of these.
 
 Each process reads the facts of its issuers through its own connection and sends back one issuer at a time. It
 reads what the build reads, even if something is ingested meanwhile (`ledger.generations.CaptureFilter`).
@@ -25,13 +26,16 @@ from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast, get_type_hints
 
 import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.series import MacroColumn, MacroMetadata
+from sankofa.derive.tender_values import processes
+from sankofa.derive.tenders import Tenders
 from sankofa.edition.write.checks import captures_at, refuse_issuer, refuse_rows_of
+from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.engines.datastore import LedgerRows, Row
@@ -41,6 +45,7 @@ from sankofa.ledger.reader import CaptureInfo, Facts, LedgerReader
 from sankofa.ledger.spells import places
 from sankofa.model.errors import SankofaError
 from sankofa.model.observations import tabled_series
+from sankofa.model.ocds.red_flags import FlagCounts
 
 MakePart = Callable[[Issuer], bytes]
 MakeParts = Mapping[str, MakePart]
@@ -313,3 +318,49 @@ class MacroParts:
         captures = {capture_id: self._captures[capture_id] for *_, capture_id, _, _ in rows}
         identity = (name, rows, sorted(captures.items()), self._metadata.of_code(code))
         return blake2b(code_digest() + _write(identity), digest_size=16).digest()
+
+
+_FLAG_FIELDS: Final = {
+    name: msgspec.msgpack.Decoder(shape).decode for name, shape in get_type_hints(FlagSteps).items()
+}
+
+
+class CountryFlags:
+    """The red flags of every country, made anew where one of its releases changed."""
+
+    def __init__(
+        self, tenders: Tenders, captures: Mapping[int, CaptureInfo], path: Path | None = None
+    ) -> None:
+        self._tenders = tenders
+        self._captures = captures
+        self._cache = IssuerCache(path)
+        self._cache.fill(self._anew())
+
+    def read(self, country: str, field: str) -> Any:
+        """A field of `FlagSteps`."""
+        return _FLAG_FIELDS[field](self._cache.read(country, field))
+
+    def quarters(self, country: str) -> dict[int, FlagCounts]:
+        """Counts on the last day of each quarter with a release."""
+        return cast("dict[int, FlagCounts]", self.read(country, "quarters"))
+
+    def _anew(self) -> Iterator[tuple[str, bytes, PackedRecord]]:
+        for country in self._tenders.countries:
+            key = self._key(country)
+            if not self._cache.carry(country, key):
+                sweep = FlagSweep()
+                for process in processes(self._tenders, country, self._captures):
+                    sweep.add(process)
+                fields = sweep.close()._asdict()
+                yield country, key, pack_record({name: _write(own) for name, own in fields.items()})
+
+    def _key(self, country: str) -> bytes:
+        """A digest of what the flags of a country are made of."""
+        digest = blake2b(code_digest(), digest_size=16)
+        for tender in self._tenders.of(country):
+            row = tender.row
+            capture = self._captures[row.capture_id]
+            digest.update(
+                _write((row.ocid, row.release_id, row.release_date, row.location, capture, tender.flag_facts))
+            )
+        return digest.digest()

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -182,7 +183,8 @@ def _amount(bid: Bid, currency: str) -> float | None:
     value = bid.value
     if not value or value.currency != currency or not isinstance(value.amount, Decimal):
         return None
-    return float(value.amount)
+    amount = float(value.amount)
+    return amount if isfinite(amount) else None
 
 
 def _final_awards(facts: ProcessFacts) -> list[AwardFacts] | str:

@@ -7,8 +7,7 @@ Outliers are judged by the quartiles of the population. A flag is a reason to lo
 The releases of a process are stored cut down to what the indicators read (`ProcessReleases`).
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,10 +15,7 @@ from msgspec.structs import replace
 
 from sankofa.model.ocds.compiled import Process, SetBy
 from sankofa.model.ocds.flag_facts import (
-    BUYER,
-    MOST_LISTED,
     PROCESS,
-    PROCURING_ENTITY,
     TENDERER,
     AwardFacts,
     Bid,
@@ -35,9 +31,9 @@ INDICATORS: Final[dict[str, dict[str, str]]] = toml_table("sankofa.model.ocds", 
 """`title` and `formula` of each."""
 
 _FENCE: Final = 1.5
-_TOP: Final = 0.75
-_FEWEST_BIDS: Final = 2
-_FEWEST_PROCESSES: Final = 20
+TOP: Final = 0.75
+FEWEST_BIDS: Final = 2
+FEWEST_PROCESSES: Final = 20
 _CANCELLED: Final = "The tender is cancelled."
 
 
@@ -50,8 +46,8 @@ class Fences(NamedTuple):
     upper: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> "Fences | None":
-        ordered = sorted(values)
+    def of(cls, ordered: Sequence[float]) -> "Fences | None":
+        """None for no values."""
         if not ordered:
             return None
         q1, q3 = quantile(ordered, 0.25), quantile(ordered, 0.75)
@@ -74,117 +70,37 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return below + (at - whole) * (above - below)
 
 
-class Population:
-    """The processes of a country on a day, and the thresholds that follow from them."""
+class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What follows from the processes of a country on a day, and what indicators say by it."""
 
-    def __init__(self, fewest_processes: int = _FEWEST_PROCESSES) -> None:
-        self.count = 0
-        self.currency: str | None = None
-        self.findings: list[Reading] = []
-        """The indicators that are flagged, with their values."""
-        self.computed: Counter[str] = Counter()
-        """By indicator, the processes that it could be computed for; or the parties, if it is about these."""
-        self._fewest = fewest_processes
-        self._currencies: Counter[str] = Counter()
-        self._priced: list[Examined] = []
-        self._processes: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        """The processes in which a tenderer is flagged, by indicator."""
-        self._tenderers: dict[tuple[str, str], Reading] = {}
-        self._entered: dict[str, list[int]] = {}
-        self._bids: dict[tuple[str, str], list[int]] = {}
-        self._classes: dict[str, tuple[int, set[str]]] = {}
+    population: int
+    """Number of processes."""
+    currency: str | None = None
+    """The currency that most bids have."""
+    prices: Fences | None = None
+    shares: Fences | None = None
+    """Shares of won processes, by tenderer."""
+    top: float = 0
+    """The 75th percentile of processes that a tenderer entered."""
+    bids: dict[str, Fences | None] = {}
+    """Shares of disqualified bids, by type of party."""
+    variety: Fences | None = None
+    """Numbers of classifications, by supplier."""
+    fewest: int = FEWEST_PROCESSES
+    """Processes with an award that a supplier needs for its variety to count."""
 
-    def add(self, process: Examined) -> None:
-        self.count += 1
-        self._flag(process.ocid, process.findings)
-        self._currencies.update(process.currencies)
-        if process.prices:
-            self._priced.append(process)
-        for tenderer, won in process.entered.items():
-            of_tenderer = self._entered.setdefault(tenderer, [0, 0])
-            of_tenderer[0] += won
-            of_tenderer[1] += 1
-        for party, (disqualified, submitted) in process.bids.items():
-            of_party = self._bids.setdefault(party, [0, 0])
-            of_party[0] += disqualified
-            of_party[1] += submitted
-        for supplier, codes in process.classes.items():
-            count, known = self._classes.get(supplier, (0, set()))
-            self._classes[supplier] = count + 1, known | codes
+    def close(self, ratio: float) -> bool:
+        """Whether the second-lowest bid is close to the winning one (R024)."""
+        fences = self.prices
+        return fences is not None and fences.q1 > 0 and fences.lower > 0 and ratio <= fences.lower
 
-    def _flag(self, ocid: str, findings: Iterable[Reading]) -> None:
-        for finding in findings:
-            self.computed[finding.indicator] += (
-                finding.subject_type == PROCESS and finding.flagged is not None
-            )
-            if not finding.flagged:
-                continue
-            if finding.subject_type == TENDERER:  # one flag for all of its processes
-                key = finding.indicator, finding.subject
-                self._processes[key].append(ocid)
-                self._tenderers[key] = finding
-            else:
-                self.findings.append(finding)
+    def discounted(self, ratio: float) -> bool:
+        """Whether the winning bid is far below the second-lowest (R058)."""
+        return self.prices is not None and self.prices.upper > 0 and ratio >= self.prices.upper
 
-    def close(self) -> "Population":
-        """Computes the thresholds, once everything is added, and what they flag."""
-        most = max(self._currencies.values(), default=0)
-        self.currency = min((one for one, count in self._currencies.items() if count == most), default=None)
-        ratios = [
-            prices.ratio
-            for process in self._priced
-            if (prices := process.prices.get(self.currency or "")) and prices.ratio is not None
-        ]
-        self._price_fences = Fences.of(ratios)
-        self._shares = Fences.of(won / entered for won, entered in self._entered.values())
-        self._top = (
-            quantile(sorted(entered for _, entered in self._entered.values()), _TOP) if self._entered else 0
-        )
-        self._bid_fences = {
-            subject_type: Fences.of(
-                disqualified / submitted
-                for (of_type, _), (disqualified, submitted) in self._bids.items()
-                if of_type == subject_type and submitted >= _FEWEST_BIDS
-            )
-            for subject_type in (BUYER, PROCURING_ENTITY, TENDERER)
-        }
-        self._variety = Fences.of(
-            len(codes) for count, codes in self._classes.values() if count >= self._fewest
-        )
-        for process in self._priced:
-            self._flag(process.ocid, self._priced_findings(process))
-        self._priced.clear()
-        for (indicator, tenderer), ocids in self._processes.items():
-            finding = self._tenderers[indicator, tenderer]
-            listed = {"processes": len(ocids), "ocids": sorted(ocids)[:MOST_LISTED]}
-            self.findings.append(replace(finding, inputs=listed))
-        parties = [*map(self._success, self._entered), *map(self._variety_of, self._classes)]
-        parties += [self._disqualification(*party) for party in self._bids]
-        self.computed.update(finding.indicator for finding in parties if finding.flagged is not None)
-        self.findings += [finding for finding in parties if finding.flagged]
-        return self
-
-    def of_process(self, process: Examined) -> Iterator[Reading]:
-        """Every indicator of one process and of the parties in it."""
-        if process.cancelled:
-            for indicator in INDICATORS:
-                yield Reading(indicator, PROCESS, process.ocid, None, reason=_CANCELLED)
-            return
-        yield from process.findings
-        yield from self._priced_findings(process)
-        tenderers = [subject for of_type, subject in process.bids if of_type == TENDERER]
-        yield from _or_none(process, "R025", "No tenderer of a bid is named.", map(self._success, tenderers))
-        parties = [self._disqualification(*party) for party in process.bids]
-        yield from _or_none(process, "R038", "No bid was submitted, or nobody is named.", parties)
-        yield from _or_none(
-            process,
-            "R048",
-            "No active award names a single supplier and classified items.",
-            map(self._variety_of, process.classes),
-        )
-
-    def _priced_findings(self, process: Examined) -> Iterator[Reading]:
-        ocid, fences = process.ocid, self._price_fences
+    def priced(self, process: Examined) -> Iterator[Reading]:
+        """What prices say of a process: R024, R036 and R058."""
+        ocid, fences = process.ocid, self.prices
         prices = process.prices.get(self.currency or "")
         if prices is None or prices.ratio is None or fences is None:
             reason = (
@@ -194,12 +110,11 @@ class Population:
             yield Reading("R058", PROCESS, ocid, None, reason=reason)
         else:
             ratio, inputs = prices.ratio, prices.inputs | fences.inputs
-            close = fences.q1 > 0 and fences.lower > 0 and ratio <= fences.lower
+            close, discounted = self.close(ratio), self.discounted(ratio)
             yield Reading("R024", PROCESS, ocid, close, ratio, fences.lower, inputs)
             if close:
                 for tenderer in (prices.winner, prices.runner_up):
                     yield Reading("R024", TENDERER, tenderer, True, 0.0, fences.lower, {"ocid": ocid})
-            discounted = fences.upper > 0 and ratio >= fences.upper
             yield Reading("R058", PROCESS, ocid, discounted, ratio, fences.upper, inputs)
             if discounted:
                 yield Reading("R058", TENDERER, prices.winner, True, 0.0, fences.upper, {"ocid": ocid})
@@ -213,49 +128,84 @@ class Population:
     def _other_currency(self) -> str:
         return f"No bid is in {self.currency}, the currency that most bids have."
 
-    def _success(self, tenderer: str) -> Reading:
-        won, entered = self._entered.get(tenderer, (0, 0))
-        fences = self._shares
+    def success(self, tenderer: str, won: int, entered: int) -> Reading:
+        fences = self.shares
         if not entered or fences is None:
             reason = "No valid bid alone in a process with a single award to a single supplier."
             return Reading("R025", TENDERER, tenderer, None, reason=reason)
         share = won / entered
-        flagged = fences.q1 > 0 and fences.lower > 0 and entered >= self._top and share <= fences.lower
-        inputs = {"won": won, "entered": entered, "percentile_75_entered": self._top, **fences.inputs}
+        flagged = fences.q1 > 0 and fences.lower > 0 and entered >= self.top and share <= fences.lower
+        inputs = {"won": won, "entered": entered, "percentile_75_entered": self.top, **fences.inputs}
         return Reading("R025", TENDERER, tenderer, flagged, share, fences.lower, inputs)
 
-    def _disqualification(self, subject_type: str, party: str) -> Reading:
-        disqualified, submitted = self._bids[subject_type, party]
+    def disqualification(self, subject_type: str, party: str, disqualified: int, submitted: int) -> Reading:
         inputs = {"disqualified": disqualified, "submitted": submitted}
-        fences = self._bid_fences[subject_type]
-        if submitted < _FEWEST_BIDS or fences is None:
-            reason = f"Fewer than {_FEWEST_BIDS} submitted bids."
+        fences = self.bids.get(subject_type)
+        if submitted < FEWEST_BIDS or fences is None:
+            reason = f"Fewer than {FEWEST_BIDS} submitted bids."
             return Reading("R038", subject_type, party, None, inputs=inputs, reason=reason)
         share = disqualified / submitted
         flagged = fences.upper > 0 and share >= fences.upper
         return Reading("R038", subject_type, party, flagged, share, fences.upper, inputs | fences.inputs)
 
-    def _variety_of(self, supplier: str) -> Reading:
-        count, codes = self._classes[supplier]
-        inputs = {"processes": count, "classifications": sorted(codes)[:MOST_LISTED]}
-        fences = self._variety
-        if count < self._fewest or fences is None:
-            reason = f"Awards with classified items in fewer than {self._fewest} processes."
+    def variety_of(self, supplier: str, count: int, variety: int, codes: list[str]) -> Reading:
+        """`codes` are the first classifications in order."""
+        inputs = {"processes": count, "classifications": codes}
+        fences = self.variety
+        if count < self.fewest or fences is None:
+            reason = f"Awards with classified items in fewer than {self.fewest} processes."
             return Reading("R048", TENDERER, supplier, None, inputs=inputs, reason=reason)
-        variety = len(codes)
         flagged = variety >= fences.upper
         return Reading("R048", TENDERER, supplier, flagged, variety, fences.upper, inputs | fences.inputs)
 
+    def of_process(self, process: Examined, parties: "Callable[[str], PartyInputs]") -> Iterator[Reading]:
+        """Every indicator of one process and of the parties in it, given what is known of each party."""
+        if process.cancelled:
+            for indicator in INDICATORS:
+                yield Reading(indicator, PROCESS, process.ocid, None, reason=_CANCELLED)
+            return
+        yield from process.findings
+        yield from self.priced(process)
+        tenderers = [subject for of_type, subject in process.bids if of_type == TENDERER]
+        success = [self.success(one, *parties(one).entered) for one in tenderers]
+        yield from _or_none(process, "R025", "No tenderer of a bid is named.", success)
+        lost = [self.disqualification(*one, *parties(one[1]).bids[one[0]]) for one in process.bids]
+        yield from _or_none(process, "R038", "No bid was submitted, or nobody is named.", lost)
+        variety = [self.variety_of(one, *parties(one).classes) for one in process.classes]
+        reason = "No active award names a single supplier and classified items."
+        yield from _or_none(process, "R048", reason, variety)
+
+
+class PartyInputs(NamedTuple):
+    """What indicators compare of a party on a day."""
+
+    entered: tuple[int, int]
+    """Processes won, and processes with a valid bid."""
+    bids: dict[str, tuple[int, int]]
+    """Disqualified and submitted bids, by type of the party."""
+    classes: tuple[int, int, list[str]]
+    """Processes with an award, the number of classifications, and the first of these."""
+
+
+class FlagCounts(NamedTuple):
+    """The indicators of a country on a day, counted."""
+
+    population: int
+    computed: dict[str, int]
+    """By indicator, the processes that it could be computed for; or the parties, if it is about these."""
+    flagged: dict[str, dict[str, int]]
+    """By indicator and type of subject."""
+
 
 def _or_none(
-    process: Examined, indicator: str, reason: str, findings: Iterable[Reading]
-) -> Iterable[Reading]:
+    process: Examined, indicator: str, reason: str, findings: Sequence[Reading]
+) -> Sequence[Reading]:
     """The findings about parties; one about the process where it has none of these parties."""
-    return list(findings) or [Reading(indicator, PROCESS, process.ocid, None, reason=reason)]
+    return findings or [Reading(indicator, PROCESS, process.ocid, None, reason=reason)]
 
 
 _NOBODY: Final = SetBy("", "")
-_facts: Final = msgspec.json.Decoder(ProcessFacts).decode
+read_facts: Final = msgspec.json.Decoder(ProcessFacts).decode
 
 
 class ReleaseFacts(msgspec.Struct, array_like=True, gc=False):
@@ -279,15 +229,6 @@ class ProcessReleases(msgspec.Struct, array_like=True, gc=False):
     releases: list[ReleaseFacts]
 
 
-class ProcessOnDay(NamedTuple):
-    """A process as its releases up to a day add up."""
-
-    ocid: str
-    facts: ProcessFacts
-    last: ReleaseFacts
-    service_ids: dict[str, str]
-
-
 class FlagFacts(NamedTuple):
     """What indicators read in one release."""
 
@@ -302,14 +243,14 @@ NO_FACTS: Final = FlagFacts(b"", {})
 
 def flag_facts(body: str, service_id_of: Callable[[str], str | None]) -> FlagFacts:
     """What indicators read in a release. `service_id_of` resolves the name of a party."""
-    facts = _facts(body)
+    facts = read_facts(body)
     named = ((str(one.id), service_id_of(one.name)) for one in facts.references() if one.id and one.name)
     return FlagFacts(encode(facts), {party: service_id for party, service_id in named if service_id})
 
 
 def day_states(releases: Sequence[ReleaseFacts]) -> list[ReleaseFacts]:
     """The last release of each day, oldest first, with the facts that all releases up to it add up to."""
-    if len(releases) == 1 and _is_compiled(_facts(releases[0].facts)):
+    if len(releases) == 1 and _is_compiled(read_facts(releases[0].facts)):
         return list(releases)
     adding = Process()
     service_ids: dict[str, str] = {}
@@ -323,10 +264,9 @@ def day_states(releases: Sequence[ReleaseFacts]) -> list[ReleaseFacts]:
     return states
 
 
-def on_day(process: ProcessReleases, day: int) -> ProcessOnDay | None:
+def on_day(process: ProcessReleases, day: int) -> ReleaseFacts | None:
     """The process on a day; None before its first release."""
-    last = next((release for release in reversed(process.releases) if release.day <= day), None)
-    return ProcessOnDay(process.ocid, _facts(last.facts), last, last.service_ids) if last else None
+    return next((release for release in reversed(process.releases) if release.day <= day), None)
 
 
 def _is_compiled(facts: ProcessFacts) -> bool:

@@ -31,13 +31,13 @@ class _Spend(NamedTuple):
     """None if it may not be named."""
 
 
-@page("/buyer/{country}/{name*}", "indicators")
+@page("/buyer/{country}/{name*}")
 async def buyer(visit: Visit) -> View:
     """The tenders of a buyer, by service_id or by its name as published."""
     return await _party(visit, "buyer")
 
 
-@page("/supplier/{country}/{name*}", "indicators")
+@page("/supplier/{country}/{name*}")
 async def supplier(visit: Visit) -> View:
     """The awards of a supplier, by service_id or by its name as published."""
     return await _party(visit, "supplier")

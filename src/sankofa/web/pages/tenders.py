@@ -204,7 +204,7 @@ def process_state(status: str | None, closing: str | None, awarded: bool, day: d
     return ProcessState("closed", closing) if left < 0 else ProcessState("open", closing, left)
 
 
-@page("/tender/{country}/{ocid*}", "as_of", "indicators")
+@page("/tender/{country}/{ocid*}", "as_of")
 async def tender(visit: Visit) -> View:
     """One process as it stood on a day: what its releases add up to, and what each changed."""
     ocid, country = visit.parameters["ocid"], visit.parameters["country"]

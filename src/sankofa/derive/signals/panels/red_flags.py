@@ -1,16 +1,14 @@
 """How many processes, buyers and tenderers the indicators of red flags point at, quarter by quarter."""
 
-from collections import Counter
 from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Literal
 
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import captured_until, first_ref, instant_of, quarter, quarter_number
-from sankofa.derive.tender_values import processes
 from sankofa.derive.tenders import Tender
-from sankofa.model.ocds.flag_facts import BUYER, PROCESS, PROCURING_ENTITY, TENDERER, Examined, examine
-from sankofa.model.ocds.red_flags import INDICATORS, Population, on_day
+from sankofa.model.ocds.flag_facts import BUYER, PROCESS, PROCURING_ENTITY, TENDERER
+from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.rows import doc, one_of
 
 
@@ -82,41 +80,26 @@ def red_flags(basis: Basis) -> Iterator[Observation]:
         earliest = first_ref([oldest] if oldest else [], basis.captures)
         captured = captured_until(basis.captures[n] for of_quarter in inputs.values() for n in of_quarter)
         closed = [n for n in sorted(inputs) if quarter(n).last_day.toordinal() <= captured]
-        populations = _populations(basis, country, [quarter(n).last_day.toordinal() for n in closed])
+        counts = basis.flags.quarters(country)
         for number in reversed(closed):
             known = {n for earlier, of_quarter in inputs.items() if earlier <= number for n in of_quarter}
             provenance, sources = origin(earliest, (basis.captures[n] for n in known))
             name, closed_at = quarter(number)
             closing = closed_at.toordinal()
-            population = populations[closing]
-            flagged = Counter((one.indicator, one.subject_type) for one in population.findings)
+            population, computed, flagged = counts[closing]
             for indicator in INDICATORS:
+                own = flagged.get(indicator, {})
                 row = RedFlagsRow(
                     country=country,
                     quarter=name,
                     closed_at=closed_at,
                     indicator=indicator,
-                    population=population.count,
-                    computed_count=population.computed[indicator],
-                    flagged_processes=flagged[indicator, PROCESS],
-                    flagged_buyers=flagged[indicator, BUYER],
-                    flagged_procuring_entities=flagged[indicator, PROCURING_ENTITY],
-                    flagged_tenderers=flagged[indicator, TENDERER],
+                    population=population,
+                    computed_count=computed[indicator],
+                    flagged_processes=own.get(PROCESS, 0),
+                    flagged_buyers=own.get(BUYER, 0),
+                    flagged_procuring_entities=own.get(PROCURING_ENTITY, 0),
+                    flagged_tenderers=own.get(TENDERER, 0),
                     **provenance,
                 )
                 yield Observation(row, closing, closing, sources)
-
-
-def _populations(basis: Basis, country: str, days: list[int]) -> dict[int, Population]:
-    """The population of each day, from the releases up to it."""
-    populations = {day: Population() for day in days}
-    for process in processes(basis.tenders, country, basis.captures):
-        examined: Examined | None = None
-        count = 0
-        for day, population in populations.items():
-            known = sum(release.day <= day for release in process.releases)
-            if known > count and (state := on_day(process, day)) is not None:
-                count, examined = known, examine(process.ocid, state.facts)
-            if examined is not None:
-                population.add(examined)
-    return {day: population.close() for day, population in populations.items()}

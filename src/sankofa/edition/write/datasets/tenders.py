@@ -6,7 +6,6 @@
 - `tender_process`: the hash of an ocid leads to pairs of that hash and the number of a row that has it;
 - `tender_filter`: a value of a field leads to the numbers of the rows that have it; a country leads to the
   closing day and to the size of the value of each of its rows;
-- `process_facts`: a country leads to its processes by ocid, with what indicators of red flags read in them;
 - `tender_party`: each question about parties leads to its answer, most releases first.
 """
 
@@ -19,10 +18,8 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from sankofa.derive.tender_values import processes as processes_of
 from sankofa.derive.tenders import Award, Resolved, Tender, awards
 from sankofa.edition.format.keys import (
-    PROCESS_FACTS,
     PROCESSES,
     TENDER_FILTERS,
     TENDERS,
@@ -87,13 +84,6 @@ def processes(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]
             lists[name].extend((hashed, number))
         for name in sorted(lists):
             yield KeyRows(name, _numbers(lists.pop(name)))
-
-
-@dataset(PROCESS_FACTS, None, needs=(TENDERS,), reads=())
-def process_facts(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
-    for country in context.tenders.countries:
-        known = processes_of(context.tenders, country, context.captures)
-        yield KeyRows(country, (Entry(msgspec.json.encode(process)) for process in known))
 
 
 @dataset(TENDER_FILTERS, None, needs=(TENDERS,), reads=(), partitioned=True)

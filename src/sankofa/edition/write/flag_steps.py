@@ -1,0 +1,389 @@
+"""Computes the red flags of a country for every day, in one sweep over its processes and its days.
+
+A process says what it is compared by between two of its releases, a party between two releases that change
+its numbers. The values of each indicator come and go on these days, and their quartiles are read after each
+(`_Ordered`). A subject is stored where its value lies beyond the widest threshold of its days; the reader
+compares it with the threshold of the day asked for (`format.flag_steps`).
+
+The work grows with the releases and their bids, and with the days. What follows from a country is reused as
+long as none of its releases changes.
+"""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from math import inf
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sankofa.derive.rounding import quotient
+from sankofa.edition.format.flag_steps import (
+    FlagRecord,
+    FlagSource,
+    PartyRecord,
+    PartyStep,
+    ProcessStep,
+    TendererStep,
+    encode,
+    party_names,
+    process_spellings,
+    spellings,
+    title_of,
+)
+from sankofa.edition.write.flag_values import (
+    PARTY_TYPES,
+    Compared,
+    DayLimits,
+    DayValues,
+    FlagKey,
+    Least,
+    added_up,
+    class_steps,
+    newest,
+    quarters,
+    standing_out,
+)
+from sankofa.model.days import FOREVER
+from sankofa.model.ocds.flag_facts import (
+    PROCESS,
+    TENDERER,
+    Examined,
+    Reading,
+    examine,
+)
+from sankofa.model.ocds.red_flags import (
+    FEWEST_PROCESSES,
+    INDICATORS,
+    FlagCounts,
+    ProcessReleases,
+    ReleaseFacts,
+    Thresholds,
+    read_facts,
+)
+from sankofa.model.rows import wire
+
+_ONE: Final = Decimal(1)
+_NOTHING: Final = Examined("", cancelled=True)
+
+
+def rounded(value: float) -> Decimal:
+    """A figure of a flag, as it is served."""
+    return quotient(Decimal(value), _ONE)
+
+
+class _Priced(NamedTuple):
+    """A process with a winning and a second-lowest bid in one currency."""
+
+    ocid: str
+    first: int
+    until: int
+    state: int
+    ratio: float
+    inputs: bytes
+    winner: str
+    runner_up: str
+    name: str | None
+
+
+class _State(NamedTuple):
+    """A process between two of its releases."""
+
+    released: str
+    source: FlagSource
+    buyers: frozenset[str]
+    suppliers: frozenset[str]
+
+
+class _Flagged:
+    """The steps of a flag record, encoded, and the states of the process that they come from."""
+
+    __slots__ = ("days", "states", "steps")
+
+    def __init__(self) -> None:
+        self.steps: list[msgspec.Raw] = []
+        self.days = array("i")
+        self.states = array("i")
+
+    def add(self, step: ProcessStep | TendererStep, state: int = -1) -> None:
+        self.steps.append(msgspec.Raw(encode(step)))
+        self.days.extend((step.first, step.until))
+        self.states.append(state)
+
+
+class FlagSteps(NamedTuple):
+    """The red flags of a country on all days, as they are stored."""
+
+    days: list[tuple[int, int, bytes]]
+    """First day, until, `Thresholds`."""
+    flags: list[tuple[int, int, bytes]]
+    """First day, until, `FlagRecord`."""
+    parties: list[tuple[str, bytes]]
+    """Id, `PartyRecord`."""
+    filters: list[tuple[str, str, bytes]]
+    """Field, text, triples."""
+    quarters: dict[int, FlagCounts]
+    """Counts on the last day of each quarter."""
+
+
+class FlagSweep:
+    """Takes the processes of a country in the order of their ocids."""
+
+    def __init__(self, fewest_processes: int = FEWEST_PROCESSES) -> None:
+        self._fewest = fewest_processes
+        self._began: Counter[int] = Counter()
+        """Processes by the day of their first release."""
+        self._days: set[int] = set()
+        self._currencies: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        """By day, what changes in the number of bids in each currency."""
+        self._computed: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+        """By indicator and currency, what changes in the number of processes it can be computed for."""
+        self._flagged: defaultdict[FlagKey, _Flagged] = defaultdict(_Flagged)
+        self._priced: defaultdict[str, list[_Priced]] = defaultdict(list)
+        self._entered: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+        self._bids: defaultdict[tuple[str, str], array[int]] = defaultdict(lambda: array("i"))
+        """Triples of a day and what changes in two numbers."""
+        self._classes: defaultdict[str, list[tuple[int, set[str], set[str]]]] = defaultdict(list)
+        self._named: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+        """First day, until, number of the state, number of the name."""
+        self._names: dict[tuple[str | None, str | None], int] = {}
+        self._states: list[_State] = []
+        self._shared: dict[Any, Any] = {}
+        """Texts that many states have."""
+
+    def add(self, process: ProcessReleases) -> None:
+        before = _NOTHING
+        states = process.releases
+        self._began[states[0].day] += 1
+        for at, state in enumerate(states, 1):
+            until = states[at].day if at < len(states) else FOREVER
+            before = self._state(process.ocid, state, until, before)
+
+    def _state(self, ocid: str, release: ReleaseFacts, until: int, before: Examined) -> Examined:
+        facts, first = read_facts(release.facts), release.day
+        examined = examine(ocid, facts)
+        self._days.add(first)
+        self._change(first, before, examined)
+        self._count(first, until, examined)
+        is_named = bool(examined.prices) or any(one.flagged for one in examined.findings)
+        names_parties = examined.bids or examined.classes or examined.entered
+        if not is_named and not names_parties:
+            return examined
+        parties = party_names(facts, release.service_ids)
+        number = len(self._states)
+        share = self._shared.setdefault
+        spelt = process_spellings(facts, parties) if is_named else (frozenset(), frozenset())
+        source = FlagSource(
+            release.source_ref,
+            share(release.license_class, release.license_class),
+            share(release.observed_at, release.observed_at),
+        )
+        self._states.append(_State(release.released, source, *(share(one, one) for one in spelt)))
+        if is_named:
+            self._flag(examined, first, until, number, title_of(facts))
+        if names_parties:
+            for party, names in parties.items():
+                name = self._names.setdefault(names, len(self._names))
+                self._named[party].extend((first, until, number, name))
+        return examined
+
+    def _change(self, day: int, before: Examined, now: Examined) -> None:
+        """What parties are compared by, and the currencies of bids, where a release changed them."""
+        if now.currencies != before.currencies:
+            self._currencies[day].update(now.currencies)
+            self._currencies[day].subtract(before.currencies)
+        for tenderer in before.entered.keys() | now.entered.keys():
+            old, new = ((one.entered.get(tenderer, False), tenderer in one.entered) for one in (before, now))
+            if old != new:
+                self._entered[tenderer].extend((day, new[0] - old[0], new[1] - old[1]))
+        for party in before.bids.keys() | now.bids.keys():
+            lost, bids = before.bids.get(party, (0, 0))
+            now_lost, now_bids = now.bids.get(party, (0, 0))
+            if (lost, bids) != (now_lost, now_bids):
+                self._bids[party].extend((day, now_lost - lost, now_bids - bids))
+        for supplier in before.classes.keys() | now.classes.keys():
+            codes, now_codes = (one.classes.get(supplier, set()) for one in (before, now))
+            if codes != now_codes:
+                self._classes[supplier].append((day, codes, now_codes))
+
+    def _count(self, first: int, until: int, examined: Examined) -> None:
+        findings = [("", one) for one in examined.findings]
+        findings += [(currency, prices.lowest) for currency, prices in examined.prices.items()]
+        for currency, finding in findings:
+            if finding.subject_type == PROCESS and finding.flagged is not None:
+                count = self._computed[finding.indicator, currency]
+                count[first] += 1
+                count[until] -= 1
+
+    def _flag(self, examined: Examined, first: int, until: int, state: int, name: str | None) -> None:
+        ocid, source = examined.ocid, self._states[state].source
+        for finding in examined.findings:
+            if not finding.flagged or finding.value is None:
+                continue
+            value, threshold = finding.value, finding.threshold
+            own = self._flagged[finding.indicator, finding.subject_type, finding.subject]
+            if finding.subject_type == PROCESS:
+                inputs = _inputs(finding)
+                own.add(ProcessStep(first, until, value, threshold, inputs, "", name, source), state)
+            else:
+                own.add(TendererStep(first, until, ocid, value, threshold))
+        for currency, prices in examined.prices.items():
+            lowest = prices.lowest
+            if lowest.flagged and lowest.value is not None:
+                inputs = _inputs(lowest)
+                step = ProcessStep(first, until, lowest.value, None, inputs, currency, name, source)
+                self._flagged["R036", PROCESS, ocid].add(step, state)
+            if prices.ratio is not None:
+                inputs = wire.encode(_served(prices.inputs))
+                parties = prices.winner, prices.runner_up
+                self._priced[currency].append(
+                    _Priced(ocid, first, until, state, prices.ratio, inputs, *parties, name)
+                )
+
+    def close(self) -> FlagSteps:
+        """Everything that is stored, once all processes are added."""
+        days = sorted(self._days)
+        compared = Compared(
+            {party: added_up(changes) for party, changes in self._entered.items()},
+            {party: added_up(changes) for party, changes in self._bids.items()},
+            {party: class_steps(changes) for party, changes in self._classes.items()},
+        )
+        limits, computed = self._limits(days, compared)
+        self._flag_prices(days, limits)
+        standing = dict(standing_out(days, limits, compared))
+        entered, bids, classes = compared
+        parties = {
+            party: PartyRecord(
+                entered.get(party, []),
+                {kind: bids[kind, party] for kind in PARTY_TYPES if (kind, party) in bids},
+                classes.get(party, []),
+            )
+            for party in sorted({*entered, *classes, *(party for _, party in bids)})
+        }
+        keys = sorted({*self._flagged, *standing})
+        self._name(parties, {subject for _, kind, subject in keys if kind != PROCESS})
+        records = [(key, self._steps(key, standing)) for key in keys]
+        filters = self._filters(keys, parties)
+        untils = [*days[1:], FOREVER]
+        return FlagSteps(
+            [(first, until, encode(one)) for first, until, one in zip(days, untils, limits, strict=True)],
+            [
+                (min(own[::2]), max(own[1::2]), encode(FlagRecord(*key, steps)))
+                for key, (own, steps) in records
+            ],
+            [(party, encode(record)) for party, record in parties.items()],
+            [(field, text, triples.tobytes()) for (field, text), triples in sorted(filters.items())],
+            quarters(
+                days, limits, computed, [FlagRecord(*key, steps) for key, (_, steps) in records], parties
+            ),
+        )
+
+    def _limits(self, days: list[int], compared: Compared) -> tuple[list[Thresholds], list[dict[str, int]]]:
+        """The thresholds of each day; and the numbers of subjects that each indicator is computed for."""
+        prices = {one: DayValues() for day in self._currencies.values() for one in day}
+        for currency, priced in self._priced.items():
+            for one in priced:
+                prices[currency].add(one.first, one.until, one.ratio)
+        of_days = DayLimits(compared, prices, self._fewest)
+        population = 0
+        currencies: Counter[str] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
+        limits, computed = [], []
+        for day in days:
+            population += self._began[day]
+            currencies.update(self._currencies.get(day, ()))
+            most = max(currencies.values(), default=0)
+            named = [one for one, count in currencies.items() if most and count == most]
+            main = min(named, default=None)
+            limits.append(of_days.on(day, population, main))
+            for name, changes in self._computed.items():
+                counts[name] += changes[day]
+            own = {one: counts[one, ""] + counts[one, main or "-"] for one in INDICATORS}
+            computed.append(own | of_days.computed(main))
+        return limits, computed
+
+    def _flag_prices(self, days: list[int], limits: list[Thresholds]) -> None:
+        """Add the prices that stand out on some of their days."""
+        for currency, priced in self._priced.items():
+            fences = [one.prices if one.currency == currency else None for one in limits]
+            close = Least(days, [-f.lower if f and f.q1 > 0 and f.lower > 0 else inf for f in fences])
+            far = Least(days, [f.upper if f and f.upper > 0 else inf for f in fences])
+            for one in priced:
+                span, own = (one.first, one.until), self._states[one.state]
+                for indicator, stands, tenderers in (
+                    ("R024", -one.ratio >= close(*span), (one.winner, one.runner_up)),
+                    ("R058", one.ratio >= far(*span), (one.winner,)),
+                ):
+                    if stands:
+                        step = ProcessStep(*span, one.ratio, None, one.inputs, currency, one.name, own.source)
+                        self._flagged[indicator, PROCESS, one.ocid].add(step, one.state)
+                        for tenderer in tenderers:
+                            won = TendererStep(*span, one.ocid, 0.0, None, currency, one.ratio)
+                            self._flagged[indicator, TENDERER, tenderer].add(won)
+
+    def _steps(
+        self, key: FlagKey, standing: Mapping[FlagKey, list[PartyStep]]
+    ) -> tuple[Sequence[int], msgspec.Raw]:
+        """The days of the steps of a record, and the steps."""
+        if key in standing:
+            steps = standing[key]
+            return [day for step in steps for day in step], msgspec.Raw(encode(steps))
+        own = self._flagged[key]
+        return own.days, msgspec.Raw(encode(own.steps))
+
+    def _name(self, parties: dict[str, PartyRecord], flagged: set[str]) -> None:
+        """Give the parties that stand out on some day their names, and the newest release with each."""
+        order = sorted(range(len(self._states)), key=lambda state: self._states[state].released)
+        ranks = array("i", bytes(4 * len(order)))
+        for rank, state in enumerate(order):
+            ranks[state] = rank
+        names = list(self._names)
+        for party in sorted(flagged):
+            record = parties.setdefault(party, PartyRecord([], {}, []))
+            own: dict[int, int] = {}
+            origins: dict[FlagSource, int] = {}
+            record.named = []
+            for day, state, name in newest(self._named[party], ranks):
+                source = self._states[state].source
+                file, mark, place = source.source_ref.partition("#")
+                origin = origins.setdefault(source._replace(source_ref=file + mark), len(origins))
+                record.named.append((day, own.setdefault(name, len(own)), origin, place))
+            record.names, record.origins = [names[name] for name in own], list(origins)
+
+    def _filters(
+        self, keys: list[FlagKey], parties: dict[str, PartyRecord]
+    ) -> dict[tuple[str, str], "array[int]"]:
+        """By field and text, the numbers of the records about a party and the days on which each is."""
+        lists: defaultdict[tuple[str, str], array[int]] = defaultdict(lambda: array("i"))
+
+        def add(field: str, texts: Iterable[str], number: int, first: int, until: int) -> None:
+            for text in texts:
+                own = lists[field, text]
+                if own and own[-3] == number and own[-1] == first:
+                    own[-1] = until
+                else:
+                    own.extend((number, first, until))
+
+        for number, (_, kind, subject) in enumerate(keys):
+            if kind == PROCESS:
+                own = self._flagged[keys[number]]
+                for at, state in enumerate(own.states):
+                    span = own.days[2 * at], own.days[2 * at + 1]
+                    add("buyer", self._states[state].buyers, number, *span)
+                    add("supplier", self._states[state].suppliers, number, *span)
+                continue
+            record = parties[subject]
+            untils = [*(day for day, *_ in record.named[1:]), FOREVER]
+            for (first, name, *_), until in zip(record.named, untils, strict=True):
+                field = "supplier" if kind == TENDERER else "buyer"
+                add(field, spellings(subject, *record.names[name]), number, first, until)
+        return lists
+
+
+def _served(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {name: rounded(one) if type(one) is float else one for name, one in inputs.items()}
+
+
+def _inputs(finding: Reading) -> bytes:
+    return wire.encode(_served(finding.inputs))

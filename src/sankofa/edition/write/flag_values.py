@@ -1,0 +1,300 @@
+"""Values that indicators of red flags compare, day by day: their quartiles, and who lies beyond these.
+
+The values of each indicator come and go on known days, and their quartiles are read after each such day.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from heapq import heappop, heappush
+from itertools import accumulate
+from math import inf
+from typing import Final, NamedTuple, overload
+
+from sankofa.derive.signals.tenders import quarter, quarter_number
+from sankofa.edition.format.flag_steps import NO_PARTY, FlagRecord, PartyRecord, PartyStep
+from sankofa.model.days import FOREVER
+from sankofa.model.ocds.flag_facts import BUYER, MOST_LISTED, PROCURING_ENTITY, TENDERER
+from sankofa.model.ocds.red_flags import FEWEST_BIDS, TOP, Fences, FlagCounts, Thresholds, quantile
+
+PARTY_TYPES: Final = (BUYER, PROCURING_ENTITY, TENDERER)
+_PER_BUCKET: Final = 256
+Triples = list[int]
+"""A day and two numbers that are so from then on, one after another."""
+ClassSteps = list[tuple[int, int, int, list[str]]]
+"""A day, processes with an award, the number of classifications, and the first of these."""
+FlagKey = tuple[str, str, str]
+"""Indicator, type of subject, subject."""
+
+
+class DayValues:
+    """The values of an indicator's subjects, each on the days [first, until)."""
+
+    def __init__(self) -> None:
+        self.firsts, self.untils, self.values = array("i"), array("i"), array("d")
+
+    def add(self, first: int, until: int, value: float) -> None:
+        self.firsts.append(first)
+        self.untils.append(until)
+        self.values.append(value)
+
+
+class _Ordered(Sequence[float]):
+    """The values of one day after another, in order."""
+
+    def __init__(self, steps: DayValues) -> None:
+        self._values: list[float] = sorted(set(steps.values))
+        ranks = {value: rank for rank, value in enumerate(self._values)}
+        self._counts = [0] * len(ranks)
+        self._buckets = [0] * (len(ranks) // _PER_BUCKET + 1)
+        self._count = 0
+        self._changes: defaultdict[int, array[int]] = defaultdict(lambda: array("i"))
+        """By day, the ranks of values that come; one below the negative rank for one that goes."""
+        for first, until, value in zip(steps.firsts, steps.untils, steps.values, strict=True):
+            self._changes[first].append(ranks[value])
+            self._changes[until].append(-1 - ranks[value])
+
+    def advance(self, day: int) -> bool:
+        """Go on to a day; whether something changed."""
+        changes = self._changes.pop(day, None)
+        for change in changes or ():
+            rank, number = (change, 1) if change >= 0 else (-1 - change, -1)
+            self._counts[rank] += number
+            self._buckets[rank // _PER_BUCKET] += number
+            self._count += number
+        return changes is not None
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, number: int) -> float: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[float]: ...
+    def __getitem__(self, number: int | slice) -> float | Sequence[float]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        number %= self._count
+        sums = list(accumulate(self._buckets))
+        bucket = bisect_right(sums, number)
+        start = bucket * _PER_BUCKET
+        rest = number - (sums[bucket - 1] if bucket else 0)
+        within = list(accumulate(self._counts[start : start + _PER_BUCKET]))
+        return self._values[start + bisect_right(within, rest)]
+
+
+class _Quartiles:
+    """The fences of a population on one day after another."""
+
+    def __init__(self, steps: DayValues) -> None:
+        self.ordered = _Ordered(steps)
+        self.fences: Fences | None = None
+
+    def advance(self, day: int) -> None:
+        if self.ordered.advance(day):
+            self.fences = Fences.of(self.ordered)
+
+
+class Least:
+    """The least of a number for each day, over any days."""
+
+    def __init__(self, days: Sequence[int], numbers: list[float]) -> None:
+        self._days = days
+        self._rows = [numbers]
+        while 1 << len(self._rows) <= len(numbers):
+            row, half = self._rows[-1], 1 << (len(self._rows) - 1)
+            self._rows.append([min(one, other) for one, other in zip(row, row[half:], strict=False)])
+
+    def __call__(self, first: int, until: int) -> float:
+        start, end = bisect_left(self._days, first), bisect_left(self._days, until)
+        level = (end - start).bit_length() - 1
+        return min(self._rows[level][start], self._rows[level][end - (1 << level)])
+
+
+def added_up(changes: "array[int]") -> list[int]:
+    """Triples of a day and two sums, out of triples of a day and what changes in them."""
+    by_day: dict[int, tuple[int, int]] = {}
+    for day, one, other in zip(changes[::3], changes[1::3], changes[2::3], strict=True):
+        before = by_day.get(day, (0, 0))
+        by_day[day] = before[0] + one, before[1] + other
+    steps: list[int] = []
+    first = second = 0
+    for day in sorted(by_day):
+        one, other = by_day[day]
+        if one or other:
+            first, second = first + one, second + other
+            steps += (day, first, second)
+    return steps
+
+
+def class_steps(changes: list[tuple[int, set[str], set[str]]]) -> ClassSteps:
+    """From each day on, the number of processes and of their classifications, and the first of these."""
+    steps: ClassSteps = []
+    codes: Counter[str] = Counter()
+    count = 0
+    for day, old, new in sorted(changes, key=lambda change: change[0]):
+        count += bool(new) - bool(old)
+        codes.update(new)
+        codes.subtract(old)
+        known = sorted(code for code, number in codes.items() if number)
+        if steps and steps[-1][0] == day:
+            steps.pop()
+        steps.append((day, count, len(known), known[:MOST_LISTED]))
+    return steps
+
+
+def _spans(triples: list[int]) -> Iterator[tuple[int, int, int, int]]:
+    """The days [first, until) of each triple, and its two numbers."""
+    yield from zip(triples[::3], [*triples[3::3], FOREVER], triples[1::3], triples[2::3], strict=True)
+
+
+def _class_spans(steps: ClassSteps) -> Iterator[tuple[int, int, int, int]]:
+    """The days [first, until) of each step, the number of processes and that of classifications."""
+    yield from _spans([number for one in steps for number in one[:3]])
+
+
+class Compared(NamedTuple):
+    """What parties are compared by on all days."""
+
+    entered: dict[str, Triples]
+    bids: dict[tuple[str, str], Triples]
+    classes: dict[str, ClassSteps]
+
+
+class DayLimits:
+    """The thresholds on one day after another."""
+
+    def __init__(self, compared: Compared, prices: dict[str, DayValues], fewest: int) -> None:
+        """`prices` has the ratios of R024 and R058 by currency."""
+        shares, numbers, variety = DayValues(), DayValues(), DayValues()
+        lost = {kind: DayValues() for kind in PARTY_TYPES}
+        for steps in compared.entered.values():
+            for first, until, won, number in _spans(steps):
+                if number:
+                    shares.add(first, until, won / number)
+                    numbers.add(first, until, number)
+        for (kind, _), steps in compared.bids.items():
+            for first, until, disqualified, submitted in _spans(steps):
+                if submitted >= FEWEST_BIDS:
+                    lost[kind].add(first, until, disqualified / submitted)
+        for listed in compared.classes.values():
+            for first, until, count, number in _class_spans(listed):
+                if count >= fewest:
+                    variety.add(first, until, number)
+        self._fewest = fewest
+        self._shares, self._variety, self._numbers = (
+            _Quartiles(shares),
+            _Quartiles(variety),
+            _Ordered(numbers),
+        )
+        self._bids = {kind: _Quartiles(values) for kind, values in lost.items()}
+        self._prices = {currency: _Quartiles(values) for currency, values in prices.items()}
+        self._top = 0.0
+
+    def on(self, day: int, population: int, currency: str | None) -> Thresholds:
+        """The thresholds of the next day on which something changes."""
+        for quartiles in (self._shares, self._variety, *self._bids.values(), *self._prices.values()):
+            quartiles.advance(day)
+        if self._numbers.advance(day):
+            self._top = quantile(self._numbers, TOP) if self._numbers else 0.0
+        prices = self._prices.get(currency or "")
+        return Thresholds(
+            population,
+            currency,
+            prices.fences if prices else None,
+            self._shares.fences,
+            self._top,
+            {kind: quartiles.fences for kind, quartiles in self._bids.items()},
+            self._variety.fences,
+            self._fewest,
+        )
+
+    def computed(self, currency: str | None) -> dict[str, int]:
+        """How many subjects each of these indicators is computed for on the day."""
+        prices = self._prices.get(currency or "")
+        return {
+            **dict.fromkeys(("R024", "R058"), len(prices.ordered) if prices else 0),
+            "R025": len(self._numbers),
+            "R038": sum(len(one.ordered) for one in self._bids.values()),
+            "R048": len(self._variety.ordered),
+        }
+
+
+def standing_out(
+    days: list[int],
+    limits: list[Thresholds],
+    compared: Compared,
+) -> Iterator[tuple[FlagKey, list[PartyStep]]]:
+    """The parties that stand out on some of the days between two changes of their numbers, and these days."""
+    fences = [one.shares for one in limits]
+    won = Least(days, [-f.lower if f and f.q1 > 0 and f.lower > 0 else inf for f in fences])
+    for tenderer, triples in compared.entered.items():
+        spans = ((a, b, -x / y) for a, b, x, y in _spans(triples) if y)
+        yield from _beyond(won, ("R025", TENDERER, tenderer), spans)
+    for kind in PARTY_TYPES:
+        uppers = [one.bids[kind] for one in limits]
+        lost = Least(days, [f.upper if f and f.upper > 0 else inf for f in uppers])
+        for (of_kind, party), triples in compared.bids.items():
+            if of_kind == kind:
+                spans = ((a, b, x / y) for a, b, x, y in _spans(triples) if y >= FEWEST_BIDS)
+                yield from _beyond(lost, ("R038", kind, party), spans)
+    many = Least(days, [one.variety.upper if one.variety else inf for one in limits])
+    for supplier, steps in compared.classes.items():
+        spans = ((a, b, y) for a, b, x, y in _class_spans(steps) if x >= limits[0].fewest)
+        yield from _beyond(many, ("R048", TENDERER, supplier), spans)
+
+
+def _beyond(
+    least: Least, key: FlagKey, spans: Iterable[tuple[int, int, float]]
+) -> Iterator[tuple[FlagKey, list[PartyStep]]]:
+    steps: list[PartyStep] = []
+    for first, until, value in spans:
+        if value >= least(first, until):
+            joined = bool(steps) and steps[-1].until == first
+            steps.append(PartyStep(steps.pop().first if joined else first, until))
+    if steps:
+        yield key, steps
+
+
+def newest(named: "array[int]", ranks: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """From each day on, the state and the name of the newest release that names a party."""
+    begins = sorted(zip(named[::4], named[1::4], named[2::4], named[3::4], strict=True))
+    at, last = 0, -1
+    heap: list[tuple[int, int, int, int]] = []
+    for day in sorted({*named[::4], *named[1::4]} - {FOREVER}):
+        while at < len(begins) and begins[at][0] == day:
+            _, until, state, name = begins[at]
+            heappush(heap, (-ranks[state], until, state, name))
+            at += 1
+        while heap and heap[0][1] <= day:
+            heappop(heap)
+        if heap and heap[0][2] != last:
+            last = heap[0][2]
+            yield day, last, heap[0][3]
+
+
+def quarters(
+    days: list[int],
+    limits: list[Thresholds],
+    computed: list[dict[str, int]],
+    records: list[FlagRecord],
+    parties: Mapping[str, PartyRecord],
+) -> dict[int, FlagCounts]:
+    """Counts on the last day of each quarter with a release."""
+    closing = {
+        quarter(quarter_number(date.fromordinal(day).isoformat())).last_day.toordinal() for day in days
+    }
+    counts: dict[int, FlagCounts] = {}
+    for day in sorted(closing):
+        at = bisect_right(days, day) - 1
+        counts[day] = FlagCounts(limits[at].population, computed[at], {})
+    for record in records:
+        for day, count in counts.items():
+            own = limits[bisect_right(days, day) - 1]
+            steps = record.steps_on(day, own)
+            if steps and record.flag(steps, day, own, parties.get(record.subject, NO_PARTY)):
+                by_type = count.flagged.setdefault(record.indicator, {})
+                by_type[record.subject_type] = by_type.get(record.subject_type, 0) + 1
+    return counts
