@@ -200,11 +200,11 @@ def shared_data() -> Path:
 LONG = [
     f"test_{name}.py"
     for name in (
-        """starter_world pages_between_editions locked_views docs guides schemathesis real_tenders
-        browser accepted_dates same_everywhere patterns truth signed_editions as_known sample_tier
-        endpoints metrics_point_in_time mcp_http signals inline_xbrl mcp pages collect following
-        datastore panel pushing macro publish_cli slow_publishers openapi edition_log
-        failures_under_load limits no_person_leaks call_path withdrawing notebook two_publishers
+        """starter_world locked_views real_tenders schemathesis docs installing pages_between_editions
+        browser guides signed_editions same_everywhere patterns accepted_dates truth inline_xbrl signals
+        following failures_under_load edition_log collect pages endpoints slow_publishers as_known
+        sample_tier pushing metrics_point_in_time panel publish_cli mcp_http mcp datastore macro openapi
+        limits no_person_leaks call_path withdrawing notebook two_publishers
         sealed_editions licences visitors point_in_time editions hostile_s3 tender_search
         party_matching kills backup hostile_clients sample_world outbound shared_database domains
         tender_pages observing shared_facts processes json_stream claims terminal publish_processes

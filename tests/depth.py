@@ -1,11 +1,13 @@
-"""What a default run leaves out: the tests marked `deep`.
+"""What a default run leaves out: the tests marked `deep`, and those marked `ci` but in .ci/run.
 
-A test is deep where it costs much and a cheaper one shows its rule too. It runs wherever every round is tried
-(TEST_ALL_ROUNDS=1, as in `make test-all` and `make torture`), and where the command line names its
-file, the test or the mark. tests/unit/test_default_run.py holds what may be left out.
+A test is deep where it costs much and a cheaper one shows its rule too, and for CI where it costs much and
+few changes break it. Both run wherever every round is tried (TEST_ALL_ROUNDS=1, as in `make test-all` and
+`make torture`), and where the command line names their file, the test or the mark.
+tests/unit/test_default_run.py holds what may be left out.
 """
 
 import ast
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,14 +31,15 @@ def _deep(value: Any) -> Any:
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take the deep tests out of those collected, and count them."""
+    """Take these tests out of those collected, and count them."""
     config.stash[_LEFT_OUT] = 0
     if ALL_ROUNDS or "deep" in config.option.markexpr:
         return
     named = {
         (config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args
     }
-    left_out = [item for item in items if item.get_closest_marker("deep") and item.path not in named]
+    marks = ["deep"] if os.environ.get("CI") == "true" else ["deep", "ci"]
+    left_out = [item for item in items if any(map(item.get_closest_marker, marks)) and item.path not in named]
     if left_out:
         config.stash[_LEFT_OUT] = len(left_out)
         config.hook.pytest_deselected(items=left_out)
@@ -72,5 +75,5 @@ class Remark:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         count = max(self._told, self._config.stash.get(_LEFT_OUT, 0))
         if count:
-            line = f"left out: {count} deep tests; `make test-all` runs them (docs/testing.md)"
+            line = f"left out: {count} tests marked deep or ci; `make test-all` runs them (docs/testing.md)"
             terminalreporter.write_line(line, yellow=True, bold=True)

@@ -80,6 +80,7 @@ def test_both_distributions_have_one_version() -> None:
     assert versions == {sankofa.client.__version__}
 
 
+@pytest.mark.ci
 def test_the_wheel_of_the_service_serves_with_no_more_than_it_asks_for(sample_home: Path, tmp_path: Path):
     home, data = tmp_path / "env", tmp_path / "home"
     needed = requirements("sankofa") - {"sankofa"}

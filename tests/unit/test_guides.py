@@ -49,6 +49,7 @@ def read(name: str) -> Guide:
     return guide
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", deep_after(1, GUIDES))
 def test_a_guide_can_be_followed_to_the_letter(name: str, tmp_path: Path) -> None:
     guide = read(name)
