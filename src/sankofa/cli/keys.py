@@ -3,7 +3,7 @@
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ import msgspec
 from sankofa import settings
 from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
+from sankofa.access.owner import A_DIALECT, FOLDER, PATHS, address_of_path
 from sankofa.access.records import SealedRecords, read_records, write_records
 from sankofa.access.tiers import TIERS, LastUsed, Lock, Quotas
 from sankofa.cli.output import as_json, print_json, print_table
@@ -27,46 +28,34 @@ from sankofa.settings import Settings
 T = TypeVar("T")
 
 
-def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
-    """Run a command with the keys and the domains of the store as its first arguments."""
-    return _with_keys(command, create=True)
+def with_keys(
+    command: Callable[..., Coroutine[Any, Any, T]], *, create: bool = True, usage: bool = False
+) -> Callable[..., T]:
+    """Run a command with the keys and the domains of the store as its first arguments.
 
-
-def reading_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
-    """As `with_keys`, for a command that only reads: it creates nothing."""
-    return _with_keys(command, create=False)
-
-
-def _with_keys(command: Callable[..., Coroutine[Any, Any, T]], *, create: bool) -> Callable[..., T]:
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> T:
-        async def opened() -> T:
-            async with opened_keys(settings.load(), create=create) as (keys, domains, _):
-                return await command(keys, domains, *args, **kwargs)
-
-        return asyncio.run(opened())
-
-    return run
-
-
-def with_usage(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
-    """Run a command that only reads with keys, quotas and days of last use as its first arguments."""
+    With `usage` these are keys, quotas and days of last use. Without `create` nothing is created.
+    """
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> T:
         async def opened() -> T:
             current = settings.load()
-            url = current.keyvalue_url(current.usagestore, "usage")
-            usage = open_keyvalue(url, "usage store", create=False)
-            try:
-                async with opened_keys(current, create=False) as (keys, _, _):
-                    return await command(keys, Quotas(usage, now), LastUsed(usage), *args, **kwargs)
-            finally:
-                await usage.close()
+            async with AsyncExitStack() as stack:
+                keys, domains, _ = await stack.enter_async_context(opened_keys(current, create=create))
+                if not usage:
+                    return await command(keys, domains, *args, **kwargs)
+                url = current.keyvalue_url(current.usagestore, "usage")
+                counters = open_keyvalue(url, "usage store", create=create)
+                stack.push_async_callback(counters.close)
+                return await command(keys, Quotas(counters, now), LastUsed(counters), *args, **kwargs)
 
         return asyncio.run(opened())
 
     return run
+
+
+reading_keys = functools.partial(with_keys, create=False)
+with_usage = functools.partial(with_keys, create=False, usage=True)
 
 
 @asynccontextmanager
@@ -301,6 +290,56 @@ def copy(url: str) -> None:
     click.echo(f"copied {total} records; {total - changed} of them were there already")
 
 
+@keys.command("link")
+@click.argument("id_or_key", metavar="ID|KEY")
+@click.option("--path", help="The path and parameters that it opens, e.g. /v1/macro?series=FX.EUR.ZAR.")
+@click.option("--dialect", metavar="NAME", help="The dialect that it opens, e.g. fred.")
+@click.option("--per-minute", type=click.IntRange(1), default=60, show_default=True, help="Its own limit.")
+@click.option("--per-month", type=click.IntRange(1), default=5_000, show_default=True, help="Its own cap.")
+@with_keys
+async def link(
+    store: Keys,
+    _: Domains,
+    id_or_key: str,
+    path: str | None,
+    dialect: str | None,
+    per_minute: int,
+    per_month: int,
+) -> None:
+    """Print an address that opens one path or one dialect, for a client that cannot send a key."""
+    if (path is None) == (dialect is None):
+        raise click.UsageError("Give one of --path and --dialect.")
+    opens, before, behind = _one_dialect(dialect) if dialect is not None else _one_path(path or "")
+    token = await store.link(id_or_key, opens, per_minute, per_month)
+    click.echo(f"{settings.load().base_url}{before}{token}{behind}")
+
+
+def _one_dialect(name: str) -> tuple[str, str, str]:
+    """The dialect that the link opens, and the address before and after its token."""
+    from sankofa.dialects.contract import dialects
+
+    roots = {one.name: one.roots[0] for one in dialects() if not one.open}
+    if name not in roots:
+        raise OperatorError(f"--dialect: no dialect {name!r}: expected one of {', '.join(roots)}")
+    return f"{A_DIALECT}{name}", FOLDER, f"{roots[name]}/"
+
+
+def _one_path(address: str) -> tuple[str, str, str]:
+    from sankofa.dialects.contract import dialects
+    from sankofa.operations.locked import day_of_path
+
+    address = address.removeprefix(settings.load().base_url)
+    path = address.partition("?")[0]
+    inside = day_of_path(path, now().date())
+    plain = path if inside is None else inside[1]
+    if not (plain.startswith(PATHS) or any(one.takes(plain) for one in dialects())):
+        raise OperatorError(f"--path: expected one that begins with {', '.join(PATHS)} or is of a dialect")
+    try:
+        return *address_of_path(address), ""
+    except ValueError as failure:
+        raise OperatorError(f"--path: {failure}") from None
+
+
 def _state(store: Keys, key: KeyRecord) -> str:
     if key.revoked_at:
         return f"revoked {key.revoked_at}"
@@ -333,23 +372,22 @@ async def add(keys: Keys, store: Domains, host: str, key_id: str) -> None:
 async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
     """Each host, the keys answered there, and those of them that are revoked."""
     revoked = {key.id for key in await keys.list() if key.revoked_at is not None}
-    records = await store.list()
+    rows: list[dict[str, Any]] = [
+        {
+            "host": record.host,
+            "keys": record.keys,
+            "revoked_keys": [key for key in record.keys if key in revoked],
+            "added_at": record.added_at,
+        }
+        for record in await store.list()
+    ]
     if as_json:
-        rows = [
-            {
-                "host": record.host,
-                "keys": record.keys,
-                "revoked_keys": [key for key in record.keys if key in revoked],
-                "added_at": record.added_at,
-            }
-            for record in records
-        ]
         print_json(rows)
         return
     lines = []
-    for record in records:
-        keys_text = ", ".join(f"{key} (revoked)" if key in revoked else key for key in record.keys)
-        lines.append((record.host, record.added_at, keys_text))
+    for row in rows:
+        keys_text = ", ".join(f"{key} (revoked)" if key in revoked else key for key in row["keys"])
+        lines.append((row["host"], row["added_at"], keys_text))
     print_table(("host", "added", "keys"), lines)
 
 

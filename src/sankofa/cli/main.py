@@ -22,7 +22,7 @@ _COMMANDS = {
     "follow": "replicating:follow_command",
     "starter": "publishing:starter",
     "sample": "publishing:sample",
-    "keys": "links:keys",
+    "keys": "keys:keys",
     "domains": "keys:domains",
     "sources": "describing:list_sources",
     "editions": "editions:editions",
@@ -40,7 +40,7 @@ _COMMANDS = {
     "audit": "describing:audit",
     "verify": "verifying:verify_command",
     "hooks": "hooks:hooks",
-    "open": "links:open_pages",
+    "open": "running:open_pages",
 }
 """Each command with its module and function, in the order of the help text."""
 

@@ -19,9 +19,9 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from sankofa.cli.guard import ConnectionLimits
-from sankofa.cli.links import note_address, sign_in_address
 from sankofa.cli.output import to_have_an_edition
 from sankofa.cli.process import STOP_SECONDS, configure, end_soon_after_signals
+from sankofa.cli.running import note_address, sign_in_address
 from sankofa.cli.supervisor import Companion, Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit

@@ -1,12 +1,21 @@
-"""A country: its economy in small charts, its companies, its tenders, and what there is of it."""
+"""A country: its economy in small charts, its companies and tenders; and two to six companies or countries
+compared year by year.
+"""
 
+from contextlib import suppress
+from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
+import msgspec
+
+from sankofa.model.countries import alpha3_of
 from sankofa.model.countries import country as known_country
-from sankofa.model.errors import NotFound
+from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.line_items import LINE_ITEMS
 from sankofa.web import data
-from sankofa.web.charts import Chart, small_line
+from sankofa.web.charts import SCALES, Chart, Line, line_chart, rescaled, small_line
+from sankofa.web.languages import label
 from sankofa.web.pages.tenders import listed
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
@@ -76,3 +85,130 @@ async def _economy(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str,
         charts.append(chart)
         headlines.append({"row": rows[-1], "name": name, "chart": chart, "indicator": indicator})
     return charts, headlines
+
+
+FIELDS: Final = ("a", "b", "c", "d", "e", "f")
+"""The parameters that name what is compared."""
+_MOST_CANDIDATES: Final = 5
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A company or a country, and its values by year, the oldest first."""
+
+    name: str
+    address: str
+    unit: str
+    years: list[tuple[int, Decimal]]
+
+
+@page("/compare", "measure", *FIELDS, "as_of", "scale")
+async def compare(visit: Visit) -> View:
+    """Small charts with the same axes, all lines in one chart, and every value in one table."""
+    measure = visit.chosen("measure", (*LINE_ITEMS, *HEADLINES))
+    scale, as_of = visit.chosen("scale", SCALES), visit.day()
+    read = _country if measure in HEADLINES else _company
+    subjects: list[Subject] = []
+    unknown = []
+    for name in filter(None, (visit.given(field).strip() for field in FIELDS)):
+        subject = await read(visit, name, measure, as_of)
+        if subject is None:
+            unknown.append(name)
+        else:
+            subjects.append(subject)
+    indicators = {code: visit.language.text(words) for code, words in HEADLINES.items()}
+    title = indicators.get(measure) or label(visit.language, measure)
+    units = sorted({subject.unit for subject in subjects})
+    charts = _charts(visit, subjects, title, scale, units)
+    years = sorted({year for subject in subjects for year, _ in subject.years}, reverse=True)
+    context: dict[str, Any] = {
+        "measure": measure,
+        "measure_name": title,
+        "items": LINE_ITEMS,
+        "indicators": indicators,
+        "fields": FIELDS,
+        "scale": scale,
+        "scales": SCALES,
+        "as_of": as_of,
+        "subjects": subjects,
+        "unknown": unknown,
+        "units": units,
+        "table": [(year, [dict(subject.years).get(year) for subject in subjects]) for year in years],
+    }
+    return View("compare.html", visit.language.text("Compare"), context, tuple(charts))
+
+
+async def _company(visit: Visit, name: str, line_item: str, as_of: date) -> Subject | None:
+    """A company by its service_id, an identifier or its name: the best match that reports figures."""
+    service_id, known_as = name.upper(), name
+    try:
+        rows = await data.full_years(visit, service_id, line_item, as_of, shown=True)
+        entity = (await visit.ask("get_entity", shown=False, service_id=service_id)).first
+        known_as = entity["legal_name"] or service_id
+    except (InvalidParameter, NotFound):
+        hit = await _best_hit(visit, name)
+        if hit is None:
+            return None
+        service_id, known_as = hit["id"], hit["name"] or hit["id"]
+        rows = await data.full_years(visit, service_id, line_item, as_of, shown=True)
+    unit = str(rows[-1]["unit"] or "") if rows else ""
+    by_year = {
+        int(row["period_end"][:4]): Decimal(row["value_reported"]) for row in rows if row["unit"] == unit
+    }
+    address = visit.address(f"/company/{service_id}", as_of=visit.given("as_of"))
+    return Subject(known_as, address, unit, sorted(by_year.items()))
+
+
+async def _best_hit(visit: Visit, name: str) -> Row | None:
+    try:
+        hits = (await visit.ask("search", shown=False, drawn=False, q=name, type="organisation")).rows
+    except InvalidParameter:
+        return None
+    for hit in hits[:_MOST_CANDIDATES]:
+        if await data.has_figures(visit, hit["id"]):
+            return hit
+    return None
+
+
+async def _country(visit: Visit, name: str, indicator: str, as_of: date) -> Subject | None:
+    """A country by its code or its name in the visitor's language; on a past day as was known then."""
+    names = {visit.language.country(code).casefold(): code for code in alpha3_of()}
+    code = known_country(name) or names.get(name.casefold())
+    if code is None:
+        return None
+    if as_of < visit.today:
+        asked: dict[str, Any] = {"series": f"WDI:{indicator}:{alpha3_of()[code]}"}
+        asked |= {"as_of": as_of.isoformat(), "limit": visit.most_rows(200)}
+        rows = []
+        with suppress(NotFound):
+            rows = (await visit.ask("get_macro", **asked)).rows[::-1]
+        years = [(int(row["date"][:4]), Decimal(row["value"])) for row in rows if row["value"] is not None]
+    else:
+        rows = await data.annual_values(visit, code, indicator, shown=True)
+        years = [(row["year"], Decimal(row["value"])) for row in rows]
+    unit = str(rows[-1]["unit"] or "") if rows else ""
+    return Subject(visit.language.country(code), visit.address(f"/country/{code}"), unit, years)
+
+
+def _charts(visit: Visit, subjects: list[Subject], title: str, scale: str, units: list[str]) -> list[Chart]:
+    """All lines in one chart, where they have one unit or an index, and a small chart for each."""
+    lines = [
+        Line(subject.name, f"c{number}", [(date(year, 12, 31), value) for year, value in subject.years])
+        for number, subject in enumerate(subjects, 1)
+    ]
+    if not subjects:
+        return []
+    is_one = len(units) == 1 or scale == "index"
+    years = sorted({year for subject in subjects for year, _ in subject.years})
+    columns = ("year", *(subject.name for subject in subjects))
+    table = columns, [(year, *(dict(subject.years).get(year) for subject in subjects)) for year in years]
+    write = visit.language.short
+    charts = []
+    if is_one:
+        charts = [line_chart("compare", title, lines, write, table, None, units[0], scale, named=True)]
+    drawn = [(one, [(day.year, Decimal(v)) for day, v in one.points]) for one in rescaled(lines, scale)]
+    every = [point for _, points in drawn for point in points]
+    for one, points in drawn:
+        if points:
+            beside = every if is_one else ()
+            charts.append(small_line(one.kind, f"{one.label}: {title}", points, write, beside, scale))
+    return charts
