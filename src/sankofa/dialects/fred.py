@@ -4,14 +4,12 @@ A real-time period is the days on which a value stood, as `/v1/macro` answers wi
 keys. See docs/other-clients.md for what FRED has and this has not.
 """
 
-import re
 import zlib
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any, Final
-from xml.sax.saxutils import quoteattr  # nosec B406
 
 import msgspec
 
@@ -34,6 +32,8 @@ from sankofa.dialects.fred_values import (
     on_days,
     series_row,
     transformed,
+    xml_attributes,
+    xml_document,
 )
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.series_catalogue import release_rows
@@ -48,8 +48,6 @@ _FIRST_DAY: Final = date(1776, 7, 4)
 _ROWS: Final = 100_000
 """The `limit` of observations if none is sent; a longer series is sent whole."""
 _BYTES_OF_A_ROW: Final = 90
-_ESCAPED: Final = re.compile(r"[&<>\t\r\n]")
-"""Characters that an attribute of XML has otherwise, as it has a quote."""
 _released = msgspec.json.Decoder(list[dict[str, Any]]).decode
 _read_row = msgspec.json.Decoder(list[SeriesCatalogueRow]).decode
 
@@ -97,7 +95,7 @@ def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
             msgspec.json.encode({"error_code": status, "error_message": problem.detail}), JSON, status
         )
     attributes = {"code": status, "message": problem.detail}
-    return DialectReply(_document("error", attributes, ()), _XML, status)
+    return DialectReply(xml_document("error", attributes, ()), _XML, status)
 
 
 def _period(
@@ -373,23 +371,10 @@ def _written(
         raise InvalidParameter("file_type", "expected xml or json")
     children: Iterable[str] = map(str, rows)
     if rows and isinstance(rows[0], dict):
-        children = (f"<{element}{_attributes(row)}/>" for row in rows)
+        children = (f"<{element}{xml_attributes(row)}/>" for row in rows)
     elif rows and isinstance(rows[0], date):
         children = (f"<{element}>{row}</{element}>" for row in rows)
-    return DialectReply(_document(root, attributes, children), _XML)
-
-
-def _document(root: str, attributes: Mapping[str, object], children: Any) -> bytes:
-    inside = "\n".join(children)
-    body = f">\n{inside}\n</{root}>" if inside else "/>"
-    return f'<?xml version="1.0" encoding="utf-8" ?>\n<{root}{_attributes(attributes)}{body}\n'.encode()
-
-
-def _attributes(row: Mapping[str, object]) -> str:
-    texts = "".join([f' {name}="{value}"' for name, value in row.items()])
-    if texts.count('"') == 2 * len(row) and not _ESCAPED.search(texts):
-        return texts
-    return "".join([f" {name}={quoteattr(str(value))}" for name, value in row.items()])
+    return DialectReply(xml_document(root, attributes, children), _XML)
 
 
 _TAKEN: Final = ("series_id", "realtime_start", "realtime_end", "file_type")

@@ -1,15 +1,17 @@
-"""Values as FRED serves them: by real-time period, by vintage date, in its units and frequencies.
+"""Values as FRED serves them: by real-time period, by vintage date, in its units and frequencies; and XML.
 
 A value in other units, or at another frequency, is computed from those that stood on the same day.
 """
 
 import math
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
+from xml.sax.saxutils import quoteattr  # nosec B406
 
 import msgspec
 
@@ -306,3 +308,22 @@ def by_vintage_date(key: str, values: History, period: RealTimePeriod, *, only_n
 def figure(value: Decimal | None) -> str:
     text = "." if value is None else str(value)
     return text if "E" not in text else f"{value:f}"
+
+
+_ESCAPED: Final = re.compile(r"[&<>\t\r\n]")
+"""Characters that an attribute of XML has otherwise, as it has a quote."""
+
+
+def xml_document(root: str, attributes: Mapping[str, object], children: Iterable[str]) -> bytes:
+    """An XML document of one element and its children."""
+    inside = "\n".join(children)
+    body = f">\n{inside}\n</{root}>" if inside else "/>"
+    return f'<?xml version="1.0" encoding="utf-8" ?>\n<{root}{xml_attributes(attributes)}{body}\n'.encode()
+
+
+def xml_attributes(row: Mapping[str, object]) -> str:
+    """The attributes of an element, each after a space."""
+    texts = "".join([f' {name}="{value}"' for name, value in row.items()])
+    if texts.count('"') == 2 * len(row) and not _ESCAPED.search(texts):
+        return texts
+    return "".join([f" {name}={quoteattr(str(value))}" for name, value in row.items()])
