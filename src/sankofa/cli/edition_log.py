@@ -22,7 +22,15 @@ from sankofa.cli.ledger import open_ledger
 from sankofa.edition.format.keys import ledger_position
 from sankofa.edition.read.changes import FEEDS
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.read.row_trees import RowTree, decode_row_trees, leaf_file, row_tree
+from sankofa.edition.read.row_trees import (
+    RowTree,
+    decode_row_trees,
+    leaf_file,
+    row_tree,
+    state_of,
+    store_tree,
+    stored_tree,
+)
 from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import publish
 from sankofa.engines.datastore import Datastore
@@ -64,8 +72,12 @@ class EditionLogWriter:
         trees = {}
         with closing(open_edition(self._store, name)) as edition:
             for feed in FEEDS:
-                with leaf_file(folder / f"{feed.dataset}.{suffix}") as leaves:
-                    trees[feed.dataset] = await row_tree(edition, feed, secret, leaves)
+                path, state = folder / f"{feed.dataset}.tree.{suffix}", await state_of(edition, feed)
+                if (tree := stored_tree(path, state)) is None:
+                    with leaf_file(folder / f"{feed.dataset}.{suffix}") as leaves:
+                        tree = await row_tree(edition, feed, secret, leaves)
+                    store_tree(path, state, tree)
+                trees[feed.dataset] = tree
         return trees
 
     def update(self) -> None:

@@ -7,18 +7,19 @@ does not say which, and a quotient of averages is not the average of quotients.
 to final.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Context, Decimal
 from itertools import groupby
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from sankofa.derive.rounding import SIGNIFICANT_DIGITS, quotient
 from sankofa.model.catalogue_rows import DERIVED, METHODOLOGY, CrossRateInput, CrossRateRow
 from sankofa.model.provenance import strictest
 from sankofa.model.text import page_text
 
+R = TypeVar("R", bound=CrossRateRow)
 FAMILY: Final = "fx"
 FREQUENCY: Final = "daily"
 AFRICAN_CURRENCIES: Final = frozenset(
@@ -43,24 +44,29 @@ def cross_rate(base: Decimal, quote: Decimal, *, base_inverted: bool, quote_inve
 
 
 def cross_rate_row(
-    pair: tuple[str, str, str], day: date, inputs: Sequence[CrossRateInput], value: Decimal
-) -> CrossRateRow:
+    pair: tuple[str, str, str],
+    day: date,
+    inputs: tuple[CrossRateInput, CrossRateInput],
+    value: Decimal,
+    shape: Callable[..., R],
+) -> R:
     """The row of a value: base, quote and the currency between them, and the inputs in that order."""
     base, quote, via = pair
-    return CrossRateRow(
+    one, other = inputs
+    return shape(
         base=base,
         quote=quote,
         via=via,
         date=day,
         value=value,
         unit=f"{quote} per {base}",
-        available_at=max(one.available_at for one in inputs),
+        available_at=max(one.available_at, other.available_at),
         method=DERIVED,
         methodology_ref=METHODOLOGY,
-        inputs=list(inputs),
-        source_ref=inputs[0].source_ref,
-        license_class=strictest(one.license_class for one in inputs),
-        observed_at=max(one.observed_at for one in inputs),
+        inputs=[one, other],
+        source_ref=one.source_ref,
+        license_class=strictest((one.license_class, other.license_class)),
+        observed_at=max(one.observed_at, other.observed_at),
     )
 
 

@@ -338,4 +338,4 @@ def _row(pair: tuple[str, str], rates: RatePair, inputs: InputPair) -> CrossRate
         base_inverted=rates.base.inverted,
         quote_inverted=rates.quote.inverted,
     )
-    return cross_rate_row((*pair, rates.via), inputs.day, (inputs.base, inputs.quote), value)
+    return cross_rate_row((*pair, rates.via), inputs.day, (inputs.base, inputs.quote), value, CrossRateRow)

@@ -245,13 +245,9 @@ encode_rate_inputs = msgspec.msgpack.Encoder().encode
 decode_rate_inputs = msgspec.msgpack.Decoder(list[RateInput]).decode
 
 
-FactRange = tuple[int, int, ByteRange]
-"""The days [first, until) on which a fact is visible, and the byte range of its row."""
-
-
-def encode_ranges(facts: Sequence[FactRange]) -> bytes:
-    """The facts of one block."""
-    columns = zip(*((first, until, *byte_range) for first, until, byte_range in facts), strict=True)
+def encode_ranges(columns: Iterable[Iterable[int]]) -> bytes:
+    """The facts of one block: the days [first, until) on which each is visible, and the byte range of its
+    row."""
     return b"".join(array("i", column).tobytes() for column in columns)
 
 

@@ -22,7 +22,7 @@ from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.changes import Feed
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.engines.private_files import open_private
+from sankofa.engines.private_files import open_private, replace_file
 from sankofa.model.days import FOREVER
 from sankofa.model.signed_notes import HASH_BYTES, root_of
 
@@ -171,6 +171,16 @@ async def keys_of(feed: Feed, edition: Edition, behind: str = "") -> AsyncIterat
         behind = digests[-1][0]
 
 
+async def state_of(edition: Edition, feed: Feed) -> bytes:
+    """A digest of all rows of a dataset, from those of their keys; empty if a key has none."""
+    state = blake2b(digest_size=HASH_BYTES)
+    async for key, digest in keys_of(feed, edition):
+        if not digest:
+            return b""
+        state.update(f"{len(key)} {key}".encode() + digest)
+    return state.digest()
+
+
 async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: KeyedLeaves | None = None) -> RowTree:
     """Hash every row, but those of keys whose leaves are kept."""
     has_refs = feed.identity == ("record_ref",)
@@ -265,6 +275,20 @@ def _stored(path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
                 yield content[:name], content[name : name + digest], content[name + digest :]
     except OSError:
         return
+
+
+def stored_tree(path: Path, state: bytes) -> RowTree | None:
+    """The tree of rows with this digest, if it was stored whole."""
+    with suppress(OSError, msgspec.DecodeError):
+        content = path.read_bytes()
+        if state and content == state + sha256(rest := content[2 * HASH_BYTES :]).digest() + rest:
+            return msgspec.msgpack.decode(rest, type=RowTree)
+    return None
+
+
+def store_tree(path: Path, state: bytes, tree: RowTree) -> None:
+    content = msgspec.msgpack.encode(tree)
+    replace_file(path, state + sha256(content).digest() + content, durable=False)
 
 
 def decode_row_trees(content: bytes) -> dict[str, RowTree]:

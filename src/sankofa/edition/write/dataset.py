@@ -22,7 +22,6 @@ import sankofa.edition.write.datasets
 from sankofa.edition.format.columns import COLUMNS_FROM, encode_columns
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.write.checks import R, RowCheck
-from sankofa.engines.datastore import ByteRange
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import FOREVER
 from sankofa.model.facts import MACRO
@@ -41,8 +40,9 @@ class RowRanges:
         self._starts.extend([0, *(end + 1 for end in ends[:-1])])
         self._ends.extend(ends)
 
-    def __getitem__(self, number: int) -> ByteRange:
-        return self._blocks[number], self._starts[number], self._ends[number]
+    def columns(self, numbers: Sequence[int]) -> Iterator[Iterable[int]]:
+        """The blocks of some rows, their starts and their ends."""
+        return (map(column.__getitem__, numbers) for column in (self._blocks, self._starts, self._ends))
 
 
 NEVER: Final = 0

@@ -4,10 +4,11 @@ A table takes the rows of a dataset as they are built, makes rows from the ledge
 (contract: EXP-4), or both. The modules of `write.datasets` declare their tables beside the datasets.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 import msgspec
@@ -59,14 +60,13 @@ class FlatRows:
 
     def __init__(self, row: type[Row]) -> None:
         self._types = {field.name: field.type for field in field_types(row)}
-        self._columns: dict[str, list[Any]] = {name: [] for name in self._types}
+        self._added: PackedColumns = []
         self._count = 0
 
     def add(self, count: int, **columns: Any) -> None:
         """Add rows of one key: for each field a list of values, or the one value of all rows."""
         self._count += count
-        for name, values in columns.items():
-            self._columns[name].extend(values if isinstance(values, list) else repeat(values, count))
+        self._added.append((count, columns))
 
     def read(self, parts: Iterable[bytes]) -> "Iterator[pyarrow.Table]":
         """The rows of many keys in batches, from what `packed_columns` gave for each."""
@@ -81,13 +81,28 @@ class FlatRows:
         import pyarrow
 
         if self._count >= max(at_least, 1):
-            numbers = {int: pyarrow.int64(), float: pyarrow.float64()}
-            types = {name: numbers.get(of, pyarrow.string()) for name, of in self._types.items()}
-            yield pyarrow.table(
-                {name: pyarrow.array(values, types[name]) for name, values in self._columns.items()}
+            whole = {int: pyarrow.int64(), float: pyarrow.float64()}
+            types = {name: whole.get(of, pyarrow.string()) for name, of in self._types.items()}
+            numbers = array("i", chain.from_iterable(repeat(n, one[0]) for n, one in enumerate(self._added)))
+            keys = pyarrow.Array.from_buffers(
+                pyarrow.int32(), self._count, [None, pyarrow.py_buffer(numbers)]
             )
-            self._columns = {name: [] for name in self._types}
+            yield pyarrow.table({name: self._array(name, of, keys) for name, of in types.items()})
+            self._added = []
             self._count = 0
+
+    def _array(self, name: str, of: "pyarrow.DataType", keys: "pyarrow.Array") -> "pyarrow.Array":
+        """A column of the added rows. `keys` has the number of the key of each."""
+        import pyarrow
+
+        values = [columns[name] for _, columns in self._added]
+        if not any(isinstance(value, list) for value in values):  # each once, and not for each row
+            return pyarrow.array(values, of).take(keys)
+        lists = (
+            value if isinstance(value, list) else repeat(value, count)
+            for value, (count, _) in zip(values, self._added, strict=True)
+        )
+        return pyarrow.array(list(chain.from_iterable(lists)), of)
 
 
 class MacroRows(TableRows):

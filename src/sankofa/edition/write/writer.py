@@ -3,7 +3,8 @@
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
@@ -28,6 +29,9 @@ from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
 
 if TYPE_CHECKING:
     from sankofa.edition.write.parquet import ParquetFiles
+
+_ROWS_AT_ONCE: Final = 256
+"""Rows that are read back together, at half the cost of one after another."""
 
 
 class Reuse:
@@ -321,17 +325,19 @@ class _Check:
         self._row = None if dataset.row is None else RowCheck(dataset.kind, dataset.row)
 
     def passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:
-        for entry in entries:
-            self.rows += 1
+        waiting = iter(entries)
+        while some := list(islice(waiting, _ROWS_AT_ONCE)):
+            self.rows += len(some)
             if self._row is None:
-                check_days(self._kind, key, entry)
+                for entry in some:
+                    check_days(self._kind, key, entry)
             else:
-                row = self._row(key, entry)
-                if self._withdrawn:
-                    self._withdrawn.refuse(self._kind, key, entry.row)
-                if self._offer is not None and entry.modes != AS_KNOWN:
-                    self._offer(self._kind, key, row)
-            yield entry
+                for entry, row in zip(some, self._row.all(key, some), strict=True):
+                    if self._withdrawn:
+                        self._withdrawn.refuse(self._kind, key, entry.row)
+                    if self._offer is not None and entry.modes != AS_KNOWN:
+                        self._offer(self._kind, key, row)
+            yield from some
 
     def prepared(self, rows: PreparedRows, key: str) -> None:
         """Rows that were read back when they were prepared."""

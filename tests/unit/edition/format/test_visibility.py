@@ -91,7 +91,9 @@ def test_columns_kept_for_arrow(listed: list[Entry], day: int, modes: int, tag: 
 
 @given(entries(), DAYS)
 def test_the_order_of_facts(listed: list[Entry], day: int) -> None:
-    block = encode_ranges([(entry.first, entry.until, (n, n, n)) for n, entry in enumerate(listed)])
+    block = encode_ranges(
+        zip(*((one.first, one.until, n, n, n) for n, one in enumerate(listed)), strict=True)
+    )
     assert visible_ranges(block, day) == [(n, n, n) for n in shown(listed, day)]
 
 

@@ -265,9 +265,7 @@ def releases(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyR
         ]
         listed.sort(key=lambda release: (-release.day, release.series))
         pages = list(release_pages(shared, listed))
-        for page in pages:
-            for row in rows_on_release_page(page):
-                check(key, Entry(row))
+        check.all(key, [Entry(row) for page in pages for row in rows_on_release_page(page)])
         yield KeyRows(key, [Entry(page) for page in pages])
 
 

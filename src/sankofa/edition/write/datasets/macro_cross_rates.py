@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from itertools import combinations, product
 from typing import Annotated, Final, NamedTuple
-
-from msgspec import structs
 
 from sankofa.derive.cross_rates import AFRICAN_CURRENCIES, FAMILY, FREQUENCY, cross_rate, cross_rate_row
 from sankofa.derive.series import SeriesReport, SeriesVintages, series_of
@@ -134,9 +133,9 @@ def _pair(pair: tuple[str, str, str], base: _RateValues, quote: _RateValues) -> 
             value = cross_rate(
                 one.value, other.value, base_inverted=base_inverted, quote_inverted=quote_inverted
             )
-            row = cross_rate_row(pair, date.fromisoformat(day), (one.row, other.row), value)
             superseded = None if until == FOREVER else date.fromordinal(until)
-            yield CrossRateVintageRow(**structs.asdict(row), superseded_at=superseded)
+            shape = partial(CrossRateVintageRow, superseded_at=superseded)
+            yield cross_rate_row(pair, date.fromisoformat(day), (one.row, other.row), value, shape)
 
 
 table(

@@ -9,8 +9,8 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain
-from operator import attrgetter
+from itertools import chain, count, repeat
+from operator import attrgetter, neg
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -222,31 +222,28 @@ def fact_order(
     context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
 ) -> Iterator[KeyRows]:
     for country, measures in facts.result:
-        for dated in (False, True):
-            ordered = _ordered(measures, dated=dated)
-            if ordered:
-                yield KeyRows(order_key(country, dated=dated), _order_blocks(facts.ranges, ordered))
+        columns = sorted(measures, key=lambda n: (n.measure, n.mode))
+        ordered = sorted(chain.from_iterable(map(_numbered, count(), columns)))
+        of_series = {rank for rank, column in enumerate(columns) if column.mode == SERIES_MODE}
+        for dated, own in ((False, ordered), (True, [one for one in ordered if one[1] in of_series])):
+            if own:
+                yield KeyRows(order_key(country, dated=dated), _order_blocks(facts.ranges, own))
 
 
 _OrderedFact = tuple[int, int, int, int, int]
 """The negative day of a fact, the position of its measure, its row, first and until."""
 
 
-def _ordered(measures: list[_MeasureFacts], *, dated: bool) -> list[_OrderedFact]:
-    columns = sorted(measures, key=lambda n: (n.measure, n.mode))
-    return sorted(
-        (-end, rank, column.first_row + row, first, until)
-        for rank, column in enumerate(columns)
-        if not dated or column.mode == SERIES_MODE
-        for row, (end, first, until) in enumerate(zip(column.ends, column.firsts, column.untils, strict=True))
-    )
+def _numbered(rank: int, column: _MeasureFacts) -> Iterator[_OrderedFact]:
+    rows = count(column.first_row)
+    return zip(map(neg, column.ends), repeat(rank), rows, column.firsts, column.untils, strict=False)
 
 
 def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[Entry]:
     yield Entry(first_day_of_blocks([-fact[0] for fact in ordered], RANGES_PER_BLOCK))
     for at in range(0, len(ordered), RANGES_PER_BLOCK):
-        block = ordered[at : at + RANGES_PER_BLOCK]
-        yield Entry(encode_ranges([(first, until, ranges[row]) for _, _, row, first, until in block]))
+        _, _, rows, firsts, untils = zip(*ordered[at : at + RANGES_PER_BLOCK], strict=True)
+        yield Entry(encode_ranges((firsts, untils, *ranges.columns(rows))))
 
 
 table(
