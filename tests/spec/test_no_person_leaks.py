@@ -9,6 +9,7 @@ import json
 import re
 import sqlite3
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -99,13 +100,15 @@ def test_every_planted_release_was_read(world: World) -> None:
     assert {"ocds-test-file", "ocds-test-member"} <= {row["ocid"] for row in rows}
 
 
-@pytest.mark.parametrize("place", [place for place in PLANTED if place not in ("ocid", "release id")])
-def test_nobody_planted_is_in_the_release_served(world: World, place: str) -> None:
-    somebody, content = PLANTED[place]
-    rows = [row for row in world.asked.tenders() if row["ocid"] == content["ocid"]]
-    assert rows
-    told = json.dumps(rows, default=str).lower()
-    assert not [token for token in (*somebody.tokens, somebody.email) if token.lower() in told]
+def test_nobody_planted_is_in_the_release_served(world: World) -> None:
+    served = defaultdict(list)
+    for row in world.asked.tenders():
+        served[row["ocid"]].append(row)
+    for place, (somebody, content) in PLANTED.items():
+        rows = served[content["ocid"]]
+        assert rows or place in ("ocid", "release id"), place
+        told = json.dumps(rows, default=str).lower()
+        assert not [token for token in (*somebody.tokens, somebody.email) if token.lower() in told], place
 
 
 def test_a_firm_beside_a_person_is_served(world: World) -> None:

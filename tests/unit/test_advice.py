@@ -46,25 +46,21 @@ def messages() -> list[Message]:
 
 
 def _messages(path: Path) -> Iterator[Message]:
-    tree = ast.parse(path.read_text())
-    passed_over: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr):
-            passed_over.add(id(node.value))
-        if isinstance(node, ast.JoinedStr):
-            passed_over.update(id(part) for part in ast.walk(node) if part is not node)
-    for node in ast.walk(tree):
-        if id(node) in passed_over:
-            continue
+    nodes: list[ast.AST] = [ast.parse(path.read_text())]
+    while nodes:
+        node = nodes.pop()
         if isinstance(node, ast.JoinedStr):
             text = "".join(
                 str(part.value) if isinstance(part, ast.Constant) else PLACEHOLDER for part in node.values
             )
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value
-        else:
-            continue
-        yield Message(f"{path.relative_to(SOURCE)}:{node.lineno}", text)
+            yield Message(f"{path.relative_to(SOURCE)}:{node.lineno}", text)
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                yield Message(f"{path.relative_to(SOURCE)}:{node.lineno}", node.value)
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.JoinedStr)):
+            for value in vars(node).values():
+                parts = value if isinstance(value, list) else [value]
+                nodes.extend(part for part in parts if isinstance(part, ast.AST))
 
 
 def command_at(words: list[str]) -> tuple[click.Command, list[str]]:

@@ -28,6 +28,9 @@ WITH_OLD_WORDS = ("edition/write/metric_rows.py", "ledger/reports.py")
 """What still has them. Nothing is added here, and each goes once it is clean."""
 
 
+_OLD_NAME = re.compile(rf"\b_*(?:{'|'.join(OLD_WORDS)})_*\s*(?:[^\s\w.'\"`;]|in\b|if\b)")
+"""Wherever one may be given to something, and seldom in a sentence."""
+
 _CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[(:\[]", re.MULTILINE)
 
 
@@ -77,7 +80,7 @@ def _nodes_of(path: Path) -> list[Any]:
     kinds = (ast.ClassDef, ast.Name, ast.Attribute, ast.arg, ast.FunctionDef, ast.AsyncFunctionDef)
     found: list[Any] = []
     text = path.read_text("utf-8")
-    if not any(word in text for word in OLD_WORDS):
+    if not _OLD_NAME.search(text):
         return found  # parsing every file would take seconds
     nodes: list[ast.AST] = [ast.parse(text)]
     while nodes:  # `ast.walk` takes twice as long
