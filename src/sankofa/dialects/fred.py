@@ -91,9 +91,8 @@ def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
     """An error as FRED writes it."""
     status = problem.status
     if ("file_type", "json") in request.query:
-        return DialectReply(
-            msgspec.json.encode({"error_code": status, "error_message": problem.detail}), JSON, status
-        )
+        error = {"error_code": status, "error_message": problem.detail}
+        return DialectReply(msgspec.json.encode(error), JSON, status)
     attributes = {"code": status, "message": problem.detail}
     return DialectReply(xml_document("error", attributes, ()), _XML, status)
 
@@ -247,13 +246,10 @@ async def _vintage_dates(question: DialectQuestion) -> DialectReply:
     known = await history(question.call.edition, key, period.known)
     days = sorted({date.fromordinal(step.day) for steps in known.values() for step in steps})
     days = [day for day in days if day >= period.start]
-    if question.request.chosen("sort_order", ("asc", "desc"), "asc") == "desc":
+    order = question.request.chosen("sort_order", ("asc", "desc"), "asc")
+    if order == "desc":
         days.reverse()
-    echo = {
-        **period.echo(),
-        "order_by": "vintage_date",
-        "sort_order": question.request.given("sort_order") or "asc",
-    }
+    echo = {**period.echo(), "order_by": "vintage_date", "sort_order": order}
     return await _page(question, "vintage_dates", "vintage_date", echo, days, 10_000)
 
 
@@ -292,9 +288,7 @@ _FIELDS: Final = {
     "observation_start": "first_date",
     "observation_end": "last_date",
     "last_updated": "last_date",
-    **dict.fromkeys(
-        ("search_rank", "popularity", "seasonal_adjustment", "realtime_start", "realtime_end"), ""
-    ),
+    **dict.fromkeys("search_rank popularity seasonal_adjustment realtime_start realtime_end".split(), ""),
 }
 """The field of a catalogue row that a search is ordered by; empty for what all have alike."""
 
@@ -340,12 +334,7 @@ async def _graph(question: DialectQuestion) -> DialectReply:
 
 
 async def _page(
-    question: DialectQuestion,
-    root: str,
-    element: str,
-    echo: Mapping[str, object],
-    rows: list[Any],
-    default: int,
+    question: DialectQuestion, root: str, element: str, echo: Row, rows: list[Any], default: int
 ) -> DialectReply:
     """The rows from `offset` on, `limit` of them: all where no `limit` is sent."""
     by_day = echo.get("output_type") in (2, 3)
