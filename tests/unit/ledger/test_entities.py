@@ -56,38 +56,27 @@ def resolved(desk: Desk) -> tuple[list[Entity], list[Conflict]]:
         ledger.close()
 
 
-def groups(desk: Desk) -> list[tuple[str, ...]]:
-    return sorted(entity.subjects for entity in resolved(desk)[0])
-
-
 @pytest.mark.rule("ENT-2")
-@pytest.mark.parametrize("shared", [NUMBER, TICKER])
-def test_records_that_share_a_strong_identifier_are_one_organisation(desk: Desk, shared: str) -> None:
-    take(desk, says(LEI, shared), figure(shared))
-    assert groups(desk) == [tuple(sorted((LEI, shared)))]
-
-
-def test_records_are_joined_over_an_identifier_neither_stands_on(desk: Desk) -> None:
-    take(desk, says(LEI, "isin:ZAE000015228"), source="a")
-    take(desk, says(TICKER, "isin:ZAE000015228"), source="b")
-    assert groups(desk) == [(LEI, TICKER)]
-
-
-@pytest.mark.rule("ENT-2")
-def test_a_shared_name_joins_nothing(desk: Desk) -> None:
-    take(desk, says(LEI), says(NUMBER), says(TICKER))
-    assert len(groups(desk)) == 3
-
-
-@pytest.mark.parametrize("weak", ["figi:BBG000BLNNH6", "aggregator:OC:ZA/1"])
-def test_a_weak_identifier_joins_nothing(desk: Desk, weak: str) -> None:
-    take(desk, says(LEI, weak), says(NUMBER, weak))
-    assert len(groups(desk)) == 2
-
-
-def test_the_same_number_in_two_registers_joins_nothing(desk: Desk) -> None:
-    take(desk, says(LEI, "registry:RA000001:99"), says(OTHER_LEI, "registry:RA000002:99"))
-    assert (len(groups(desk)), resolved(desk)[1]) == (2, [])
+@pytest.mark.parametrize(
+    ("records", "joined"),
+    [
+        ((says(LEI, NUMBER), figure(NUMBER)), [{LEI, NUMBER}]),
+        ((says(LEI, TICKER), figure(TICKER)), [{LEI, TICKER}]),
+        ((says(LEI, "isin:ZAE000015228"), says(TICKER, "isin:ZAE000015228")), [{LEI, TICKER}]),
+        ((says(LEI), says(NUMBER), says(TICKER)), [{LEI}, {NUMBER}, {TICKER}]),  # by their name
+        ((says(LEI, "figi:BBG000BLNNH6"), says(NUMBER, "figi:BBG000BLNNH6")), [{LEI}, {NUMBER}]),
+        ((says(LEI, "aggregator:OC:ZA/1"), says(NUMBER, "aggregator:OC:ZA/1")), [{LEI}, {NUMBER}]),
+        ((says(LEI, "registry:RA000001:9"), says(OTHER_LEI, "registry:RA000002:9")), [{LEI}, {OTHER_LEI}]),
+    ],
+)
+def test_records_that_share_a_strong_identifier_are_one_organisation_and_no_others(
+    desk: Desk, records: list[EntityRecord | Fact], joined: list[set[str]]
+) -> None:
+    for number, record in enumerate(records):
+        take(desk, record, source=f"s{number}")
+    entities, conflicts = resolved(desk)
+    assert sorted(sorted(entity.subjects) for entity in entities) == sorted(map(sorted, joined))
+    assert conflicts == []
 
 
 def test_two_leis_are_not_joined_over_a_chain_of_others(desk: Desk) -> None:
