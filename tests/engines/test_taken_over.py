@@ -19,6 +19,7 @@ from sankofa.edition.write.parquet import TableWriter
 from sankofa.edition.write.publish import publish
 from sankofa.edition.write.tables import Table
 from sankofa.ledger.ingest import files_under, ingest
+from sankofa.ledger.rereading import withdraw
 from sankofa.ledger.store import Ledger
 from sankofa.sources.registry import load_sources
 from tests.edition_parts import part_of, parts_of
@@ -59,6 +60,11 @@ class World:
         path = self.engine.home / name
         path.write_text(text)
         self.take(source_id, path)
+
+    def withdraw(self, source_id: str, file_name: str) -> None:
+        self._now += timedelta(hours=1)
+        with closing(self._ledger()) as ledger:
+            withdraw(ledger, source_id, file_name=file_name, reason="wrong", now=self._now)
 
     def published(self, cache: Path | None = None) -> dict[str, Any]:
         with closing(self._ledger()) as ledger:
@@ -110,11 +116,16 @@ def another_name(world: World) -> None:
     world.take_text("sample-lei", "renamed.csv", f"{header}\n{renamed}\n")
 
 
+def a_withdrawal(world: World) -> None:
+    world.withdraw("sample-series", "revised.csv")
+
+
 CHANGES: tuple[tuple[Callable[[World], None], set[str], set[str]], ...] = (
     (a_figure, {"tender", "macro-series", "word", "identifier"}, {"fundamentals", "screen"}),
     (an_observation, {"tender", "fundamentals", "word"}, {"macro-series"}),
     (a_release, {"macro-series", "fact_macro", "fundamentals", "word"}, {"tender", "fact"}),
     (another_name, {"macro-series", "fact_macro"}, {"word", "entity"}),
+    (a_withdrawal, {"tender", "fundamentals", "word"}, {"macro-series", "fact_macro"}),
 )
 """A change, some kinds of which every part stays, and some of which one does not."""
 
