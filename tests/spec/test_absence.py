@@ -12,6 +12,10 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
 from tests.every import every
 from tests.live import LiveServer
+from tests.spec import market
+from tests.spec.market import Desk, package, release
+
+plain_desk = market.plain_desk
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 UNKNOWN = "DC" + "0" * 24
@@ -151,3 +155,28 @@ def test_the_search_page_lists_a_process_once_and_leaves_out_the_word_tender(
     title = next(row["title"] for row in rows if row["ocid"] == several)
     page = server.http.get(f"/search?{urlencode({'q': title + ' tender'})}").text
     assert page.count(f"/tender/ZA/{several}") == 1
+
+
+def test_a_panel_of_tenders_says_whether_categories_or_closed_months_are_missing(plain_desk: Desk) -> None:
+    goods = release("b", "2025-05-09T10:00:00Z", tender={"mainProcurementCategory": "goods"})
+    plain_desk.ingest("portal-za", "za.json", package(release("a", "2025-05-09T10:00:00Z")))
+    plain_desk.ingest("portal-ke", "ke.json", package(goods))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+
+        def absent(query: str) -> tuple[str, str, str | None]:
+            body = asked.server.body(f"/v1/signals/procurement-demand?{query}", asked.key)
+            return body["absent"]["reason"], body["absent"]["detail"], body["absent"]["first"]
+
+        assert absent("country=ZA") == (
+            "no_match",
+            "No release of ZA in a closed month names a category.",
+            None,
+        )
+        assert absent("country=KE&as_of=2025-05-20") == (
+            "not_yet_known",
+            "No month was closed on 2025-05-20: the first, 2025-05, ends on 2025-05-31.",
+            "2025-05-31",
+        )
+        assert absent("country=NG")[0] == "not_covered"
+        assert absent("country=KE&category=works")[0] == "no_match"

@@ -29,6 +29,8 @@ FILED = {
     UNPROVEN: {**FIGURES, GOLD: 800},
     ODD: {**FIGURES, "Revenues": 900, "GrossProfit": 5000, "IncomeTaxExpenseBenefit": -40},
 }
+SHEET = {"Assets": 100, "Liabilities": 55, "StockholdersEquity": 40}
+"""Of one of them, and it does not add up."""
 
 
 def companyfacts(path: Path, number: int) -> Path:
@@ -43,6 +45,12 @@ def companyfacts(path: Path, number: int) -> Path:
     for year in (2012, 2013):
         for concept, value in FILED[number].items():
             file(concept, value, year, year + 1)
+        for concept, value in SHEET.items() if number == PART else ():
+            told = concepts.setdefault(concept, {"units": {"USD": []}})["units"]["USD"]
+            accession = f"00{number}-{(year + 1) % 100}-000001"
+            told.append(
+                {"end": f"{year}-12-31", "val": value, "accn": accession, "filed": f"{year + 1}-04-20"}
+            )
     if number == ALL:  # a later report has the year under the usual name too, as restated
         file("Revenues", 910, 2013, 2015)
         file(GOLD, 890, 2013, 2015)
@@ -115,3 +123,6 @@ def test_a_tax_of_the_wrong_sign_is_turned_and_a_gross_profit_above_revenue_is_l
     assert "gross_profit" not in statement
     quality = mines.get("/v1/quality-metrics/AF-FUND", mines.key("starter")).json()["data"]
     assert next(r["value"] for r in quality if r["measure"] == "identity_conflicts") >= 2
+    assert next(r["value"] for r in quality if r["measure"] == "unbalanced_years") == 2
+    items = {r["line_item"] for r in rows(mines, PART, "statements")}
+    assert ("assets" in items, "liabilities" in items, "equity" in items) == (True, False, False)

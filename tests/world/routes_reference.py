@@ -278,10 +278,16 @@ def _check(identity: dict[str, Any], found: dict[str, list[Option]], filed: File
     optional = [(s, c) for s, c in terms(identity.get("optional", "")) if c in filed.rows]
     signs = [s for s, _ in members]
     every = list(product(*choices))
-    if not every or _holds(signs, every[0], optional, filed, column=column) is not False:
+    if (
+        not every
+        or _holds(signs, every[0], optional, filed, column=column, off=_taken_off(members, every[0]))
+        is not False
+    ):
         return
     for picked in every:
-        if _apart(picked) and _holds(signs, picked, optional, filed, column=column):
+        if _apart(picked) and _holds(
+            signs, picked, optional, filed, column=column, off=_taken_off(members, picked)
+        ):
             for (_, name), option in zip(members, picked, strict=True):
                 if name in doubted:
                     found[name] = found[name][found[name].index(option) :]
@@ -289,6 +295,18 @@ def _check(identity: dict[str, Any], found: dict[str, list[Option]], filed: File
     if column or len(optional) == len(terms(identity.get("optional", ""))):
         for name in identity["refused"].split():
             found[name] = []
+
+
+def _taken_off(
+    members: Iterable[tuple[int, str]], picked: tuple[Option, ...]
+) -> list[tuple[Option, set[str]]]:
+    """With each member the concepts that its route takes off."""
+    return [
+        (option, {c for sign, c in terms(_routes(name)[option.route][1].get("take", "")) if sign < 0})
+        if ":" not in name
+        else (option, set())
+        for (_, name), option in zip(members, picked, strict=True)
+    ]
 
 
 def _apart(picked: tuple[Option, ...]) -> bool:
@@ -303,12 +321,16 @@ def _holds(
     filed: Filed,
     *,
     column: bool,
+    off: list[tuple[Option, set[str]]],
 ) -> bool | None:
     concepts = [row.concept for option in picked for row in option.inputs]
     if not column and not (_apart(picked) and filed.one_filing(concepts)):
         return None
     left = sum((s * option.value for s, option in zip(signs, picked, strict=True)), F(0))
-    free = [(s * filed.value(c), c) for s, c in optional if c not in concepts and filed.value(c)]
+    added = {
+        row.concept for option, taken_off in off for row in option.inputs if row.concept not in taken_off
+    }
+    free = [(s * filed.value(c), c) for s, c in optional if c not in added and filed.value(c)]
     for count in range(min(3, len(free)) + 1):
         for taken in combinations(free, count):
             values = [option.value for option in picked if option.value] + [value for value, _ in taken]

@@ -33,7 +33,7 @@ PASS: Final = "PASS"  # noqa: S105 - a verdict
 FAIL: Final = "FAIL"
 UNMEASURED: Final = "UNMEASURED"
 LESS_IS_BETTER: Final = frozenset(
-    {"freshness_days", "identity_conflicts", "rejected", "restatement_rate", "withheld"}
+    {"freshness_days", "identity_conflicts", "rejected", "restatement_rate", "unbalanced_years", "withheld"}
 )
 _FOUR_DECIMALS: Final = Decimal("0.0001")
 
@@ -274,6 +274,7 @@ def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, Capt
 
 
 def _macro(ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> DatasetCounts:
+    """An observation that several files or releases report is counted once, here and for each source."""
     newest: dict[str, str] = {}
     observations: Counter[str] = Counter()
     countries: set[str] = set()
@@ -283,28 +284,32 @@ def _macro(ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> Dataset
         countries.add(country)
         indicators.add(indicator)
         figures: _FiguresByPeriod = defaultdict(set)
+        periods: set[tuple[str, str]] = set()
         for *_, capture_id, _document, years in columns:
-            observations[captures[capture_id].source_id] += len(years)
+            periods.update((captures[capture_id].source_id, year) for year in years)
             annual += len(years)
             for year, figure in years.items():
                 figures[year].add(figure)
+        observations.update(source_id for source_id, _ in periods)
         values, restated = values + len(figures), restated + _restated(figures)
     for identity, releases in groupby(ledger.series(), key=itemgetter(0, 1, 2, 3)):
         series += 1
         countries.update(filter(None, identity[3:]))
         figures = defaultdict(set)
+        periods = set()
         for *_, capture_id, _document, released in releases:
             source_id = captures[capture_id].source_id
-            observations[source_id] += len(released)
+            periods.update((source_id, entry.date) for entry in released)
             days = (entry.release for entry in released if entry.evidenced)
             newest[source_id] = max(newest.get(source_id, ""), max(days, default=""))
             dated += sum(entry.evidenced for entry in released)
             undated += sum(not entry.evidenced for entry in released)
             for entry in released:
                 figures[entry.date].add(entry.value)
+        observations.update(source_id for source_id, _ in periods)
         values, restated = values + len(figures), restated + _restated(figures)
     counted = {
-        "observations": Decimal(annual + dated + undated),
+        "observations": Decimal(values),
         "series": Decimal(series),
         "indicators": Decimal(len(indicators)),
         "countries": Decimal(len(countries)),

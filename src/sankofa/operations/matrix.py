@@ -197,7 +197,9 @@ async def _matrix(
     shown = ordered[:most]
     if len(shown) * len(days) > MOST_CELLS:
         raise InvalidParameter(
-            "from", f"{len(shown)} dates and {len(days)} release days are more than {MOST_CELLS} cells"
+            "from",
+            f"{len(shown)} dates and {len(days)} release days are more than {MOST_CELLS} cells: "
+            "narrow `from` and `to`, or ask for one release of each date (`release=latest`)",
         )
     write = _wide_row(shapes[0], days) if release == "all" else _nth_row(shapes[1])
     rows = []

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.demand import ProcurementDemandRow
-from sankofa.edition.format.keys import panel_kind
+from sankofa.edition.format.keys import COVERAGE, coverage_key, panel_kind
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.format.visibility import ANY_TAG, AS_KNOWN
+from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.issuers import (
     TOO_OLD,
     Ranking,
@@ -28,7 +29,7 @@ from sankofa.edition.read.issuers import (
 from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.seek import find_in_list
 from sankofa.model.days import FOREVER, months_before
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import Absence, InvalidParameter, NotFound
 from sankofa.model.facts import FUND, TENDER
 from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, panel_key
 from sankofa.model.vintages import Mode
@@ -43,6 +44,12 @@ class _Named(msgspec.Struct):
     """The metric of a row."""
 
     metric: str
+
+
+class _Month(msgspec.Struct):
+    """The month of a row."""
+
+    month: str
 
 
 class _Missing(msgspec.Struct):
@@ -190,6 +197,7 @@ async def get_metrics(
 
 _DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)
 _EVERY_ROW = 2**31 - 1
+_months = msgspec.json.Decoder(list[_Month]).decode
 _raw_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _PANEL_BASIS: dict[str, JsonSchema] = {
     "basis": {
@@ -257,7 +265,25 @@ async def get_procurement_demand(
         rows = [row for some in (own_month or NO_ROWS).lists() for row in _raw_rows(some)]
         passed = sum(1 for row in rows if not is_behind(row))
     selection = await read_one_series(page.edition, kind, key, span, most, passed=passed)
-    return page.answer(selection or NO_ROWS, _DEMAND_ORDER, as_of=page.day, members={"basis": None})
+    answer = page.answer(selection or NO_ROWS, _DEMAND_ORDER, as_of=page.day, members={"basis": None})
+    if not answer.selection.count and cursor is None and call.lock is None:
+        return replace(answer, absent=await _no_demand(page.edition, country, page.day))
+    return answer
+
+
+async def _no_demand(edition: Edition, country: str, day: date) -> Absence | None:
+    """Why a country has no row on a day, whatever the filters; None if it has some."""
+    whole = DayRange(FOREVER - 1, since=0, until=FOREVER)
+    kind = panel_kind("procurement-demand")
+    rows = await read_one_series(edition, kind, panel_key(country), whole, _EVERY_ROW) or NO_ROWS
+    months = [month.month for some in rows.lists() for month in _months(some)]
+    if months:
+        ends = date.fromordinal(_end_of_month(date.fromisoformat(f"{min(months)}-01")))
+        detail = f"No month was closed on {day}: the first, {min(months)}, ends on {ends}."
+        return Absence("not_yet_known", detail, ends) if day < ends else None
+    if await edition.holds(COVERAGE, coverage_key(country, TENDER)):
+        return Absence("no_match", f"No release of {country} in a closed month names a category.")
+    return None
 
 
 def _end_of_month(day: date) -> int:

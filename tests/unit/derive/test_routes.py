@@ -398,3 +398,54 @@ def test_nothing_is_told_of_a_section_of_cash_flows_only_where_no_line_of_it_is_
     assert len(proofs) >= 5
     for route in proofs:
         assert set(route.unless) >= breakdown.concepts
+
+
+def ifrs(**figures: int) -> dict[str, int]:
+    return {f"ifrs-full:{name}": value for name, value in figures.items()}
+
+
+@pytest.mark.rule("MET-7")
+@every(
+    ("filed", "liabilities", "equity"),
+    [
+        (  # mezzanine that liabilities were computed without
+            gaap(
+                Assets=100,
+                LiabilitiesAndStockholdersEquity=100,
+                StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest=40,
+                RedeemableNoncontrollingInterestEquityCarryingAmount=5,
+            ),
+            *(55, 40),
+        ),
+        (
+            gaap(
+                Assets=100,
+                Liabilities=55,
+                PartnersCapital=40,
+                PartnersCapitalAttributableToNoncontrollingInterest=5,
+            ),
+            *(55, 45),
+        ),
+        (
+            ifrs(
+                Assets=100,
+                Liabilities=55,
+                Equity=40,
+                EquityAttributableToOwnersOfParent=40,
+                NoncontrollingInterests=5,
+            ),
+            55,
+            45,
+        ),
+        (ifrs(Assets=100, Liabilities=55, Equity=47, EquityAttributableToOwnersOfParent=45), 55, 45),
+        (ifrs(Assets=100, Liabilities=55, Equity=47, EquityAttributableToOwnersOfParent=44), None, None),
+    ],
+)
+def test_the_routes_to_equity_that_let_a_balance_sheet_add_up(
+    filed: Mapping[str, int], liabilities: int | None, equity: int | None
+) -> None:
+    lines = filing(filed)
+    check_identities(lines)
+    figures = [lines.figure(item) for item in ("liabilities", "equity")]
+    assert [figure and figure.value for figure in figures] == [liabilities, equity]
+    assert lines.is_balanced == (equity is not None)

@@ -76,6 +76,8 @@ class Derived(NamedTuple):
     """For `basis=as_known`."""
     identity_conflicts: int = 0
     """Routes passed over in the years that a metric is computed from."""
+    unbalanced_years: int = 0
+    """Those of these years whose balance sheet does not add up."""
 
 
 class Computed(NamedTuple):
@@ -114,11 +116,12 @@ def derive(years: IssuerYearList) -> Derived:
     # What was known on a day does not tell that an issuer would publish a full year later.
     known: list[list[Stretch]] = [[] for _ in metrics()]
     values: list[list[Value]] = [[] for _ in metrics()]
-    conflicts = 0
+    conflicts = unbalanced = 0
     with localcontext(EXACT):
         for year, first, until in asked:
             table = _Table(years, year)
             conflicts += table.conflicts
+            unbalanced += not table.is_balanced
             days = [first, *(day for day in table.days if first < day < until)]
             for number, metric in enumerate(metrics()):
                 for day, after in zip(days, [*days[1:], until], strict=True):
@@ -132,7 +135,8 @@ def derive(years: IssuerYearList) -> Derived:
                             current=state is State.STANDS,
                         )  # fmt: skip
                         _add_value(values[number], new)
-    return Derived([value for of_metric in values for value in of_metric], histories, known, conflicts)
+    every = [value for of_metric in values for value in of_metric]
+    return Derived(every, histories, known, conflicts, unbalanced)
 
 
 def windows(years: IssuerYearList) -> list[tuple[FullYear, int, int]]:
@@ -225,6 +229,10 @@ class _Table:
     @property
     def conflicts(self) -> int:
         return self._now.lines.conflicts if self._now else 0
+
+    @property
+    def is_balanced(self) -> bool:
+        return self._now is None or self._now.lines.is_balanced
 
     def computed(self, number: int, day: int = FOREVER, basis: StatementBasis | None = None) -> Computed:
         """A metric as known on a day; by default today."""

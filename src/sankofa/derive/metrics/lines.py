@@ -85,6 +85,8 @@ class Lines:
         """The concepts that each filing reports as they are known, the earliest filing first."""
         self.conflicts = 0
         """How many routes were passed over because a figure of their filing contradicts them."""
+        self.is_balanced = True
+        """False if its balance sheet does not add up, and so has neither liabilities nor equity."""
         self._end = end
         self._can_begin = routes_that_can_begin(facts)
         self._by_item: dict[str, list[Figure]] = {}

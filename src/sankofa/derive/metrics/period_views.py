@@ -19,7 +19,7 @@ from itertools import combinations, product
 from operator import itemgetter
 from typing import NamedTuple
 
-from sankofa.derive.metrics.lines import Fact, Lines
+from sankofa.derive.metrics.lines import Fact, Figure, Lines
 from sankofa.ledger.reports import Report
 from sankofa.model.countries import currency
 from sankofa.model.line_items import AccountingIdentity, table
@@ -27,8 +27,16 @@ from sankofa.model.vintages import in_order
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 _MOST_OPTIONAL = 3
-_Candidate = tuple[tuple[str, ...], Decimal]
-"""The concepts that a member comes from, and its value."""
+
+
+class _Candidate(NamedTuple):
+    """A member of an identity by one route."""
+
+    concepts: tuple[str, ...]
+    """Those that it comes from."""
+    value: Decimal
+    subtracted: frozenset[str] = frozenset()
+    """Those that the route takes off: they are still to be added to the others."""
 
 
 def check_identities(lines: Lines) -> None:
@@ -73,6 +81,7 @@ def _check(lines: Lines, identity: AccountingIdentity) -> None:
                 if number:
                     lines.pass_over(term.concept, number)
             return
+    lines.is_balanced = lines.is_balanced and not identity.column
     if identity.column or len(optional) == len(identity.optional):
         for item in identity.refused:
             lines.pass_over(item, len(list(lines.figures(item))))
@@ -81,26 +90,36 @@ def _check(lines: Lines, identity: AccountingIdentity) -> None:
 def _first(lines: Lines, name: str) -> _Candidate | None:
     if ":" in name:
         fact = lines.facts.get(name)
-        return ((name,), fact.value) if fact else None
+        return _Candidate((name,), fact.value) if fact else None
     figure = lines.figure(name)
-    return (tuple([part.concept for part in figure.parts]), figure.value) if figure else None
+    return _candidate(name, figure) if figure else None
+
+
+def _candidate(name: str, figure: Figure) -> _Candidate:
+    concepts = tuple([part.concept for part in figure.parts])
+    return _Candidate(concepts, figure.value, _subtracted(name, figure.route))
+
+
+@cache
+def _subtracted(item: str, route: int) -> frozenset[str]:
+    return frozenset(term.concept for term in table().routes[item][route].terms if term.sign < 0)
 
 
 def _candidates(lines: Lines, name: str, identity: AccountingIdentity) -> list[_Candidate]:
     """The item by every route, where it is in doubt."""
     if name not in identity.doubted:
         return [first] if (first := _first(lines, name)) else []
-    return [(tuple(p.concept for p in figure.parts), figure.value) for figure in lines.figures(name)]
+    return [_candidate(name, figure) for figure in lines.figures(name)]
 
 
 def _apart(chosen: Sequence[_Candidate]) -> bool:
     """Whether no member is computed from another."""
-    concepts = [concept for own, _ in chosen for concept in own]
+    concepts = [concept for one in chosen for concept in one.concepts]
     return len(set(concepts)) == len(concepts)
 
 
 def _left(signs: Sequence[int], chosen: Sequence[_Candidate]) -> Decimal:
-    return sum([v if sign > 0 else -v for sign, (_, v) in zip(signs, chosen, strict=True)], _ZERO)
+    return sum([sign * one.value for sign, one in zip(signs, chosen, strict=True)], _ZERO)
 
 
 def _holds(
@@ -112,18 +131,19 @@ def _holds(
     column: bool,
 ) -> bool | None:
     """Whether the figures add up to zero; None if no filing reports them all."""
-    together = frozenset(concept for own, _ in chosen for concept in own)
+    together = frozenset(concept for one in chosen for concept in one.concepts)
     if not column and not (_apart(chosen) and lines.in_one_filing(together)):
         return None
     rest = _left(signs, chosen)
     if not rest:
         return True
-    values = [value for _, value in chosen if value]
-    free = [(value, concept) for value, concept in optional if concept not in together and value]
+    values = [one.value for one in chosen if one.value]
+    added = {concept for one in chosen for concept in one.concepts if concept not in one.subtracted}
+    free = [(value, concept) for value, concept in optional if concept not in added and value]
     for count in range(min(len(free), _MOST_OPTIONAL) + 1):
         for taken in combinations(free, count):
-            added = [value for value, _ in taken]
-            if _is_rounding(rest + sum(added, _ZERO), [*values, *added]):
+            more = [value for value, _ in taken]
+            if _is_rounding(rest + sum(more, _ZERO), [*values, *more]):
                 whole = together.union(concept for _, concept in taken)
                 return True if column or lines.in_one_filing(whole) else None
     return False
