@@ -267,6 +267,38 @@ def test_pages_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
             assert not outside
 
 
+@pytest.mark.rule("LOCK-3")
+@pytest.mark.parametrize("day", [date(2024, 6, 30), CUT])
+def test_sources_and_coverage_count_what_was_known(two: Two, day: date) -> None:
+    inside = f"/at/{day}/v1"
+    covered = same(two, f"{inside}/coverage").json()["data"]
+    pages = [same(two, f"{inside}/coverage?limit=3").json()]
+    while pages[-1]["next_cursor"]:
+        pages.append(same(two, f"{inside}/coverage?limit=3&cursor={pages[-1]['next_cursor']}").json())
+    assert [row for page in pages for row in page["data"]] == covered
+
+    def counted(sku: str, country: str, unit: str) -> int:
+        key = sku, country, unit
+        own = [row for row in covered if (row["sku"], row["country"], row["unit_of_count"]) == key]
+        return sum(row["count"] for row in own)
+
+    for country in ("KE", "ZA"):
+        tenders = same(two, f"{inside}/tenders?country={country}&limit=1000&detail=compact").json()["data"]
+        assert counted("AF-TENDER", country, "releases") == len(tenders)
+        series = same(two, f"{inside}/series?country={country}&limit=1000").json()["data"]
+        assert 0 < counted("AF-MACRO", country, "series") <= len(series)
+    sources = same(two, f"{inside}/sources").json()["data"]
+    assert {row["source_id"] for row in covered} <= {row["source_id"] for row in sources}
+    for row in sources:
+        assert row["captured_at"] is row["rejected"] is row["observed_at"] is None
+        assert row["row_count"] > 0
+        assert row["last_date"] is None or row["last_date"] <= str(day)
+    figures = [row["count"] for row in covered if row["sku"] == "AF-FUND"]
+    known = same(two, f"{inside}/issuers?limit=1000").json()["data"]
+    assert max(figures) <= len(known) <= sum(figures)
+    assert same(two, "/at/1990-01-01/v1/sources").json()["absent"]["reason"] == "nothing_known"
+
+
 @pytest.mark.rule("LOCK-4")
 def test_a_buyer_is_no_organisation_before_it_is_registered(two: Two) -> None:
     later = service_id(f"lei:{BUYER}")
@@ -368,7 +400,7 @@ def test_a_locked_answer_tells_no_edition_no_capture_and_no_digest(two: Two) -> 
 
 @pytest.mark.rule("LOCK-3")
 def test_what_is_measured_for_the_newest_data_says_why_it_has_no_rows(two: Two) -> None:
-    for path in ("sources", "coverage", "quality-metrics/AF-FUND", "export", "tender-parties"):
+    for path in ("quality-metrics/AF-FUND", "export", "tender-parties"):
         body = get(two, f"/at/{DAY}/v1/{path}")
         assert body["data"] == []
         assert "a locked view" in body["absent"]["detail"], path

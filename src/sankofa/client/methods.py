@@ -719,7 +719,8 @@ class Client(Session):
         Every source that the edition has rows of, ordered by source_id. The first and last date are those
         of the data: period ends, releases, observations. `freshness_days` counts from the newest day of
         publication that the source evidences to the edition's last capture, and is null if it evidences
-        none.
+        none. A locked view has the sources that something was known of, with what was known, and counts to
+        its day.
         """
 
     @asks("/v1/statements/{service_id}")

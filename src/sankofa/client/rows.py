@@ -1158,12 +1158,12 @@ class SourceRow(Row):
     """Earliest period_end, release date or observation."""
     last_date: Day | None
     """Latest period_end, release date or observation."""
-    captured_at: Instant
-    """When it was captured last."""
+    captured_at: Instant | None
+    """When it was captured last; null in a locked view."""
     freshness_days: int | None
     """Days from the newest evidenced publication to the last capture; null without evidence."""
-    rejected: int
-    """Number of records rejected when its files were read."""
+    rejected: int | None
+    """Number of records rejected when its files were read; null in a locked view."""
 
 
 class StatementFigureRow(FundamentalsRow):

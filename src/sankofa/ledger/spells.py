@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from sankofa.ledger.entities import NEVER, Claim, Entity, Relation, Statement, strongest_first
 from sankofa.ledger.reader import CaptureInfo
+from sankofa.model.days import ordinal
 from sankofa.model.identifiers import in_one_spelling
 from sankofa.model.rows import RELATIONSHIPS
 
@@ -90,6 +91,15 @@ def _dated(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tupl
         by_register[one.subject, one.register].append(one)
     for own in by_register.values():
         yield from _days(own, own[0].profile.registered, captures)
+
+
+def first_records(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, int]]:
+    """Each source that describes it, with the day from which on its first record is; 0 if that has none."""
+    first: dict[str, int] = {}
+    for text, one in _dated(entity, captures):
+        day = ordinal(text) if text else 0
+        first[one.source_id] = min(day, first.get(one.source_id, day))
+    yield from first.items()
 
 
 def _days(

@@ -258,9 +258,11 @@ class SourceRow(Row, frozen=True, kw_only=True):
     ]
     first_date: Annotated[date | None, doc("Earliest period_end, release date or observation.")]
     last_date: Annotated[date | None, doc("Latest period_end, release date or observation.")]
-    captured_at: Annotated[str, instant("When it was captured last.")]
+    captured_at: Annotated[str | None, instant("When it was captured last; null in a locked view.")]
     freshness_days: _Freshness
-    rejected: Annotated[int, doc("Number of records rejected when its files were read.", ge=0)]
+    rejected: Annotated[
+        int | None, doc("Number of records rejected when its files were read; null in a locked view.")
+    ]
 
 
 class CoverageRow(Row, frozen=True, kw_only=True):

@@ -1,12 +1,16 @@
 """GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku}, /v1/export and /v1/usage."""
 
-from datetime import UTC, datetime
-from typing import Final
+from datetime import UTC, date, datetime
+from typing import Final, cast
+
+import msgspec
 
 from sankofa.access.tiers import Usage
-from sankofa.edition.format.keys import COVERAGE, SOURCES, coverage_key
+from sankofa.edition.format.keys import COVERAGE, COVERAGE_DAYS, SOURCES, coverage_key
+from sankofa.edition.format.known_counts import CountOnDay, KnownCounts, read_known_counts
 from sankofa.edition.format.row_blocks import RowOrder
-from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.day_view import DayView
+from sankofa.edition.read.edition import Edition, Selection
 from sankofa.model.catalogue_rows import CoverageRow, ExportRow, QualityRow, SourceRow, UsageRow
 from sankofa.model.days import instant
 from sankofa.model.errors import NotFound
@@ -22,18 +26,99 @@ from sankofa.operations.paging import first_page
     row=SourceRow,
     errors=(400, 401, 429, 503),
     extension=True,
-    not_by_day="Sources are described by the files taken in last, so a locked view does not list them: "
-    "`_license` of each answer names the sources of its rows.",
 )
 async def get_sources(call: Call) -> Answer:
     """Publishers of the data, their licences and attributions.
 
     Every source that the edition has rows of, ordered by source_id. The first and last date are those of the
     data: period ends, releases, observations. `freshness_days` counts from the newest day of publication that
-    the source evidences to the edition's last capture, and is null if it evidences none.
+    the source evidences to the edition's last capture, and is null if it evidences none. A locked view has
+    the sources that something was known of, with what was known, and counts to its day.
     """
     day = call.today.toordinal()
+    if call.lock is not None:
+        rows = [wire.encode(row) for row in await _sources_on(call.edition, day)]
+        return Answer(Selection(rows, len(rows), truncated=False))
     return Answer(await call.edition.select(SOURCES, "", day=day) or NO_ROWS)
+
+
+_stored_sources: Final = msgspec.json.Decoder(list[SourceRow]).decode
+_COUNTS_KEPT: Final = 1
+
+
+async def _known_counts(edition: Edition) -> list[KnownCounts]:
+    """By dataset, country and source, from each day on; read once for an edition."""
+    whole = edition.whole if isinstance(edition, DayView) else edition
+    cached = whole.cache(COVERAGE_DAYS, _COUNTS_KEPT)
+    if (counts := cached.get("")) is None:
+        counts = read_known_counts(await edition.raw(COVERAGE_DAYS, "") or b"\x90")
+        cached.put("", counts)
+    return cast("list[KnownCounts]", counts)
+
+
+async def _sources_on(edition: Edition, day: int) -> list[SourceRow]:
+    """The sources that something was known of on a day, and what."""
+    stored = await edition.select(SOURCES, "", day=day) or NO_ROWS
+    known: dict[str, list[tuple[KnownCounts, CountOnDay]]] = {}
+    for counts in await _known_counts(edition):
+        if (own := counts.on(day)) is not None:
+            known.setdefault(counts.source_id, []).append((counts, own))
+    rows = []
+    for row in _stored_sources(b"[%b]" % stored.rows):
+        some = known.get(row.source_id, [])
+        # a source of figures is counted by them, not by the organisations that it names
+        some = [one for one in some if one[0].sku] or some
+        if some:
+            counted = [own for _, own in some]
+            firsts = [own.first for own in counted if own.first]
+            rows.append(
+                msgspec.structs.replace(
+                    row,
+                    source_ref=source_ref(row.source_id, "known", row.source_id),
+                    observed_at="",
+                    countries=sorted({counts.country for counts, _ in some if counts.country}),
+                    row_count=sum(own.rows for own in counted),
+                    first_date=date.fromordinal(min(firsts)) if firsts else None,
+                    last_date=_date(max(own.last for own in counted)),
+                    captured_at=None,
+                    freshness_days=_age(max(own.published for own in counted), day),
+                    rejected=None,
+                )
+            )
+    return rows
+
+
+def _date(day: int) -> date | None:
+    return date.fromordinal(day) if day else None
+
+
+def _age(published: int, day: int) -> int | None:
+    return max(day - published, 0) if published else None
+
+
+async def _coverage_on(edition: Edition, day: int, country: str | None, sku: str | None) -> list[CoverageRow]:
+    """What was known on a day of each dataset, country and source."""
+    licences = {row.source_id: row.license_class for row in await _sources_on(edition, day)}
+    return [
+        CoverageRow(
+            sku=counts.sku,
+            country=counts.country or None,
+            source_id=counts.source_id,
+            count=own.counted,
+            unit_of_count=counts.unit,
+            first_date=_date(own.first),
+            last_date=_date(own.last),
+            freshness_days=_age(own.published, day),
+            source_ref=source_ref(counts.source_id, "known", f"{counts.sku} {counts.country} {counts.unit}"),
+            license_class=licences[counts.source_id],
+            observed_at="",
+        )
+        for counts in await _known_counts(edition)
+        if counts.sku
+        and sku in (None, counts.sku)
+        and country in (None, counts.country)
+        and (own := counts.on(day)) is not None
+    ]
 
 
 _SOURCES_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
@@ -45,8 +130,6 @@ _SOURCES_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
     errors=(400, 401, 402, 429, 503),
     tool="get_coverage",
     extension=True,
-    not_by_day="Coverage is counted over the newest data, so a locked view does not show it: /v1/issuers, "
-    "/v1/series and /v1/tenders list what was known on the day.",
 )
 async def get_coverage(
     call: Call,
@@ -63,7 +146,13 @@ async def get_coverage(
     """
     page = await first_page(call, "coverage", country, sku, cursor=cursor)
     most = None if limit is None else call.grant.rows(limit)
-    selection = await page.select(COVERAGE, coverage_key(country, sku), _SOURCES_ORDER, most)
+    if call.lock is None:
+        selection = await page.select(COVERAGE, coverage_key(country, sku), _SOURCES_ORDER, most)
+    else:
+        every = map(wire.encode, await _coverage_on(page.edition, page.day.toordinal(), country, sku))
+        rows = [row for row in every if not page.key or _SOURCES_ORDER.behind(page.key)(row)]
+        more = most is not None and most < len(rows)
+        selection = Selection(rows[:most], len(rows[:most]), more, following=(0,) if more else None)
     return page.answer(selection or NO_ROWS, _SOURCES_ORDER)
 
 

@@ -53,6 +53,8 @@ RESTATEMENTS: Final = "restatement"
 RESTATEMENT_LISTS: Final = "restatement-list"
 SOURCES: Final = "source"
 COVERAGE: Final = "coverage"
+COVERAGE_DAYS: Final = "coverage-day"
+"""What was known of each key of coverage, and of the sources of identifiers, by day."""
 
 TENDERS_PER_BLOCK: Final = 32
 PROCESS_LISTS: Final = 1024

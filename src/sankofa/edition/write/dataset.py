@@ -69,6 +69,8 @@ class Counted(msgspec.Struct, array_like=True):
     last: int = NEVER
     published: int = NEVER
     """Newest evidenced day of publication."""
+    days: dict[int, "Counted"] = {}
+    """What became known on each day, of all that evidences one."""
 
     def add(self, count: int, rows: int, first: int, last: int, published: int) -> None:
         self.count += count
@@ -79,6 +81,17 @@ class Counted(msgspec.Struct, array_like=True):
 
     def merge(self, other: "Counted") -> None:
         self.add(other.count, other.rows, other.first, other.last, other.published)
+        self.become_known(other.days)
+
+    def become_known(self, days: Mapping[int, "Counted"]) -> None:
+        for day, other in days.items():
+            self.on(day).merge(other)
+
+    def on(self, day: int) -> "Counted":
+        """What becomes known on a day."""
+        if (own := self.days.get(day)) is None:
+            own = self.days[day] = Counted()
+        return own
 
 
 TallyRow = tuple[TallyKey, Counted]
@@ -100,14 +113,25 @@ class CoverageTally:
         return [(key, self._counted[key]) for key in sorted(self._counted)]
 
     def add_once(
-        self, unit: str, country: str, counted: Mapping[int, Counted], captures: Mapping[int, CaptureInfo]
+        self,
+        unit: str,
+        country: str,
+        counted: Mapping[int, Counted],
+        captures: Mapping[int, CaptureInfo],
+        *,
+        known_only: bool = False,
     ) -> None:
-        """Count one macro series or indicator of a country, once for each source. `counted` is by capture."""
+        """Count one macro series or indicator of a country, once for each source. `counted` is by capture.
+
+        `known_only`: it is counted already, and only its days are added.
+        """
         by_source: defaultdict[str, Counted] = defaultdict(Counted)
         for capture_id, own in counted.items():
             by_source[captures[capture_id].source_id].merge(own)
         for source_id, own in by_source.items():
-            own.count = 1
+            own.count = 0 if known_only else 1
+            if own.days:
+                own.days[min(own.days)].count = 1
             self[TallyKey(MACRO, country, source_id, unit)].merge(own)
 
     def update(self, rows: Iterable[TallyRow]) -> None:

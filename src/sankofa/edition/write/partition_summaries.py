@@ -21,7 +21,7 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
-from sankofa.edition.write.dataset import PreparedRows
+from sankofa.edition.write.dataset import Counted, PreparedRows
 from sankofa.edition.write.derived_parts import Issuers, issuer_part
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Shown, Standings, coverage_steps
@@ -29,7 +29,7 @@ from sankofa.edition.write.parts import Partition
 from sankofa.edition.write.reuse import sum_of_digests
 from sankofa.ledger.entities import NEVER, Entity
 from sankofa.ledger.reader import CaptureInfo
-from sankofa.ledger.spells import PARENT, Placed, places
+from sankofa.ledger.spells import PARENT, Placed, first_records, places
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.vintages import vintages
 
@@ -188,6 +188,8 @@ class FactTotals(msgspec.Struct, array_like=True):
     """Earliest and latest period_end before the capture; 0 for none."""
     published: int = 0
     """Newest evidenced day of publication; 0 for none."""
+    days: dict[int, Counted] = {}
+    """Of one issuer, what became known on each day."""
 
     def add(self, other: "FactTotals") -> None:
         """The facts of other issuers."""
@@ -215,13 +217,15 @@ def _counted(issuer: Issuer) -> bytes:
             if counts is None:
                 counts = by_source[report.capture.source_id] = FactTotals(issuers=1)
             counts.facts += 1
+            known = counts.days.setdefault(vintage.known_from, Counted())
+            known.add(0, 1, end, end, report.available if report.evidenced else 0)
             if report.evidenced:
                 counts.dated += 1
                 counts.published = max(counts.published, report.available)
             if period_end <= report.capture.observed_at[:10]:
                 counts.first = min(counts.first, end)
                 counts.last = max(counts.last, end)
-    return _write_counts({source_id: by_source[source_id] for source_id in sorted(by_source)})
+    return _write_changes({source_id: by_source[source_id] for source_id in sorted(by_source)})
 
 
 def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, FactTotals]:
@@ -253,6 +257,8 @@ class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
 
     facts: list[tuple[str, str, FactTotals]]
     """By source and country (empty if unknown)."""
+    fact_days: list[tuple[str, str, list[tuple[int, Counted]]]]
+    """By source and the country that the issuer had then, what became known on each day."""
     held: HeldFacts
     """Their facts in the ledger, served or not."""
     coverage: CoverageSteps
@@ -263,6 +269,8 @@ class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
     """Number of records and identifiers by source and country."""
     names: bytes
     """Digest of their names and identifiers; those of all partitions add up (`sum_of_digests`)."""
+    record_days: list[tuple[str, list[tuple[int, int]]]]
+    """By source, the number of organisations that it first described from each day on."""
     claims: bytes
     """The same for the source of each identifier."""
 
@@ -319,12 +327,20 @@ class PartitionSummaries:
         totals: defaultdict[tuple[str, str], FactTotals] = defaultdict(FactTotals)
         held = HeldFacts()
         statements: Counter[tuple[str, str]] = Counter()
+        known: defaultdict[tuple[str, str], Counted] = defaultdict(Counted)
+        records: defaultdict[str, Counter[int]] = defaultdict(Counter)
         issuers = [one for one in partition.entities if self._issuers.key(one.service_id)]
         for entity in issuers:
             held.add(issuer_holdings(self._issuers, entity))
             for source_id, own in issuer_counts(self._issuers, entity).items():
                 totals[source_id, entity.country or ""].add(own)
+                self._add_known(known, source_id, entity, own)
         for entity in partition.entities:
+            first = dict(first_records(entity, self._captures))
+            figures = [min(own.days) for own in issuer_counts(self._issuers, entity).values()]
+            since = min((*filter(None, (*first.values(), *figures)), self._captured_on(entity)))
+            for source_id, day in first.items():
+                records[source_id][max(day, since)] += 1
             for statement in entity.statements:
                 statements[statement.source_id, statement.profile.country or ""] += 1
             for claim in entity.claims:
@@ -334,6 +350,7 @@ class PartitionSummaries:
                     statements[relation.evidence.source_id, entity.country or ""] += 1
         return PartitionCounts(
             [(*key, totals[key]) for key in sorted(totals)],
+            [(*key, sorted(known[key].days.items())) for key in sorted(known)],
             held,
             coverage,
             len(issuers),
@@ -341,8 +358,23 @@ class PartitionSummaries:
             sorted({s.profile.country for one in issuers for s in one.statements if s.profile.country}),
             [(*key, statements[key]) for key in sorted(statements)],
             sum_of_digests(_digest(_names(entity)) for entity in partition.entities),
+            [(source_id, sorted(records[source_id].items())) for source_id in sorted(records)],
             sum_of_digests(_digest(self._claims(entity)) for entity in partition.entities),
         )
+
+    def _captured_on(self, entity: Entity) -> int:
+        return ordinal(self._captures[entity.first_capture].day)
+
+    def _add_known(
+        self, known: dict[tuple[str, str], Counted], source_id: str, entity: Entity, own: FactTotals
+    ) -> None:
+        """Count the facts of an issuer where it was when they became known."""
+        placed = places(entity, self._captures) or [Placed("", entity.country or "", ())]
+        for country, since, until in country_spells(placed):
+            days = {day: one for day, one in own.days.items() if since <= day < until}
+            if days:
+                known[source_id, country].become_known(days)
+                known[source_id, country].on(min(days)).count += 1
 
     def _claims(self, entity: Entity) -> tuple[object, ...]:
         held = (*entity.claims, *entity.past)

@@ -24,6 +24,7 @@ from sankofa.edition.format.macro import (
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
+    NEVER,
     Built,
     Counted,
     CoverageTally,
@@ -189,8 +190,10 @@ def _part(column: MacroColumn, one: SeriesVintages, entries: list[Entry], *, is_
     identity, key = one.identity, "|".join(one.identity)
     releases, counted = _statistics(one)
     tally = CoverageTally()
-    if not column.country:  # else it is counted as an indicator
-        tally.add_once("series", identity.country, counted, column.captures)
+    if column.country:  # an indicator: counted there, and known here
+        counted = {number: Counted(days=own.days) for number, own in counted.items()}
+    unit = "indicators" if column.country else "series"
+    tally.add_once(unit, identity.country, counted, column.captures, known_only=bool(column.country))
     report = one.days[0][2][-1].report
     capture = column.captures[report.capture_id]
     location = next(release.location for release in releases if release.day == report.available)
@@ -232,6 +235,8 @@ def _statistics(one: SeriesVintages) -> tuple[list[SeriesRelease], dict[int, Cou
                 own.last = number
             own.first = number
             own.rows += 1
+            evidenced = report.available if report.evidenced else NEVER
+            own.on(vintage.known_from).add(0, 1, number, number, evidenced)
             if report.evidenced and report.available > own.published:
                 own.published = report.available
     return [SeriesRelease(day, *releases[day]) for day in sorted(releases, reverse=True)], counted

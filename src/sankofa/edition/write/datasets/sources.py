@@ -12,7 +12,15 @@ from itertools import groupby, product
 from typing import Final
 
 from sankofa.derive.quality import Quality
-from sankofa.edition.format.keys import COVERAGE, MACRO_ANNUAL, MACRO_SERIES, SOURCES, coverage_key
+from sankofa.edition.format.keys import (
+    COVERAGE,
+    COVERAGE_DAYS,
+    MACRO_ANNUAL,
+    MACRO_SERIES,
+    SOURCES,
+    coverage_key,
+)
+from sankofa.edition.format.known_counts import CountOnDay, KnownCounts, pack_steps, write_known_counts
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
@@ -36,8 +44,8 @@ from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
 
 _RELEASES: Final = f"""
-    SELECT capture_id, country, count(*), min(release_date), max(release_date)
-    FROM {SERVED_RELEASES} GROUP BY capture_id, country
+    SELECT capture_id, country, substr(release_date, 1, 10), count(*)
+    FROM {SERVED_RELEASES} GROUP BY capture_id, country, substr(release_date, 1, 10)
 """  # noqa: S608 - a condition of our own
 
 
@@ -51,13 +59,18 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
         for source_id, country, total in some.facts:
             key = TallyKey(FUND, country, source_id, "issuers")
             tally[key].add(total.issuers, total.facts, total.first, total.last, total.published)
-    for capture_id, country, count, first, last in context.ledger.rows(_RELEASES):
+        for source_id, country, days in some.fact_days:
+            tally[TallyKey(FUND, country, source_id, "issuers")].become_known(dict(days))
+    for capture_id, country, text, count in context.ledger.rows(_RELEASES):
         key = TallyKey(TENDER, country, context.captures[capture_id].source_id, "releases")
-        days = ordinal(first[:10]), ordinal(last[:10])
-        tally[key].add(count, count, *days, days[1])
+        day = ordinal(text)
+        for counted in (tally[key], tally[key].on(day)):
+            counted.add(count, count, day, day, day)
     captures = _last_captures(context)
     keyed: defaultdict[str, list[Entry]] = defaultdict(list)
     for key, counted in tally.rows():
+        if not counted.count:  # known of a country that the issuer left
+            continue
         row = Entry(wire.encode(_coverage_row(context, key, counted, captures[key.source_id])))
         for asked in set(product((key.country, ""), (key.sku, ""))):
             keyed[coverage_key(*asked)].append(row)
@@ -71,6 +84,8 @@ def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[K
     counted: defaultdict[str, Counted] = defaultdict(Counted)
     countries: defaultdict[str, set[str]] = defaultdict(set)
     for key, counts in coverage.result.rows():
+        if not counts.count:
+            continue
         counted[key.source_id].merge(counts)
         countries[key.source_id].update(filter(None, (key.country,)))
     of_datasets = frozenset(counted)
@@ -98,6 +113,31 @@ def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[K
             for source_id, capture in sorted(_last_captures(context).items())
         ],
     )
+
+
+@dataset(COVERAGE_DAYS, None, needs=(COVERAGE,))
+def coverage_days(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[KeyRows]:
+    """In the order of coverage, then the sources of identifiers."""
+    records: defaultdict[str, Counted] = defaultdict(Counted)
+    for some in context.counts:
+        for source_id, by_day in some.record_days:
+            for day, number in by_day:
+                records[source_id].on(day).add(number, number, FOREVER, NEVER, NEVER)
+    identified = [
+        (TallyKey("", "", source_id, "records"), records[source_id]) for source_id in sorted(records)
+    ]
+    keyed = [*coverage.result.rows(), *identified]
+    known = [KnownCounts(*key, pack_steps(_steps(counted))) for key, counted in keyed if counted.days]
+    yield KeyRows("", [Entry(write_known_counts(known))])
+
+
+def _steps(counted: Counted) -> Iterator[CountOnDay]:
+    """The running totals of what became known."""
+    total = Counted()
+    for day in sorted(counted.days):
+        total.merge(counted.days[day])
+        first = NEVER if total.first == FOREVER else total.first
+        yield CountOnDay(day, total.count, total.rows, first, total.last, total.published)
 
 
 def _last_captures(context: BuildContext) -> dict[str, CaptureInfo]:
