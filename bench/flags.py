@@ -30,7 +30,8 @@ from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.flags import CountryOnDay, flags_on, sort_key
 from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
-from sankofa.engines.datastore import Block, EditionReader
+from sankofa.engines.block_file import Block
+from sankofa.engines.edition_reader import EditionReader
 from sankofa.model.ocds.red_flags import ProcessReleases, ReleaseFacts, day_states
 
 _DAY = 739_000

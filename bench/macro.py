@@ -37,7 +37,7 @@ from sankofa.edition.format.macro import (
 )
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.engines.checked_file import FileStates
-from sankofa.engines.edition_folder import EditionFolderWriter
+from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import OpenParts
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
@@ -195,7 +195,7 @@ def _home(series: int) -> Path:
         home.mkdir(parents=True)
         print(f"making {home.name}", flush=True)
         store = open_datastore("sqlite:", home, SCHEMA)
-        writer = EditionFolderWriter(_editions(home), OpenParts(FileStates()))
+        writer = EditionWriter(_editions(home), OpenParts(FileStates()))
         _write_edition(writer, series)
         edition = "20260101T000000Z-00001-0000000000"
         writer.finish(edition, {"format": LAYOUT, "content_sha256": str(series), "rows": {}, "indexes": {}})
@@ -208,7 +208,7 @@ def _editions(home: Path) -> Path:
     return home / "editions"
 
 
-def _write_edition(writer: EditionFolderWriter, series: int) -> None:
+def _write_edition(writer: EditionWriter, series: int) -> None:
     stand_ins = [_entries(revised=False), _entries(revised=True)]
     blocks = [list(pack_series(entries)) for entries in stand_ins]
     columns: list[SeriesSummary] = []

@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from sankofa.engines.datastore import Block, ByteRange, NeedsRows
+from sankofa.engines.block_file import Block, ByteRange, NeedsRows
+from sankofa.engines.edition_reader import EditionReader
 from sankofa.engines.publication import Manifest
 
 
-class MemoryReader:
-    """See `engines.datastore.EditionReader`. Blocks are numbered from 1, in the order they were given."""
+class MemoryReader(EditionReader):
+    """Blocks are numbered from 1, in the order they were given."""
 
     def __init__(self, manifest: Manifest | None = None) -> None:
         self.manifest: Manifest = manifest or {}

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from sankofa.edition.format.row_blocks import entries_of
-from sankofa.engines.datastore import EditionReader
+from sankofa.engines.edition_reader import EditionReader
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import FundamentalsRow
 from sankofa.replication.stores import open_store

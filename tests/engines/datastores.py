@@ -17,8 +17,9 @@ import sankofa
 from sankofa.edition.write.publish import publish
 from sankofa.engines.block_file import BlockFileReader
 from sankofa.engines.checked_file import CheckedFile, FileStates
-from sankofa.engines.datastore import Datastore, Row
+from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_reader import describe_file
+from sankofa.engines.ledger_store import Row
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import Ledger
 from sankofa.replication.stores import editions_folder, open_store

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sankofa.engines import edition_reader
-from sankofa.engines.datastore import EditionReader
+from sankofa.engines.edition_reader import EditionReader
 from sankofa.engines.publication import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.edition_parts import parts_of

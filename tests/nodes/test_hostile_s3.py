@@ -15,9 +15,9 @@ import pytest
 
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines import object_cloud
+from sankofa.engines.ledger_store import SqliteLedgers
 from sankofa.engines.object_store import ObjectError, open_destination, open_source
 from sankofa.engines.publication import signers_of
-from sankofa.engines.sqlite_rows import SqliteLedgers
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError
 from sankofa.replication.follow import Follower

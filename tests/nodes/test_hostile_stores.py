@@ -14,9 +14,9 @@ from typing import NamedTuple
 import pytest
 
 from sankofa.edition.format.keys import LAYOUT
+from sankofa.engines.ledger_store import SqliteLedgers
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import signers_of
-from sankofa.engines.sqlite_rows import SqliteLedgers
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import Verifier

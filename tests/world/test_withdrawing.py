@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sankofa.cli import ledger as ledger_commands
 from sankofa.cli import publishing, vault
-from sankofa.engines.datastore import Row
+from sankofa.engines.ledger_store import Row
 from sankofa.ledger import generations
 from sankofa.ledger.generations import Generations
 from sankofa.model.errors import CheckFailed, OperatorError

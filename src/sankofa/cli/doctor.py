@@ -22,9 +22,10 @@ from sankofa.cli.keys import opened_keys
 from sankofa.cli.output import Finding, to_have_an_edition
 from sankofa.cli.process import now
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.engines.datastore import Datastore, LedgerRows
+from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_folder import BUILDING
 from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.ledger_store import LedgerRows
 from sankofa.engines.publication import Publication, signers_of
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable

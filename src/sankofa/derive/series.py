@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import Row
+from sankofa.engines.ledger_store import Row
 from sankofa.ledger.macro import read_annual, read_series
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.days import ordinal

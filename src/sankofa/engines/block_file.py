@@ -25,7 +25,7 @@ import struct
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import count as numbered
 from pathlib import Path
@@ -33,8 +33,13 @@ from typing import Final, Generic, TypeVar, overload
 
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
 from sankofa.engines.compression import zstd
-from sankofa.engines.datastore import Block, NeedsRows
 
+Block = tuple[bytes | memoryview, bytes | memoryview]
+"""The index of a block and its rows, as the edition has them (`edition.format.row_blocks`)."""
+NeedsRows = Callable[[bytes | memoryview], bool]
+"""Whether the rows of a block are needed, by its index."""
+ByteRange = tuple[int, int, int]
+"""Some of the bytes of a block's rows: the address of the block, where they begin and where they end."""
 BLOCK_CACHE_BYTES: Final = 128 << 20
 """In one worker; the rows of some quarter of a million figures."""
 
@@ -203,7 +208,7 @@ class BlockFileReader:
     def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Sequence[Block] | None:
-        """See `engines.datastore.EditionReader`; uncompressed rows are views of the file. Raises
+        """See `EditionReader`; uncompressed rows are views of the file. Raises
         NotChecked if many pages must be compared first."""
         name = f"{kind}\0{key}".encode()  # as `_name` and `_hash` say, which would be calls for each read
         hashed = int.from_bytes(blake2b(name, digest_size=8).digest(), "little") or 1
@@ -304,7 +309,7 @@ class BlockFileReader:
             raise NotChecked(self._file, start, end)
 
     def digests(self, kind: str, after: str, most: int, *, with_it: bool = False) -> list[tuple[str, bytes]]:
-        """See `engines.datastore.EditionReader`; `with_it` the key itself among them."""
+        """See `EditionReader`; `with_it` the key itself among them."""
         self._check(self._order_at, self._file.size)
         prefix = _name(kind, "")
         bisect = bisect_left if with_it else bisect_right

@@ -1,176 +1,56 @@
-"""The datastore: the append-only ledger, and the published editions.
+"""The datastore: one folder per edition under HOME, beside a ledger in SQLite or PostgreSQL.
 
-The ledger is in SQLite or in PostgreSQL: its statements are written once, with `?` for parameters, in the SQL
-both understand. An edition is always files under HOME.
+An edition never changes once it is there. A signed note names the current one and is replaced atomically, so
+switching is one rename. CURRENT says the same in one line, for people, and for a HOME that has no note yet.
 """
 
+import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
+from sankofa.engines.block_file import BLOCK_CACHE_BYTES, ByteCache
+from sankofa.engines.checked_file import Damaged, FileStates
+from sankofa.engines.edition_folder import EditionWriter, remove_edition
 from sankofa.engines.edition_log import EditionLog
-from sankofa.engines.publication import Manifest, Publication
-from sankofa.model.signed_notes import Signer
+from sankofa.engines.edition_reader import (
+    EditionReader,
+    OpenParts,
+    edition_errors,
+    read_manifest,
+    read_seal,
+    stored_files,
+)
+from sankofa.engines.ledger_store import LedgerStore, LockName
+from sankofa.engines.private_files import (
+    locked,
+    make_private_folder,
+    open_private,
+    operator_errors,
+    replace_file,
+)
+from sankofa.engines.publication import (
+    KEY_FILE,
+    LIST,
+    NOTE,
+    Manifest,
+    Publication,
+    PublishedList,
+    read_list,
+    read_publication,
+    sign_publication,
+    signers_of,
+    signers_to_sign,
+    withdrawal_lines,
+)
+from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
+from sankofa.model.signed_notes import NotTrusted, Signer, Verifier
 
-Row = tuple[Any, ...]
-Block = tuple[bytes | memoryview, bytes | memoryview]
-"""The index of a block and its rows, as the edition has them (`edition.format.row_blocks`)."""
-NeedsRows = Callable[[bytes | memoryview], bool]
-"""Whether the rows of a block are needed, by its index."""
-ByteRange = tuple[int, int, int]
-"""Some of the bytes of a block's rows: the address of the block, where they begin and where they end."""
-BLOCK_BITS: Final = 18
-"""The lower bits of an address are the number of a block in its part, the others that of the part among those
-of its kind: what is in one part moves no address in another."""
-ALIASES: Final = "alias"
-"""The kind whose keys are an organisation's other ids; each leads to the key of its rows."""
-LockName = Literal["publish", "switch"]
-"""Locks: one command at a time builds an edition; one at a time moves the pointer or removes editions."""
-
-
-class LedgerRows(Protocol):
-    """The rows of a ledger, to be read by one thread."""
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Queries inside see the ledger as of the first query; writers do not wait."""
-
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
-        """The rows of a SELECT, streamed."""
-
-    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        """Columns of a clustered table, for the rows under one value of the first key column, in key
-        order. Faster than rows for many of them."""
-
-    def close(self) -> None: ...
-
-
-class LedgerSession(LedgerRows, Protocol):
-    """One connection to the ledger, for one thread."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing; writers of the ledger take turns."""
-
-    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
-        """Every row of a table: its capture_id (0 if the table has none), and its columns as a JSON
-        array as msgspec writes it; `order` is an ORDER BY, to read through an index."""
-
-    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
-        """Calls a function with the table and the rows of every later append; None stops that."""
-
-    def append(self, table: str, rows: Sequence[Row]) -> int:
-        """Append the rows that are not there yet; how many were new."""
-
-    def stage(self, table: str, rows: Sequence[Row]) -> None:
-        """Bulk-load rows into the empty staging copy of a table, private to this session."""
-
-    def absorb(self, statement: str) -> int:
-        """Append from the staging copies what the statement selects; how many rows were new."""
-
-
-class LedgerStore(Protocol):
-    """The ledger's store, SQLite or PostgreSQL. No call needs an edition."""
-
-    def open(self) -> LedgerSession: ...
-
-    def opener(self) -> Callable[[], LedgerRows]:
-        """A function that opens the ledger in another process, to read it; it can be pickled."""
-
-    def tables(self) -> frozenset[str]:
-        """The tables of the ledger, whichever version created them; nothing is created."""
-
-    def captured(self) -> list[tuple[str, str]]:
-        """(source id, counts as JSON) of every capture; empty if there is none.
-
-        Raises OperatorError or StoreUnavailable, and never waits for long.
-        """
-
-    def written_state(self) -> str:
-        """A text that changes with every write to the ledger, and not when a ledger is opened."""
-
-    def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> AbstractContextManager[None]:
-        """Runs one command at a time on all machines that share this ledger; `waiting` is called if this
-        one must wait. The lock ends with the process that holds it."""
-
-    async def ping(self) -> None:
-        """A real read. Raises StoreUnavailable."""
-
-    def close(self) -> None:
-        """Close the connections of the serving side."""
-
-
-class EditionWriter(Protocol):
-    """An edition being built: invisible to every reader until it is finished.
-
-    It consists of parts; everything written up to `end_part` is one part.
-    """
-
-    files: Path
-    """A folder for files; those that the manifest lists become part of the edition."""
-
-    def write(self, blocks: Iterable[tuple[int, bytes, bytes]], dataset: str = "") -> None:
-        """Append blocks: (id, index, rows), ids ascending, from 1 in each part. The part belongs to the
-        dataset that is named first."""
-
-    def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
-        """Append directory rows: (kind, key, first block id, number of blocks)."""
-
-    def end_part(self, content: str) -> None:
-        """Ends a part; `content`, the digest of what was written, identifies it."""
-
-    def reuse(self, content: str) -> bool:
-        """Adds a part with this content from a stored edition; False if none has it."""
-
-    def reuse_file(self, name: str, sha256: str) -> bool:
-        """The same for a file of `files`."""
-
-    def finish(self, edition: str, manifest: Manifest) -> None:
-        """Make it durable and complete under its name. Not yet current.
-
-        `manifest["files"]` has the `name`, `size_bytes` and `sha256` of each file. `manifest["parts"]` has of
-        each part its `content`, the `kinds` of keys in it, and the `first` of these keys: the parts of a kind
-        follow each other in the order of their keys. Without it, all that was written is one part.
-        """
-
-    def abandon(self) -> None:
-        """Leave nothing behind."""
-
-
-class EditionReader(Protocol):
-    """A published edition, immutable. Every read raises StoreUnavailable if the store does not answer or
-    its content is damaged; then `damage` is set."""
-
-    manifest: Manifest
-    damage: str | None
-    """The fault that was found since it was opened. A damaged edition should no longer be served."""
-
-    async def blocks(
-        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
-    ) -> Sequence[Block] | None:
-        """Up to `most` blocks (index, rows) under a key, after the first `skip`; None if there is no such
-        key. If `needs_rows` refuses the index of a block, its rows may be left out."""
-
-    async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Bytes out of the rows of blocks of a kind, whatever their keys: one value for each range."""
-
-    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
-        """The bytes [start, end) of one of its files, within its size: as many as fit in memory."""
-
-    def row_trees(self) -> bytes:
-        """The hashes of its rows. Raises OSError if this machine has none."""
-
-    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        """Up to `most` keys of a kind that follow a key, in the order of their bytes, each with a digest
-        of its blocks, to be compared with that of another edition of the same store.
-
-        Empty if that would take long.
-        """
-
-    def scrub(self, most: int) -> None:
-        """Compares the next bytes with their digests, about `most` of them, and starts over at the end.
-        With 0 it only checks whether another process is about to change the file. Call it in a thread."""
-
-    def close(self) -> None: ...
+_EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
 class EditionList(NamedTuple):
@@ -180,15 +60,48 @@ class EditionList(NamedTuple):
     current: str | None
 
 
-class Datastore(Protocol):
-    """Everything an engine must do."""
+class Datastore:
+    """The ledger and the editions of one HOME. Reading the list raises StoreUnavailable."""
 
-    @property
-    def ledgers(self) -> LedgerStore: ...
+    def __init__(
+        self,
+        home: Path,
+        ledgers: LedgerStore,
+        cache_bytes: int = BLOCK_CACHE_BYTES,
+        trusted: tuple[Verifier, ...] = (),
+        keys: Path | None = None,
+    ) -> None:
+        """Only what one of the `trusted` keys signed is opened; without them, what the key in HOME signed.
 
-    log: EditionLog
+        `keys` is HOME where the ledger and the editions are in another folder.
+        """
+        self.ledgers = ledgers
+        self._home = home
+        self._keys = keys or home
+        self._editions = home / "editions"
+        self._pointer = self._editions / "CURRENT"
+        self._published = self._editions / LIST
+        self._note = self._editions / NOTE
+        self._trusted = trusted
+        self.log = EditionLog(self._editions)
+        self._note_read: tuple[tuple[int, int, int], Publication] | None = None
+        """The last note that was verified, and the inode, time and size of its file."""
+        self._unsigned: dict[str, str | None] = {}
+        """Editions that this process brought and that are to be signed: the seal of each, where known."""
+        self._states = FileStates()
+        self._opened = OpenParts(self._states, ByteCache(cache_bytes))
 
-    def build(self) -> EditionWriter: ...
+    def build(self) -> EditionWriter:
+        with operator_errors(self._editions):
+            make_private_folder(self._home)
+            make_private_folder(self._editions)
+            publication = self.publication()
+            signed = None if publication is None else publication.editions
+            return EditionWriter(self._editions, self._opened, signed, self.await_signature)
+
+    def await_signature(self, edition: str, seal: str | None = None) -> None:
+        """Lets this process open an edition that it copied here before the signed note names it."""
+        self._unsigned[edition] = seal
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
         """Raises EditionError when it is corrupt, incomplete or gone.
@@ -197,58 +110,230 @@ class Datastore(Protocol):
         published; else as many as take a moment, the others when they are read, and none that this
         process has compared before.
         """
+        folder = self._folder_of(edition)
+        self._states.forget_missing()
+        return EditionReader(folder, self._opened, self._signed_seal(edition), check_all=check_all)
 
     def manifest(self, edition: str) -> Manifest:
         """The sealed manifest; reads nothing else of the edition. Raises EditionError."""
+        folder = self._folder_of(edition)
+        with edition_errors(folder):
+            return read_manifest(folder, self._signed_seal(edition))
 
-    def list_editions(self) -> EditionList: ...
+    def _signed_seal(self, edition: str) -> str | None:
+        """The digest of its manifest that was signed; None if nothing was signed here yet.
 
-    def written_state(self, edition: str) -> str:
-        """A text that changes with any write to the ledger or to this edition. While it is the same,
-        neither needs to be verified again. Opening a ledger does not change it."""
-
-    def edition_folder(self, edition: str) -> Path:
-        """The files of an edition, as `engines.edition_folder` writes them."""
-
-    def exclusive(
-        self, lock_name: LockName, waiting: Callable[[], None] = lambda: None
-    ) -> AbstractContextManager[None]:
-        """Runs one command at a time on this store, on any machine; the others wait. `waiting` is called
-        once if another holds the lock. The lock ends with the process that holds it."""
-
-    def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
-        """Point at `current` in one atomic step, then remove every edition that is not listed.
-
-        First it is added to the list of everything ever published.
+        Raises EditionError if no trusted key signed this edition.
         """
-
-    def list_as_published(self, editions: Collection[str]) -> None:
-        """Adds the editions of the store that this one was restored from to the list of `published`."""
-
-    def published(self) -> frozenset[str]:
-        """The id of every edition that was ever current, kept or not: an append-only list."""
-
-    def withdraw(self, editions: Collection[str]) -> None:
-        """Marks stored editions as withdrawn: they may not be served in place of a newer one."""
-
-    def withdrawn(self) -> frozenset[str]:
-        """Every withdrawn edition. The list is append-only, like `published`."""
+        if edition in self._unsigned:
+            return self._unsigned[edition]
+        try:
+            publication = self.publication()
+        except StoreUnavailable as failure:
+            raise EditionError(f"edition {edition}: {failure.cause}") from failure
+        if publication is None:
+            return None
+        if edition not in publication.editions:
+            raise EditionError(f"edition {edition}: no trusted key signed it")
+        return publication.editions[edition]
 
     def publication(self) -> Publication | None:
         """The signed note of this store; None if nothing is signed yet. Raises StoreUnavailable if no
         trusted key signed it."""
+        try:
+            status = self._note.stat()
+            seen = status.st_ino, status.st_mtime_ns, status.st_size
+            if self._note_read is None or self._note_read[0] != seen:
+                content = self._note.read_bytes()
+                self._note_read = seen, read_publication(content, self._trusted_keys())
+        except FileNotFoundError:
+            if self._trusted and self._pointer.exists():
+                raise StoreUnavailable("datastore", f"{NOTE}: missing: nothing here is signed") from None
+            return None
+        except (OSError, NotTrusted, OperatorError) as failure:
+            raise StoreUnavailable("datastore", f"{NOTE}: {failure}") from failure
+        return self._note_read[1]
+
+    def _trusted_keys(self) -> tuple[Verifier, ...] | None:
+        """The trusted keys; None if the first signer is trusted. Raises NotTrusted if nobody is."""
+        if keys := self._trusted or tuple(signer.verifier for signer in signers_of(self._keys)):
+            return keys
+        raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
 
     def share_log(self) -> None:
-        """Sends the log to the other machines of a shared store. Raises OperatorError."""
+        """Sends the log to the other machines of a shared store; here there are none."""
 
     def is_shared(self) -> bool:
         """Whether the other machines of a shared store, if any, can read the current edition."""
+        return True
 
     def signers(self) -> tuple[Signer, ...]:
         """The keys of this HOME, created if there are none. Raises OperatorError."""
+        signers = signers_to_sign(self._keys, signed_before=self._note.exists())
+        if self._trusted and not {signer.verifier for signer in signers}.intersection(self._trusted):
+            raise OperatorError(
+                f"SANKOFA_TRUSTED_KEYS: the key of this HOME is not among them: {signers[0].verifier.text}"
+            )
+        return signers
+
+    def _folder_of(self, edition: str) -> Path:
+        if not _EDITION_ID.match(edition):
+            raise EditionError(f"edition {edition!r}: not the name of an edition")
+        return self._editions / edition
+
+    def written_state(self, edition: str) -> str:
+        """A text that changes with any write to the ledger or to this edition; opening a ledger is none.
+
+        It is a digest of the ledger's state, and of the inodes, sizes and times of writing of the files.
+        """
+        folder = self._editions / edition
+        digest = sha256(self.ledgers.written_state().encode())
+        with operator_errors(folder):
+            for path in sorted(folder.rglob("*")):
+                if path.is_file():
+                    known = path.stat()
+                    digest.update(
+                        f"{path.name} {known.st_ino} {known.st_size} {known.st_mtime_ns}\n".encode()
+                    )
+        return digest.hexdigest()
+
+    def edition_folder(self, edition: str) -> Path:
+        return self._editions / edition
+
+    def list_editions(self) -> EditionList:
+        publication = self.publication()
+        names = [
+            p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
+        ]
+        current = self._unsigned_pointer() if publication is None else self._current_of(publication)
+        return EditionList(tuple(sorted(names, reverse=True)), current)
+
+    def _current_of(self, publication: Publication) -> str:
+        return publication.current
+
+    def _unsigned_pointer(self) -> str | None:
+        try:
+            return self._pointer.read_text().strip() or None
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as failure:
+            raise StoreUnavailable("datastore", f"{self._pointer.name}: {failure}") from failure
+
+    @contextmanager
+    def exclusive(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Runs one command at a time on this store, on any machine; the others wait. `waiting` is called
+        once if another holds the lock. The lock ends with the process that holds it."""
+        with self.ledgers.exclusive(lock_name, waiting), self.locked_here(lock_name, waiting):
+            yield
+
+    @contextmanager
+    def locked_here(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """One process at a time on this HOME."""
+        path = self._home / f".{lock_name}.lock"
+        with ExitStack() as stack:
+            with operator_errors(path):
+                make_private_folder(self._home)
+                stack.enter_context(locked(path, waiting=waiting))
+            yield
+
+    def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
+        """Add `current` to the list of everything published, point at it in one atomic step, then remove
+        every edition that is not listed."""
+        signers = self.signers()
+        kept = self.list_editions().editions
+        removed = [name for name in kept if name not in editions and name != current]
+        self._list_as_published(current)
+        self._sign(signers, current, [name for name in kept if name not in removed])
+        with operator_errors(self._pointer):
+            replace_file(self._pointer, f"{current}\n".encode())
+            for name in removed:
+                remove_edition(self._editions / name)
+
+    def _sign(self, signers: Sequence[Signer], current: str, kept: Iterable[str]) -> None:
+        """Sign the stored editions that were signed before or that this process built. Sign all of them where
+        nothing was signed before."""
+        before = self.publication()
+        editions = {}
+        for name in kept:
+            if name in self._unsigned or before is None:
+                with suppress(OSError, ValueError):  # one without its seal is damaged
+                    editions[name] = read_seal(self._editions / name)
+            elif name in before.editions:
+                editions[name] = before.editions[name]
+        if current not in editions:
+            raise EditionError(f"edition {current}: not there, or without its seal")
+        with operator_errors(self._note):
+            _, note = sign_publication(
+                signers,
+                current=current,
+                editions=editions,
+                withdrawn=self.withdrawn(),
+                published=self._published.read_bytes(),
+                before=before,
+                now=datetime.now(UTC),
+            )
+            replace_file(self._note, note)
+        self._unsigned.clear()
+
+    def list_as_published(self, editions: Collection[str]) -> None:
+        """Adds the editions of the store that this one was restored from to the list of `published`."""
+        with operator_errors(self._published):
+            make_private_folder(self._editions)
+        self._append_to_list(sorted({*editions} - self.published_list().published))
+
+    def published(self) -> frozenset[str]:
+        """Every published edition, including the stored ones."""
+        kept = self.list_editions()
+        return self.published_list().published | {*kept.editions, *filter(None, [kept.current])}
+
+    def withdraw(self, editions: Collection[str]) -> None:
+        """Marks stored editions as withdrawn: they may not be served in place of a newer one."""
+        self._append_to_list(withdrawal_lines(sorted({*editions} - self.withdrawn())))
+
+    def withdrawn(self) -> frozenset[str]:
+        return self.published_list().withdrawn
+
+    def published_list(self) -> PublishedList:
+        """The list of every published edition, as the file has it."""
+        try:
+            return read_list(self._published.read_bytes())
+        except FileNotFoundError:
+            return PublishedList(frozenset(), frozenset())
+        except OSError as failure:
+            raise StoreUnavailable("datastore", f"{self._published.name}: {failure}") from failure
+
+    def _list_as_published(self, current: str) -> None:
+        """Appends the editions that are missing from the list."""
+        with operator_errors(self._published):
+            self._append_to_list(sorted((self.published() | {current}) - self.published_list().published))
+
+    def _append_to_list(self, lines: Iterable[str]) -> None:
+        text = "".join(f"\n{line}" for line in lines)
+        if text:
+            # A line feed first: the line before may have been cut short by a full disk.
+            with (
+                operator_errors(self._published),
+                open(self._published, "ab", buffering=0, opener=open_private) as stream,
+            ):
+                stream.write(text.encode() + b"\n")
+                os.fsync(stream.fileno())
 
     async def ping(self) -> None:
-        """A real read. Raises StoreUnavailable."""
+        """The ledger answers; the current edition is there, sealed, and no damage was seen in it."""
+        await self.ledgers.ping()
+        current = self.list_editions().current
+        if current is None:
+            raise StoreUnavailable("datastore", "no edition is published")
+        folder = self._editions / current
+        try:
+            for path, file in stored_files(folder, read_manifest(folder, self._signed_seal(current))):
+                status = path.stat()
+                if status.st_size != file.size:
+                    raise ValueError(f"{path.name} has not {file.size} bytes")
+                if damage := self._states.damage_of(status):
+                    raise StoreUnavailable("datastore", f"edition {current}: {damage}")
+        except (OSError, ValueError, KeyError, Damaged, EditionError) as failure:
+            raise StoreUnavailable("datastore", str(failure)) from failure
 
     def close(self) -> None:
-        """Close the connections of the serving side."""
+        self.ledgers.close()

@@ -27,7 +27,7 @@ from sankofa.engines.edition_reader import (
     FILES,
     MANIFEST,
     PARTS,
-    EditionFolderReader,
+    EditionReader,
     ListedFile,
     OpenParts,
     StoredFile,
@@ -46,8 +46,12 @@ BUILDING = ".building-"
 _PRIVATE_FILE = 0o600
 
 
-class EditionFolderWriter:
-    """See `engines.datastore.EditionWriter`."""
+class EditionWriter:
+    """An edition being built: invisible to every reader until it is finished.
+
+    It consists of parts; everything written up to `end_part` is one part. `files` is a folder for files;
+    those that the manifest lists become part of the edition.
+    """
 
     def __init__(
         self,
@@ -84,16 +88,19 @@ class EditionFolderWriter:
             raise
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]], dataset: str = "") -> None:
+        """Append blocks: (id, index, rows), ids ascending, from 1 in each part."""
         with operator_errors(self._unfinished):
             self._part().write(blocks)
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
+        """Append directory rows: (kind, key, first block id, number of blocks)."""
         with operator_errors(self._unfinished):
             rows = list(directory)
             self._kinds.update(row[0] for row in rows)
             self._part().register(rows)
 
     def end_part(self, content: str) -> None:
+        """Ends a part; `content`, the digest of what was written, identifies it."""
         with operator_errors(self._unfinished):
             self._part().finish()
             self._blocks = None
@@ -105,13 +112,21 @@ class EditionFolderWriter:
             self._held[content] = stored
 
     def reuse(self, content: str) -> bool:
+        """Adds a part with this content from a stored edition; False if none has it."""
         return content in self._held or self._link(content, self._parts, "")
 
     def reuse_file(self, name: str, sha256: str) -> bool:
+        """The same for a file of `files`."""
         return self._link(sha256, self.files, name)
 
     def finish(self, edition: str, manifest: Manifest) -> None:
-        """If it already exists, complete and with the same content, that one stays: it may be in use."""
+        """Make it durable and complete under its name. Not yet current.
+
+        `manifest["files"]` has the `name`, `size_bytes` and `sha256` of each file. `manifest["parts"]` has of
+        each part its `content`, the `kinds` of keys in it, and the `first` of these keys: the parts of a kind
+        follow each other in the order of their keys. Without it, all that was written is one part.
+        If it already exists, complete and with the same content, that one stays: it may be in use.
+        """
         destination = self._editions / edition
         self._finished(edition)
         if is_whole(destination, manifest):
@@ -144,7 +159,7 @@ class EditionFolderWriter:
         self._unlock()
 
     def abandon(self) -> None:
-        """On a full disk the last bytes of a file cannot be written; it is closed and removed anyway."""
+        """Leave nothing behind, also on a full disk, where the last bytes of a file cannot be written."""
         if self._blocks is not None:
             with suppress(OSError):
                 self._blocks.close()
@@ -227,7 +242,7 @@ def _files_of_editions(
 def is_whole(folder: Path, manifest: Manifest, opened: OpenParts | None = None) -> bool:
     """Whether the edition is complete and has this manifest."""
     try:
-        reader = EditionFolderReader(folder, opened or OpenParts(FileStates()), check_all=True)
+        reader = EditionReader(folder, opened or OpenParts(FileStates()), check_all=True)
     except EditionError:
         return False
     reader.close()

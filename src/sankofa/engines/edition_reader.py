@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from sankofa.engines.block_file import BlockFileReader, ByteCache, NotChecked
+from sankofa.engines.block_file import Block, BlockFileReader, ByteCache, ByteRange, NeedsRows, NotChecked
 from sankofa.engines.checked_file import (
     DIGEST,
     PAGE,
@@ -28,12 +28,16 @@ from sankofa.engines.checked_file import (
     page_count,
     page_digests,
 )
-from sankofa.engines.datastore import ALIASES, BLOCK_BITS, Block, ByteRange, NeedsRows
 from sankofa.engines.edition_log import row_trees_path
 from sankofa.engines.publication import Manifest, open_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _READ: Final = 16 * PAGE
+BLOCK_BITS: Final = 18
+"""The lower bits of an address are the number of a block in its part, the others that of the part among those
+of its kind: what is in one part moves no address in another."""
+ALIASES: Final = "alias"
+"""The kind whose keys are an organisation's other ids; each leads to the key of its rows."""
 
 
 class StoredFile(NamedTuple):
@@ -203,8 +207,12 @@ class ByteRangeReader:
         self._cache.clear()
 
 
-class EditionFolderReader:
-    """See `engines.datastore.EditionReader`. Reads take microseconds, so they run in the event loop."""
+class EditionReader:
+    """A published edition, immutable. Reads take microseconds, so they run in the event loop.
+
+    A read raises StoreUnavailable if the content is damaged. Then `damage` is set, and the edition should no
+    longer be served.
+    """
 
     def __init__(
         self, folder: Path, opened: OpenParts, seal: str | None = None, *, check_all: bool = False
@@ -230,6 +238,8 @@ class EditionFolderReader:
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Sequence[Block] | None:
+        """Up to `most` blocks (index, rows) under a key, after the first `skip`; None if there is no such
+        key. If `needs_rows` refuses the index of a block, its rows may be left out."""
         if (part := self._parts.of_key(kind, key)) is None:
             return None
         try:
@@ -250,7 +260,10 @@ class EditionFolderReader:
         return parts.of_key(kind, str(rows[0][1], "utf-8")) if rows else None
 
     async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Yields to other requests between ranges, because each may need to decompress a block."""
+        """Bytes out of the rows of blocks of a kind, whatever their keys: one value for each range.
+
+        Yields to other requests between ranges, because each may need to decompress a block.
+        """
         contents: list[bytes | memoryview] = []
         try:
             for first in range(0, len(ranges), _RANGES_AT_ONCE):
@@ -262,16 +275,19 @@ class EditionFolderReader:
         return contents
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
-        """Reads in a thread, so that a slow disk does not block other requests."""
+        """The bytes [start, end) of one of its files, read in a thread: a slow disk blocks no request."""
         try:
             return await asyncio.to_thread(self._files[name].read, start, end)
         except Damaged as damage:
             raise self._unavailable(damage) from None
 
     def row_trees(self) -> bytes:
+        """The hashes of its rows. Raises OSError if this machine has none."""
         return self._row_trees.read_bytes()
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        """Up to `most` keys of a kind that follow a key, in the order of their bytes, each with a digest
+        of its blocks, to be compared with that of another edition of the same store."""
         digests: list[tuple[str, bytes]] = []
         try:
             for span in self._parts.spans(kind, after):
@@ -286,6 +302,8 @@ class EditionFolderReader:
         return digests
 
     def scrub(self, most: int) -> None:
+        """Compares the next bytes with their digests, about `most` of them, and starts over at the end.
+        With 0 it only checks whether another process is about to change the file. Call it in a thread."""
         try:
             for file in self._mapped:
                 file.check_lease()

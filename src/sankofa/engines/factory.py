@@ -1,16 +1,15 @@
 """The one place that picks an engine by its URL.
 
-The protocols (`datastore`, `keyvalue`) import no engine. An engine and its driver are imported when a URL
+The protocols (`ledger_store`, `keyvalue`) import no engine. An engine and its driver are imported when a URL
 names it, so that an installation without Redis or PostgreSQL needs no driver for it.
 """
 
 from pathlib import Path
 
 from sankofa.engines.block_file import BLOCK_CACHE_BYTES
-from sankofa.engines.datastore import Datastore, LedgerStore
-from sankofa.engines.file_store import FileStore
+from sankofa.engines.datastore import Datastore
 from sankofa.engines.keyvalue import KeyValue
-from sankofa.engines.sqlite_rows import SqliteLedgers
+from sankofa.engines.ledger_store import LedgerStore, SqliteLedgers
 from sankofa.model.errors import SettingsError
 from sankofa.model.signed_notes import Verifier
 
@@ -30,7 +29,7 @@ def open_datastore(
     """
     scheme, _, rest = url.partition(":")
     folder = Path(rest) if scheme == "sqlite" and rest else home
-    return FileStore(folder, open_ledgers(url, home, ledger_schema), cache_bytes, trusted, home)
+    return Datastore(folder, open_ledgers(url, home, ledger_schema), cache_bytes, trusted, home)
 
 
 def open_ledgers(url: str, home: Path, schema: str) -> LedgerStore:

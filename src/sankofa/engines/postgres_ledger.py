@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.engines.datastore import LockName, Row
+from sankofa.engines.ledger_store import LockName, Row
 from sankofa.engines.postgres_server import (
     NO_SUCH_TABLE,
     BoundedConnection,
@@ -78,7 +78,7 @@ _WRITER_SETTINGS = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin
 
 
 class PostgresRows:
-    """See `engines.datastore.LedgerRows`."""
+    """See `engines.ledger_store.LedgerRows`."""
 
     def __init__(self, server: Server) -> None:
         self._connection = server.connect()
@@ -147,7 +147,7 @@ class PostgresRows:
 
 
 class PostgresLedger(PostgresRows):
-    """See `engines.datastore.LedgerSession`."""
+    """See `engines.ledger_store.LedgerSession`."""
 
     def __init__(self, server: Server, schema: str) -> None:
         super().__init__(server)
@@ -236,7 +236,7 @@ class PostgresLedger(PostgresRows):
 
 
 class PostgresLedgers:
-    """See `engines.datastore.LedgerStore`: one database, which several machines may share."""
+    """See `engines.ledger_store.LedgerStore`: one database, which several machines may share."""
 
     def __init__(self, url: str, schema: str) -> None:
         self._server = Server(url)

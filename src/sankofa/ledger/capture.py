@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
+from sankofa.engines.ledger_store import LedgerRows, LedgerSession, Row
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
 from sankofa.model.days import file_instant

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerRows, Row
+from sankofa.engines.ledger_store import LedgerRows, Row
 
 GENERATION_MARK: Final = "#"
 """Between the id of a source and the generation: in no id, and sorted before any character of one."""
@@ -154,7 +154,7 @@ class CaptureFilter(NamedTuple):
 
 
 class _CutSession(ABC):
-    """A ledger session that leaves out rows; see `engines.datastore.LedgerRows`."""
+    """A ledger session that leaves out rows; see `engines.ledger_store.LedgerRows`."""
 
     capture_filter: CaptureFilter
 

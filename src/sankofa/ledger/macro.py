@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.engines.ledger_store import LedgerSession, Row
 from sankofa.ledger.generations import Generations
 from sankofa.model.days import EARLIEST, latest_day, out_of_range
 from sankofa.model.observations import (

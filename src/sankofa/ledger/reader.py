@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerRows, Row
+from sankofa.engines.ledger_store import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import Persons, holds_record
 from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of

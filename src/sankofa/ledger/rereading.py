@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.engines.ledger_store import LedgerSession, Row
 from sankofa.ledger.capture import Capture
 from sankofa.ledger.generations import Generations, WithdrawnFile, columns_of, stored_id
 from sankofa.ledger.ingest import read_into

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.engines.ledger_store import LedgerSession, Row
 from sankofa.model.errors import OperatorError
 
 TABLES: Final = (

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import Datastore, LedgerSession
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.ledger_store import LedgerSession
 from sankofa.ledger import seals
 from sankofa.ledger.capture import ABSORB_WITHHELD, Capture
 from sankofa.ledger.generations import FilteredSession, Generations, PastSession, Withdrawal, source_of

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.engines.datastore import Row
+from sankofa.engines.ledger_store import Row
 from sankofa.ledger.capture import Capture, CleanedRelease, Counts, RecordKind, Triple, holds_record
 from sankofa.ledger.parties import party_evidence
 from sankofa.model.days import instant, latest_day

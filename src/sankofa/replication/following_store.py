@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerStore
+from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_folder import remove_edition
 from sankofa.engines.edition_log import LogTree
-from sankofa.engines.edition_reader import EditionFolderReader
-from sankofa.engines.file_store import FileStore
+from sankofa.engines.edition_reader import EditionReader
+from sankofa.engines.ledger_store import LedgerStore
 from sankofa.engines.private_files import operator_errors, replace_file
 from sankofa.engines.publication import Publication
 from sankofa.model.errors import EditionError
@@ -93,7 +93,7 @@ def utc(moment: datetime) -> str:
 _DAMAGED: Final = ".damaged-"
 
 
-class FollowingStore(FileStore):
+class FollowingStore(Datastore):
     """One that is found damaged is marked: the follower brings it again.
 
     Its note is the publisher's. CURRENT is the node's own: it may be of a version that does not read the
@@ -111,7 +111,7 @@ class FollowingStore(FileStore):
         super().__init__(home, ledgers, cache_bytes, trusted, keys)
         self._folder = home / "editions"
 
-    def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
+    def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
         folder = self._folder_of(edition)
         try:
             return super().open(edition, check_all=check_all)

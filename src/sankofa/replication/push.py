@@ -44,8 +44,6 @@ from sankofa.replication.remote_log import refuse_contradiction
 
 _AT_ONCE: Final = 4
 _OPEN_INDEX: Final = f"{OPEN}index.json"
-_OLD_POINTER: Final = "current.json"
-"""The pointer of versions that signed nothing."""
 _OPEN_EDITION: Final = re.compile(rf"{OPEN}([^/]+)/")
 
 
@@ -144,7 +142,6 @@ def _push(
         destination.write(digest.path, published, immutable=True)
     if changed:
         destination.write(NOTE, note, immutable=False)
-        destination.delete([_OLD_POINTER])
     needed = {digest.path, *deltas.needed}
     needed.update(part.path for edition in sending for part in edition.files)
     unused = [path for path in there if path not in needed]

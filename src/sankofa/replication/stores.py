@@ -15,10 +15,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from sankofa.edition.format.keys import LAYOUT
-from sankofa.engines.datastore import Datastore, EditionList, LedgerStore, LockName
-from sankofa.engines.edition_folder import EditionFolderWriter
+from sankofa.engines.datastore import Datastore, EditionList
+from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_log import NO_ENTRIES, LogTree
 from sankofa.engines.factory import open_datastore, open_ledgers
+from sankofa.engines.ledger_store import LedgerStore, LockName
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
 from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.ledger.store import SCHEMA
@@ -87,7 +88,7 @@ class SharedStore(FollowingStore):
             with self.locked_here(lock_name, waiting):
                 yield
 
-    def build(self) -> EditionFolderWriter:
+    def build(self) -> EditionWriter:
         if self._refused is not None:
             raise OperatorError(
                 f"{self._refused}. To publish from this machine too, copy {KEY_FILE} from the HOME of the "

@@ -46,7 +46,7 @@ import msgspec
 
 from sankofa.edition.format.summed_rows import RowSlice
 from sankofa.edition.format.visibility import visible
-from sankofa.engines.datastore import Block
+from sankofa.engines.block_file import Block
 from sankofa.model.days import iso_day
 from sankofa.model.provenance import LICENSE_CLASSES
 from sankofa.model.rows import REASONS, State

@@ -28,7 +28,7 @@ import msgspec
 from sankofa.edition.format.row_blocks import Entry, Shorten, cut, slices_of
 from sankofa.edition.format.summed_rows import RowSlice
 from sankofa.edition.format.visibility import first_day_of_blocks, rows_visible_on, visible
-from sankofa.engines.datastore import Block, ByteRange
+from sankofa.engines.block_file import Block, ByteRange
 from sankofa.model.days import FOREVER, iso_day
 
 ROWS_IN_A_BLOCK = 128

@@ -26,7 +26,7 @@ import msgspec
 from sankofa.edition.format.keys import ID_TYPES
 from sankofa.edition.format.summed_rows import RowSlice, SummedRows, SummedSlices, sum_of
 from sankofa.edition.format.visibility import ANY_TAG, admitted, rows_visible_on, visible
-from sankofa.engines.datastore import Block
+from sankofa.engines.block_file import Block
 from sankofa.model.days import FOREVER
 from sankofa.model.vintages import Mode
 

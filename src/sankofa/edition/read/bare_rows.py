@@ -16,8 +16,8 @@ from sankofa.edition.format.keys import FULL_YEARS, MACRO_SERIES, STATEMENTS
 from sankofa.edition.format.row_blocks import Shorten
 from sankofa.edition.format.summed_rows import RowSlice, SummedRows, sum_of
 from sankofa.edition.read.bounded_cache import BoundedCache
-from sankofa.engines.block_file import ByteCache
-from sankofa.engines.datastore import Block, ByteRange, EditionReader, NeedsRows
+from sankofa.engines.block_file import Block, ByteCache, ByteRange, NeedsRows
+from sankofa.engines.edition_reader import EditionReader
 
 Sources = frozenset[bytes]
 _OBSERVED: Final = b'"observed_at":"'

@@ -23,7 +23,8 @@ from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.bare_rows import BareReader, Sources
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
-from sankofa.engines.datastore import Block, ByteRange, EditionReader, NeedsRows
+from sankofa.engines.block_file import Block, ByteRange, NeedsRows
+from sankofa.engines.edition_reader import EditionReader
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
 from sankofa.model.vintages import Mode
 

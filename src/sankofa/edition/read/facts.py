@@ -29,7 +29,7 @@ from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
-from sankofa.engines.datastore import ByteRange
+from sankofa.engines.block_file import ByteRange
 from sankofa.model.countries import alpha3_of
 from sankofa.model.facts import FUND, FactEntity, SharedFact, fact, source_of
 from sankofa.model.rows import wire

@@ -34,7 +34,7 @@ from sankofa.edition.format.visibility import rows_visible_on
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
-from sankofa.engines.datastore import Block
+from sankofa.engines.block_file import Block
 from sankofa.model.ocds.flag_facts import PROCESS, TENDERER, Reading, examine
 from sankofa.model.ocds.red_flags import ProcessReleases, Thresholds, on_day, read_facts
 

@@ -38,7 +38,7 @@ from sankofa.edition.read.bare_rows import SingleRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
-from sankofa.engines.datastore import Block, ByteRange
+from sankofa.engines.block_file import Block, ByteRange
 from sankofa.model.rows import REASONS, State
 
 _PAGES_PER_YIELD = 8

@@ -38,7 +38,7 @@ from sankofa.edition.write.checks import captures_at, refuse_issuer, refuse_rows
 from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.worker_processes import WorkerProcesses
-from sankofa.engines.datastore import LedgerRows, Row
+from sankofa.engines.ledger_store import LedgerRows, Row
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.generations import CapturedSession, CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, Facts, LedgerReader

@@ -18,7 +18,8 @@ from sankofa.edition.write.checks import check_failed
 from sankofa.edition.write.dataset import Dataset, KeyRows, RowRanges
 from sankofa.edition.write.derived_parts import Issuers
 from sankofa.edition.write.reuse import PartEntry
-from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
+from sankofa.engines.edition_folder import EditionWriter
+from sankofa.engines.edition_reader import BLOCK_BITS
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.errors import CheckFailed

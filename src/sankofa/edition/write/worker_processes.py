@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from sankofa.edition.write.dataset import load_declarations
-from sankofa.engines.datastore import LedgerRows
+from sankofa.engines.ledger_store import LedgerRows
 from sankofa.model.errors import OperatorError, SankofaError
 
 T = TypeVar("T")

@@ -25,7 +25,8 @@ from sankofa.edition.write.dataset import (
 from sankofa.edition.write.parts import Partition, PartWriter, average_size
 from sankofa.edition.write.reuse import BuildRecord, Memo, PartEntry
 from sankofa.edition.write.tables import Table, tables
-from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
+from sankofa.engines.edition_folder import EditionWriter
+from sankofa.engines.edition_reader import BLOCK_BITS
 
 if TYPE_CHECKING:
     from sankofa.edition.write.parquet import ParquetFiles

@@ -28,7 +28,7 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
 from sankofa.edition.write.datasets.issuers import first_known
 from sankofa.edition.write.tables import TableRows, table
-from sankofa.engines.datastore import ALIASES
+from sankofa.engines.edition_reader import ALIASES
 from sankofa.ledger.entities import NEVER, Claim, Entity
 from sankofa.ledger.spells import PARENT, states
 from sankofa.model.countries import alpha3_of, country_name

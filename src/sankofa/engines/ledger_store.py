@@ -1,22 +1,99 @@
-"""The ledger in an SQLite file: read, and appended to."""
+"""The ledger's store: SQLite in one file here, PostgreSQL in `engines.postgres_ledger`.
+
+Statements are written once, with `?` for parameters, in the SQL both understand.
+"""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from sankofa.engines.datastore import LockName, Row
 from sankofa.engines.private_files import locked, make_private_folder, operator_errors
+
+Row = tuple[Any, ...]
+LockName = Literal["publish", "switch"]
+"""Locks: one command at a time builds an edition; one at a time moves the pointer or removes editions."""
+
+
+class LedgerRows(Protocol):
+    """The rows of a ledger, to be read by one thread."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Queries inside see the ledger as of the first query; writers do not wait."""
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
+        """The rows of a SELECT, streamed."""
+
+    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
+        """Columns of a clustered table, for the rows under one value of the first key column, in key
+        order. Faster than rows for many of them."""
+
+    def close(self) -> None: ...
+
+
+class LedgerSession(LedgerRows, Protocol):
+    """One connection to the ledger, for one thread."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing; writers of the ledger take turns."""
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Every row of a table: its capture_id (0 if the table has none), and its columns as a JSON
+        array as msgspec writes it; `order` is an ORDER BY, to read through an index."""
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        """Calls a function with the table and the rows of every later append; None stops that."""
+
+    def append(self, table: str, rows: Sequence[Row]) -> int:
+        """Append the rows that are not there yet; how many were new."""
+
+    def stage(self, table: str, rows: Sequence[Row]) -> None:
+        """Bulk-load rows into the empty staging copy of a table, private to this session."""
+
+    def absorb(self, statement: str) -> int:
+        """Append from the staging copies what the statement selects; how many rows were new."""
+
+
+class LedgerStore(Protocol):
+    """The ledger's store, SQLite or PostgreSQL. No call needs an edition."""
+
+    def open(self) -> LedgerSession: ...
+
+    def opener(self) -> Callable[[], LedgerRows]:
+        """A function that opens the ledger in another process, to read it; it can be pickled."""
+
+    def tables(self) -> frozenset[str]:
+        """The tables of the ledger, whichever version created them; nothing is created."""
+
+    def captured(self) -> list[tuple[str, str]]:
+        """(source id, counts as JSON) of every capture; empty if there is none.
+
+        Raises OperatorError or StoreUnavailable, and never waits for long.
+        """
+
+    def written_state(self) -> str:
+        """A text that changes with every write to the ledger, and not when a ledger is opened."""
+
+    def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> AbstractContextManager[None]:
+        """Runs one command at a time on all machines that share this ledger; `waiting` is called if this
+        one must wait. The lock ends with the process that holds it."""
+
+    async def ping(self) -> None:
+        """A real read. Raises StoreUnavailable."""
+
+    def close(self) -> None:
+        """Close the connections of the serving side."""
+
 
 _listed = msgspec.json.Decoder(list[Any]).decode
 
 
 class SqliteRows:
-    """See `engines.datastore.LedgerRows`."""
+    """See `LedgerRows`."""
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self._path = path
@@ -70,7 +147,7 @@ class SqliteRows:
 
 
 class SqliteLedger(SqliteRows):
-    """See `engines.datastore.LedgerSession`."""
+    """See `LedgerSession`."""
 
     def __init__(self, path: Path, schema: str) -> None:
         self._saw: Callable[[str, Sequence[Row]], None] | None = None
@@ -168,7 +245,7 @@ class SqliteLedger(SqliteRows):
 
 
 class SqliteLedgers:
-    """See `engines.datastore.LedgerStore`: one file, which one machine uses."""
+    """See `LedgerStore`: one file, which one machine uses."""
 
     def __init__(self, folder: Path, schema: str) -> None:
         self._path = folder / "ledger.sqlite"
