@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 
 import sankofa
-from sankofa.model.claims import read_claim
+from sankofa.model.figures import read_claim
 from sankofa.model.identifiers import service_id
 from sankofa.operations.claims import ClaimFigure, judge
 from tests.every import every

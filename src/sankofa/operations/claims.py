@@ -15,8 +15,8 @@ from sankofa.edition.read.search import NameQuery
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.edition.read.statement_order import line_item_of
 from sankofa.model.catalogue_rows import VERDICTS, CheckRow
-from sankofa.model.claims import ClaimedPeriod, ClaimedValue, read_claim, read_period
 from sankofa.model.errors import InvalidParameter
+from sankofa.model.figures import ClaimedPeriod, ClaimedValue, read_claim, read_period
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
