@@ -1,7 +1,9 @@
 """Every route leads to its figure from a small filing of its own; and what closes one."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from importlib.resources import files
 
 import pytest
 
@@ -281,26 +283,45 @@ def test_both_years_come_by_the_first_route_that_both_have() -> None:
 @every(
     ("text", "said"),
     [
-        ('[items]\nx = [{ take = "us-gaap:A", why = "w" }]', "since is missing"),
-        ('[items]\nx = [{ take = "A B", since = "s", why = "w" }]', "no concept"),
-        ('[items]\nx = [{ take = "us-gaap:A us-gaap:B", since = "s", why = "w" }]', "expected [+] or -"),
-        ('[items]\nx = [{ take = "y", since = "s", why = "w" }]', "no line item y"),
-        ('[items]\nx = [{ take = "us-gaap:A", sinse = "s", why = "w" }]', "unknown field sinse"),
-        ('[items]\nx = [{ members = "m", since = "s", why = "w" }]', "belong together"),
-        ('[items]\nx = [{ members = "m", of = "b", since = "s", why = "w" }]', "no breakdown b"),
-        ('[items]\nx = [{ take = "us-gaap:A", confirm = "c", since = "s", why = "w" }]', "no confirmation"),
-        ('[items]\nx = [{ take = "us-gaap:A", unless = "@g", since = "s", why = "w" }]', "no group g"),
-        (
-            '[items]\nx = [{ take = "us-gaap:A", since = "s", why = "w" },'
-            ' { take = "us-gaap:A", since = "s", why = "w" }]',
-            "is there twice",
-        ),
-        ("[items]\n[odd]", "unknown table odd"),
+        ('x = [{ take = "A B", since = "s", why = "w" }]', "no concept"),
+        ('x = [{ take = "us-gaap:A us-gaap:B", since = "s", why = "w" }]', "expected [+] or -"),
+        ('x = [{ take = "us-gaap:A", unless = "@g", since = "s", why = "w" }]', "no group g"),
     ],
 )
-def test_a_table_that_is_not_right_is_refused_by_what_is_wrong(text: str, said: str) -> None:
+def test_a_route_that_cannot_be_read_is_refused_by_what_is_wrong(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        parse("[groups]\n" + text)
+        parse("[groups]\n[items]\n" + text)
+
+
+def test_the_routes_breakdowns_and_identities_name_each_other() -> None:
+    known = table()
+    folder = files("sankofa.model")
+    tables = tomllib.loads(
+        "\n".join((folder / f"{name}.toml").read_text() for name in ("routes", "breakdowns"))
+    )
+    fields = {"take", "members", "of", "unless", "at_least", "confirm", "served", "since", "why"}
+    named = {"groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes", "wholes"}
+    assert tables.keys() == named | {"signed"}
+    for entries in tables["items"].values():
+        for entry in entries:
+            assert {"since", "why"} <= entry.keys() <= fields
+            assert ("members" in entry) == ("of" in entry)
+            assert entry.get("take") or entry.get("members")
+    served: dict[str, str] = {}
+    for item, routes in known.routes.items():
+        assert len({route[2:8] for route in routes}) == len(routes), item
+        for route in routes:
+            where = f"{item}, route {route.number}"
+            marks = {mark for name in route.of for _, mark in known.breakdowns[name].members.values()}
+            assert not route.members or route.members in marks, where
+            assert not route.confirm or route.confirm in known.confirmations, where
+            assert all(":" in term.concept or term.concept in known.routes for term in route.terms), where
+            assert not route.served or (route.single and served.setdefault(route.single, item) == item), where
+    items = {*known.parts, *known.magnitudes, *known.wholes, *known.wholes.values(), *known.signed}
+    for one in known.identities:
+        items.update(term.concept for term in one.items if ":" not in term.concept)
+        items.update(one.doubted, one.refused)
+    assert items <= known.routes.keys()
 
 
 def gaap(**figures: int) -> dict[str, int]:
