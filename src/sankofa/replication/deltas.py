@@ -19,10 +19,10 @@ from typing import IO, Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from sankofa.engines.compression import zstd
 from sankofa.engines.edition_folder import EditionContents, EditionFile
 from sankofa.engines.edition_reader import PARTS
 from sankofa.engines.object_store import ObjectDestination, ObjectError
+from sankofa.engines.private_files import zstd
 from sankofa.engines.publication import EditionId, Sha256
 from sankofa.model.limits import limit
 

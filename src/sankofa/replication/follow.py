@@ -42,7 +42,7 @@ from sankofa.replication.following_store import (
     utc,
     write_state,
 )
-from sankofa.replication.pool import Catalogue, Pool, PooledFile, RemoteEdition
+from sankofa.replication.pool import Catalogue, Pool, PooledFile, RemoteEdition, pooled
 from sankofa.replication.remote_log import read_log
 
 _log = logging.getLogger("sankofa.following")
@@ -99,7 +99,8 @@ class Follower:
             except (ObjectError, OperatorError) as failure:
                 failures += 1
                 if str(failure) not in (before.failure, before.untrusted):
-                    _log.log(_level(failure), "following: %s", failure)
+                    level = logging.ERROR if isinstance(failure, RefusedNote) else logging.WARNING
+                    _log.log(level, "following: %s", failure)
             else:
                 failures = 0
                 if before.failure or before.untrusted:
@@ -315,16 +316,16 @@ class Follower:
             delta
             for delta in self._catalogue.deltas(edition)
             if delta.target in missing
-            and delta.file.size < missing[delta.target].size
+            and delta.content.size < missing[delta.target].size
             and self._pool.holds_any(delta.base)
         ]
         try:
-            self._pool.fetch(self._source, [delta.file for delta in deltas], self._count)
+            self._pool.fetch(self._source, [pooled(delta.content) for delta in deltas], self._count)
         except ObjectError as failure:
             _log.warning("following: edition %s is pulled without deltas: %s", edition, failure)
             return
         largest_first = sorted(deltas, key=lambda delta: -missing[delta.target].size)
-        self._pool.rebuild((missing[delta.target], delta.base, delta.file) for delta in largest_first)
+        self._pool.rebuild((missing[delta.target], delta) for delta in largest_first)
 
     def _link(self, remote: RemoteEdition) -> None:
         folder = self._editions / remote.edition
@@ -355,7 +356,3 @@ class Follower:
         self.state = replace(self.state, **changes)
         self._noted_at = time.monotonic()
         write_state(self._editions, self.state)
-
-
-def _level(failure: Exception) -> int:
-    return logging.ERROR if isinstance(failure, RefusedNote) else logging.WARNING

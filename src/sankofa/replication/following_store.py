@@ -12,7 +12,6 @@ from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_folder import remove_edition
 from sankofa.engines.edition_log import LogTree
 from sankofa.engines.edition_reader import EditionReader
-from sankofa.engines.ledger_store import LedgerStore
 from sankofa.engines.private_files import operator_errors, replace_file
 from sankofa.engines.publication import Publication
 from sankofa.model.errors import EditionError
@@ -100,17 +99,6 @@ class FollowingStore(Datastore):
     edition that is current there.
     """
 
-    def __init__(
-        self,
-        home: Path,
-        ledgers: LedgerStore,
-        cache_bytes: int,
-        trusted: tuple[Verifier, ...] = (),
-        keys: Path | None = None,
-    ) -> None:
-        super().__init__(home, ledgers, cache_bytes, trusted, keys)
-        self._folder = home / "editions"
-
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
         folder = self._folder_of(edition)
         try:
@@ -118,7 +106,7 @@ class FollowingStore(Datastore):
         except EditionError:
             with suppress(OSError):
                 if folder.exists():
-                    (self._folder / f"{_DAMAGED}{edition}").touch()
+                    (self._editions / f"{_DAMAGED}{edition}").touch()
             raise
 
     def seen_log(self) -> LogTree:
@@ -126,7 +114,7 @@ class FollowingStore(Datastore):
         return self.log.tree()
 
     def following(self) -> FollowState:
-        return read_state(self._folder)
+        return read_state(self._editions)
 
     def take_list(self, content: bytes) -> None:
         """The publisher's list of everything it ever published, which was compared with the signed digest."""
@@ -143,7 +131,7 @@ class FollowingStore(Datastore):
                 replace_file(self._pointer, f"{current}\n".encode())
             for name in self.list_editions().editions:
                 if name not in keep and name != current:
-                    remove_edition(self._folder / name)
+                    remove_edition(self._editions / name)
         self._unsigned.clear()
 
     def trusted(self) -> tuple[Verifier, ...]:

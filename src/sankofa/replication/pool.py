@@ -29,6 +29,7 @@ from sankofa.engines.private_files import make_private_folder, open_private, syn
 from sankofa.engines.publication import LIST, NOTE, NOTE_BYTES, Publication, open_manifest
 from sankofa.replication.deltas import (
     INDEX_BYTES,
+    DeltaEntry,
     Deltas,
     Digest,
     NotApplicable,
@@ -116,18 +117,19 @@ class Pool:
         if missing:
             sync(self._folder)
 
-    def rebuild(self, deltas: Iterable[tuple[PooledFile, str, PooledFile]]) -> None:
+    def rebuild(self, deltas: Iterable[tuple[PooledFile, DeltaEntry]]) -> None:
         """Make files, each of one that is here and a delta that was pulled. One that does not come out as it
         was published is left out."""
         with ThreadPoolExecutor(_REBUILT_AT_ONCE, thread_name_prefix="rebuild") as threads:
             list(threads.map(lambda delta: self._rebuild(*delta), deltas))
 
-    def _rebuild(self, file: PooledFile, base: str, delta: PooledFile) -> None:
+    def _rebuild(self, file: PooledFile, delta: DeltaEntry) -> None:
         partial = self._folder / f"{file.name}.delta{_PARTIAL}"
         hashed = sha256()
         try:
             with open(partial, "wb", opener=open_private) as stream:
-                for chunk in apply_delta(self._folder / base, self.path(delta).read_bytes()):
+                content = (self._folder / delta.content.sha256).read_bytes()
+                for chunk in apply_delta(self._folder / delta.base, content):
                     if stream.tell() + len(chunk) > file.size:
                         raise NotApplicable(f"more than {file.size} bytes")
                     hashed.update(chunk)
@@ -241,13 +243,6 @@ class RemoteEdition(NamedTuple):
     """The path of each in the folder of the edition; empty if the layout is not ours."""
 
 
-class RemoteDelta(NamedTuple):
-    target: str
-    base: str
-    """The SHA-256 of the files that it leads to and from."""
-    file: PooledFile
-
-
 class Catalogue:
     """Every call raises ObjectError; `note` and `edition` ObjectMissing for what is not there."""
 
@@ -294,18 +289,17 @@ class Catalogue:
         own = self._file(name, MANIFEST, seal, len(content))
         return RemoteEdition(name, layout, seal, ((MANIFEST, own), (CHECKSUMS, checksums), *files))
 
-    def deltas(self, name: str) -> list[RemoteDelta]:
+    def deltas(self, name: str) -> tuple[DeltaEntry, ...]:
         """Deltas to files of an edition from files of an earlier one; none if none are listed."""
         if not self._pushed:
-            return []
+            return ()
         path = deltas_path(name)
         try:
             content = self._source.read(path, INDEX_BYTES)
             self._progress(len(content))
-            known = decode(content, Deltas, path)
+            return decode(content, Deltas, path).files
         except ObjectError:
-            return []
-        return [RemoteDelta(one.target, one.base, pooled(one.content)) for one in known.files]
+            return ()
 
     def row_trees(self, name: str, file: RowTreesFile) -> PooledFile:
         """The hashes of the rows of an edition."""

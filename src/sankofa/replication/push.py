@@ -6,12 +6,11 @@ edition needs is removed after a while, so that nobody who began to pull it is c
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -38,7 +37,7 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import NotTrusted, Signer
-from sankofa.replication.deltas import INDEX_BYTES, OPEN, POOL, Digest, digest_of, pool_path, push_deltas
+from sankofa.replication.deltas import INDEX_BYTES, OPEN, POOL, digest_of, pool_path, push_deltas
 from sankofa.replication.pool import file_digest
 from sankofa.replication.remote_log import refuse_contradiction
 
@@ -66,13 +65,6 @@ class SignedList(NamedTuple):
 
     note: bytes
     published: bytes
-
-
-class _Listed(NamedTuple):
-    """An edition and its files, ready to be sent."""
-
-    files: dict[Digest, Path]
-    contents: EditionContents
 
 
 def push(
@@ -114,23 +106,25 @@ def _push(
     with ThreadPoolExecutor(1, thread_name_prefix="deltas") as beside:
         last = before.current if before else ""
         making = beside.submit(push_deltas, destination, contents, current, last, sizes)
-        sending: list[_Listed] = []
+        sending: list[EditionContents] = []
         for name, own in contents.items():
             try:
                 pushed_before = before is not None and before.editions.get(name) == own.seal
-                sending.append(_listed(store, own, there, pushed_before=pushed_before))
+                if not (pushed_before and all(_is_there(file, sizes) for file in own.files)):
+                    _check(store, own, sizes)
+                sending.append(own)
             except EditionError:
                 if name == current:
                     raise
         sent = _send(destination, sending, sizes, progress)
         deltas = making.result()
-    deltas.list_between({edition.contents.edition for edition in sending})
+    deltas.list_between({edition.edition for edition in sending})
     published = PublishedList(store.published(), store.withdrawn()).text
     digest = digest_of(published)
     publication, note = sign_publication(
         signers,
         current=current,
-        editions={edition.contents.edition: edition.contents.seal for edition in sending},
+        editions={edition.edition: edition.seal for edition in sending},
         withdrawn=store.withdrawn(),
         published=published,
         before=_later(before, store.publication()),
@@ -143,7 +137,7 @@ def _push(
     if changed:
         destination.write(NOTE, note, immutable=False)
     needed = {digest.path, *deltas.needed}
-    needed.update(part.path for edition in sending for part in edition.files)
+    needed.update(pool_path(file.sha256) for edition in sending for file in edition.files)
     unused = [path for path in there if path not in needed]
     unused = [path for path in unused if now() - there[path].modified >= keep_unused]
     destination.delete(unused)
@@ -241,23 +235,17 @@ def _present(
     return publication, content, ""
 
 
-def _listed(
-    store: Datastore, contents: EditionContents, there: dict[str, Any], *, pushed_before: bool
-) -> _Listed:
-    """One that was pushed before, whole, is not read again; nor is a file that an edition before it had."""
-    listed = [Digest(file.sha256, file.size) for file in contents.files]
-    if not (pushed_before and all(_is_there(digest, there) for digest in listed)):
+def _check(store: Datastore, contents: EditionContents, sizes: Mapping[str, int]) -> None:
+    """Compare the files that are not there yet with their digests. Raises EditionError."""
 
-        def check(pair: tuple[Digest, EditionFile]) -> None:
-            if not _is_there(pair[0], there):
-                _check_digest(contents.edition, pair[1])
+    def check(file: EditionFile) -> None:
+        if not _is_there(file, sizes):
+            _check_digest(contents.edition, file)
 
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="digest") as threads:
-            opening = threads.submit(store.open, contents.edition)
-            list(threads.map(check, zip(listed, contents.files, strict=True)))
-            opening.result().close()
-    files = (file.file for file in contents.files)
-    return _Listed(dict(zip(listed, files, strict=True)), contents)
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="digest") as threads:
+        opening = threads.submit(store.open, contents.edition)
+        list(threads.map(check, contents.files))
+        opening.result().close()
 
 
 def _check_digest(edition: str, file: EditionFile) -> None:
@@ -269,33 +257,31 @@ def _check_digest(edition: str, file: EditionFile) -> None:
         raise EditionError(f"edition {edition}: {file.path} is not what was published")
 
 
-def _is_there(digest: Digest, there: dict[str, Any]) -> bool:
-    stored = there.get(digest.path)
-    return stored is not None and stored.size == digest.size
+def _is_there(file: EditionFile, sizes: Mapping[str, int]) -> bool:
+    return sizes.get(pool_path(file.sha256)) == file.size
 
 
 def _send(
     destination: ObjectDestination,
-    editions: Iterable[_Listed],
-    sizes: dict[str, int],
+    editions: Iterable[EditionContents],
+    sizes: Mapping[str, int],
     progress: Callable[[str, int], None],
 ) -> list[int]:
     """Upload what is missing or of another size; the sizes of those sent."""
-    files = {digest: file for edition in editions for digest, file in edition.files.items()}
-    missing = [digest for digest in files if sizes.get(digest.path) != digest.size]
+    files = {file.sha256: file for edition in editions for file in edition.files}
 
-    def upload(digest: Digest) -> int:
-        destination.upload(digest.path, files[digest])
-        progress(digest.sha256[:12], digest.size)
-        return digest.size
+    def upload(file: EditionFile) -> int:
+        destination.upload(pool_path(file.sha256), file.file)
+        progress(file.sha256[:12], file.size)
+        return file.size
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="push") as threads:
-        return list(threads.map(upload, missing))
+        return list(threads.map(upload, [file for file in files.values() if not _is_there(file, sizes)]))
 
 
 def _send_open_files(
     destination: ObjectDestination,
-    editions: Iterable[_Listed],
+    editions: Iterable[EditionContents],
     withdrawn: Collection[str],
     is_recent: Callable[[StoredObject], bool],
 ) -> None:
@@ -304,16 +290,16 @@ def _send_open_files(
     current = next(iter(editions))
     there = {stored.path: stored for stored in destination.objects(OPEN)}
     listed = []
-    for file in current.contents.manifest.get("files", ()):
+    for file in current.manifest.get("files", ()):
         if file.get("access") != "open":
             continue
-        path = f"{OPEN}{current.contents.edition}/{file['name']}"
-        source = next(f.file for f in current.contents.files if f.path.endswith(f"/{file['name']}"))
+        path = f"{OPEN}{current.edition}/{file['name']}"
+        source = next(f.file for f in current.files if f.path.endswith(f"/{file['name']}"))
         if path not in there or there[path].size != file["size_bytes"]:
             destination.upload(path, source)
         members = ("name", "size_bytes", "sha256", "row_count", "columns", "license", "signal_key", "sku")
         listed.append({**{name: file.get(name) for name in members}, "path": path.removeprefix(OPEN)})
-    content = msgspec.json.encode({"edition": current.contents.edition, "files": listed}, order="sorted")
+    content = msgspec.json.encode({"edition": current.edition, "files": listed}, order="sorted")
     try:
         unchanged = destination.read(_OPEN_INDEX, INDEX_BYTES) == content
     except ObjectError:
@@ -324,7 +310,7 @@ def _send_open_files(
         stored.path
         for stored in there.values()
         if (named := _OPEN_EDITION.match(stored.path))
-        and named[1] != current.contents.edition
+        and named[1] != current.edition
         and (named[1] in withdrawn or not is_recent(stored))
     ]
     destination.delete(old)

@@ -143,7 +143,7 @@ class SharedStore(FollowingStore):
             refusal="",
             untrusted="",
         )
-        write_state(self._folder, state)
+        write_state(self._editions, state)
 
     def seen_log(self) -> LogTree:
         """Nothing: the shared log counts, though this machine was killed before it shared its own entry."""
