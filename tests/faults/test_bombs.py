@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.engines.compression import zstd
+from sankofa.engines.private_files import zstd
 from sankofa.model.errors import FormatError
 from sankofa.sources.base import InputFile
 from tests.depth import deep_after

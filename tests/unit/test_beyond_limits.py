@@ -23,7 +23,7 @@ from sankofa.cli import archive, guard, metrics_server
 from sankofa.cli.guard import KnownClients
 from sankofa.collect import fetch, network
 from sankofa.collect.network import CollectFailed
-from sankofa.engines import compression, object_http
+from sankofa.engines import object_http, private_files
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import NOTE_BYTES
@@ -159,17 +159,17 @@ def test_an_archive_has_so_many_members(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.limit("unpacked size of an archive or backup over 256 MiB")
 def test_a_packed_file_unpacks_to_so_many_times_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(compression, "_ANY_UNPACKED", 1)
+    monkeypatch.setattr(private_files, "_ANY_UNPACKED", 1)
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(bytes(1_000_000)))
-    most = compression.UNPACKED_TIMES * path.stat().st_size
+    most = private_files.UNPACKED_TIMES * path.stat().st_size
 
     def unpack() -> int:
         return sum(len(stream.read()) for _, stream in base.InputFile(path).documents())
 
     for size in (most, most + 1):
         packed = gzip.compress(bytes(size))
-        path.write_bytes(packed + b"\0" * (most // compression.UNPACKED_TIMES - len(packed)))
+        path.write_bytes(packed + b"\0" * (most // private_files.UNPACKED_TIMES - len(packed)))
         if size == most:
             assert unpack() == most
     with pytest.raises(FormatError, match="unpacks to more than 200 times its size"):

@@ -14,8 +14,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from sankofa.engines.compression import UNPACKED_TIMES, most_unpacked, zstd
-from sankofa.engines.private_files import open_private
+from sankofa.engines.private_files import UNPACKED_TIMES, most_unpacked, open_private, zstd
 from sankofa.model.errors import OperatorError
 from sankofa.model.limits import limit
 from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, sign_note, verified_text

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar, overload
 
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
-from sankofa.engines.compression import zstd
+from sankofa.engines.private_files import zstd
 
 Block = tuple[bytes | memoryview, bytes | memoryview]
 """The index of a block and its rows, as the edition has them (`edition.format.row_blocks`)."""

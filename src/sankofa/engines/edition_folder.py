@@ -239,10 +239,10 @@ def _files_of_editions(
     return files
 
 
-def is_whole(folder: Path, manifest: Manifest, opened: OpenParts | None = None) -> bool:
+def is_whole(folder: Path, manifest: Manifest) -> bool:
     """Whether the edition is complete and has this manifest."""
     try:
-        reader = EditionReader(folder, opened or OpenParts(FileStates()), check_all=True)
+        reader = EditionReader(folder, OpenParts(FileStates()), check_all=True)
     except EditionError:
         return False
     reader.close()

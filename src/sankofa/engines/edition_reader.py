@@ -185,9 +185,9 @@ class ByteRangeReader:
     so the rows of thousands of screens fit in a few megabytes.
     """
 
-    def __init__(self, parts: PartsByKind[BlockFileReader], most_bytes: int = 32 << 20) -> None:
+    def __init__(self, parts: PartsByKind[BlockFileReader]) -> None:
         self._parts = parts
-        self._cache: ByteCache[tuple[str, ByteRange]] = ByteCache(most_bytes, entry_bytes=256)
+        self._cache: ByteCache[tuple[str, ByteRange]] = ByteCache(32 << 20, entry_bytes=256)
 
     def read(self, kind: str, ranges: Sequence[ByteRange]) -> list[bytes]:
         cached = self._cache.get

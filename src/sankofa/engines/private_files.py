@@ -1,14 +1,24 @@
-"""Files and folders that only their owner reads: opened, replaced in one step, made to last, locked."""
+"""Files and folders that only their owner reads: opened, replaced in one step, made to last, locked.
+
+And zstd, in the standard library from Python 3.14 on, with the largest size that a packed file may have.
+"""
 
 import fcntl
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from sankofa.model.errors import OperatorError
+from sankofa.model.limits import limit
+
+if sys.version_info >= (3, 14):
+    from compression import zstd as zstd
+else:
+    from backports import zstd as zstd
 
 PRIVATE_FOLDER: Final = 0o700
 SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
@@ -85,3 +95,15 @@ def locked(path: Path, *, waiting: Callable[[], None] = lambda: None, refusal: s
         yield
     finally:
         os.close(descriptor)
+
+
+UNPACKED_TIMES: Final = limit(
+    "unpacked size of an archive or backup over 256 MiB", 200, "times its size", "the file is refused"
+)
+"""Real files are packed to a tenth, zip bombs to a thousandth."""
+_ANY_UNPACKED: Final = 256 << 20
+
+
+def most_unpacked(size: int) -> int:
+    """The bytes that a packed file of this size may unpack to; 256 MiB however small it is."""
+    return max(_ANY_UNPACKED, UNPACKED_TIMES * size)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import sankofa.sources
-from sankofa.engines.compression import UNPACKED_TIMES, most_unpacked
+from sankofa.engines.private_files import UNPACKED_TIMES, most_unpacked
 from sankofa.model.errors import FormatError
 from sankofa.model.limits import limit
 from sankofa.model.records import Record

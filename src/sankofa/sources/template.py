@@ -1,7 +1,7 @@
 """Our own CSV templates, which people fill in, as CSV or as a workbook: how all of them are read."""
 
 import csv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -68,7 +68,8 @@ class Template(NamedTuple):
                 raise FormatError(f"{title} expected the {self.name} template in UTF-8") from None
             separator = max(",;\t", key=text.count)
             columns = self._columns(title, [name.strip().strip('"') for name in text.split(separator)])
-            yield prefix, columns, _lines(stream, separator, len(columns))
+            width = len(columns)
+            yield prefix, columns, ((n, _fields(line, separator, width)) for n, line in enumerate(stream, 2))
 
     def _columns(self, title: str, names: list[str], *, unnamed: bool = False) -> list[str]:
         """The columns by the names in a header, which may leave some `unnamed`. Raises FormatError."""
@@ -167,29 +168,20 @@ def subject(entity: str, column: str = "entity") -> str:
     return str(identifier)
 
 
-def _lines(stream: Iterable[bytes], separator: str, width: int) -> Iterator[tuple[int, Cells]]:
-    """The rows below a header. A row is one line: a quote left open costs its own row, never the rest."""
-    for number, line in enumerate(stream, 2):
-        try:
-            yield number, _fields(line, separator, width)
-        except ValueError as failure:
-            yield number, failure
-
-
-def _fields(line: bytes, separator: str, width: int) -> list[str]:
-    """The cells of a line, none where it is blank. Raises ValueError."""
+def _fields(line: bytes, separator: str, width: int) -> Cells:
+    """The cells of a line, or its fault. A row is one line: a quote left open costs its own row alone."""
     try:
         text = line.decode().rstrip("\r\n")
     except UnicodeDecodeError:
-        raise ValueError("not UTF-8") from None
+        return ValueError("not UTF-8")
     if "\0" in text:
-        raise ValueError("a NUL byte")
+        return ValueError("a NUL byte")
     if not text.strip(separator + " "):
         return [""] * width
     try:
         row = next(csv.reader([text], delimiter=separator, strict=True))
     except (csv.Error, StopIteration):
-        raise ValueError("a quote is left open, or stands where none may be") from None
+        return ValueError("a quote is left open, or stands where none may be")
     if len(row) != width:
-        raise ValueError(f"{len(row)} fields where the header has {width}")
+        return ValueError(f"{len(row)} fields where the header has {width}")
     return [cell.strip() for cell in row]

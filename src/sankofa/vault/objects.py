@@ -16,8 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sankofa.engines.compression import zstd
-from sankofa.engines.private_files import open_private, sync
+from sankofa.engines.private_files import open_private, sync, zstd
 from sankofa.model.errors import OperatorError, SettingsError
 
 if TYPE_CHECKING:
