@@ -260,7 +260,8 @@ class PeriodView:
         """By concept, the figure in a standard and currency, durations all of one length."""
         if basis in self._keys:
             return self._keys[basis]
-        allowed = [key for key in self.facts if _fits(key, basis)]
+        standards, currencies = ("", basis.standard), ("", basis.money)
+        allowed = [k for k in self.facts if standard(k[0]) in standards and currency_of(k[1]) in currencies]
         spans = Counter(start for _, _, start in allowed if start)
         span = min(spans, key=lambda start: (-spans[start], start), default="")
         chosen: dict[str, _Key] = {}
@@ -296,11 +297,6 @@ def standard(concept: str) -> str:
 def currency_of(unit: str) -> str:
     """The currency of a unit, per share included; empty if it is not money."""
     return currency(unit.partition("/")[0]) or ""
-
-
-def _fits(key: _Key, basis: StatementBasis) -> bool:
-    concept, unit, _ = key
-    return standard(concept) in ("", basis.standard) and currency_of(unit) in ("", basis.money)
 
 
 def _views(end: int, reported: Iterable[ReportedFigure]) -> list[PeriodView]:
