@@ -97,12 +97,12 @@ def test_the_api_says_the_same_as_the_golden_copy(read: Read, written: Written) 
 
 
 @pytest.mark.rule("ADP-9")
-@every(("lei", "subject"), [(LEI, f"lei:{LEI}"), ("2138004VFYZFYLELHT93", "")])
-def test_a_sole_proprietor_is_withheld_and_never_named(read: Read, written: Written, lei: str, subject: str):
+@every(("lei", "told"), [(LEI, (f"lei:{LEI}", "JANE DOE", "GB")), ("2138004VFYZFYLELHT93", ())])
+def test_a_sole_proprietor_is_withheld(read: Read, written: Written, lei: str, told: tuple[str, ...]) -> None:
     person = {"LEI": lei, "Entity.LegalName": "JANE DOE", "Entity.EntityCategory": "SOLE_PROPRIETOR"}
-    assert read("gleif-lei", written("a.csv", golden_copy(person))) == [Withheld("row 2", subject)]
+    assert read("gleif-lei", written("a.csv", golden_copy(person))) == [Withheld("row 2", *told)]
     reply = api_record(legalName={"name": "JANE DOE"}, category="SOLE_PROPRIETOR")
-    expected = Withheld("data/0", f"lei:{LEI}")
+    expected = Withheld("data/0", f"lei:{LEI}", "JANE DOE", "GB")
     assert read("gleif-lei", written("a.json", json.dumps({"data": [reply]}))) == [expected]
 
 
