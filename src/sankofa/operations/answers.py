@@ -38,12 +38,7 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
-    """The body of a list response."""
-    return body_and_end(answer, edition, operation)[0]
-
-
-def body_and_end(answer: Answer, edition: Edition, operation: Operation) -> tuple[bytes, bytes]:
-    """The body of a list response, and the part behind the rows; these are bytes, and copied only here."""
+    """The body of a list response; the rows are already bytes, and copied only here."""
     selection = answer.selection
     parts: list[bytes | memoryview] = [f'{{"{operation.rows_under}":['.encode()]
     if selection.between and selection.slices:
@@ -58,15 +53,14 @@ def body_and_end(answer: Answer, edition: Edition, operation: Operation) -> tupl
     edition_id = f'"{answer.edition_id or edition.id}"'
     if edition.lock is not None or answer.edition_id == "":
         edition_id = "null"
-    end = [
+    parts += (
         f'],"count":{selection.count},{terms},{as_of}"edition":{edition_id},"truncated":{truncated}'.encode(),
         b',"absent":null' if answer.absent is None else b',"absent":' + _encode(answer.absent),
-    ]
+    )
     for name, value in answer.members.items():
-        end += (_member(name), b"null" if value is None else _encode(value))
-    end.append(b"}")
-    behind = b"".join(end)
-    return b"".join((*parts, behind)), behind
+        parts += (_member(name), b"null" if value is None else _encode(value))
+    parts.append(b"}")
+    return b"".join(parts)
 
 
 @cache

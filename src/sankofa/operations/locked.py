@@ -17,7 +17,6 @@ from msgspec.structs import force_setattr, replace
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.columns import columns_of
-from sankofa.edition.format.summed_rows import SummedSlices
 from sankofa.edition.read.bare_rows import sources_in, without_capture
 from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
@@ -171,8 +170,6 @@ async def _tells_no_more(operation: Operation, selection: Selection, call: Call)
         return contents.plain
     if selection.organisations is None or not isinstance(call.edition, DayView):
         return False
-    if isinstance(selection.slices, SummedSlices):
-        selection.slices.total = None  # of rows with the names of today
     return (await call.edition.known_days()).dated_ids.isdisjoint(selection.organisations)
 
 
@@ -188,9 +185,8 @@ async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answe
         rows = await with_names(rows, view)
     if contents.matched and isinstance(call.edition, DayView):
         rows = await _without_strangers(rows, contents.matched, call.edition)
-    total = selection.slices.total if isinstance(selection.slices, SummedSlices) and contents.plain else None
     shown = Selection(
-        SummedSlices((rows,) if selection.count else (), total),
+        (rows,) if selection.count else (),
         selection.count,
         selection.truncated,
         following=selection.following,

@@ -9,13 +9,11 @@ from email.utils import format_datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
-from zlib import crc32
 
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.summed_rows import SummedSlices
-from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import InvalidParameter, SettingsError
 from sankofa.operations.answers import (
     ENCODINGS,
@@ -23,9 +21,9 @@ from sankofa.operations.answers import (
     AnswerKey,
     CachedAnswer,
     Headers,
-    body_and_end,
     choose_encoding,
     compressed,
+    envelope,
 )
 from sankofa.operations.contract import Call, Operation
 from sankofa.operations.locked import perform
@@ -40,7 +38,6 @@ VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
 """Added where that field carries the key."""
 
 
-_64_BITS: Final = 2**64 - 1
 _SHORT: Final = 256
 """Characters of a question that may come again."""
 _PLAIN_QUERY: Final = re.compile(rb"[a-z_]+=[A-Za-z0-9_.~-]*(&[a-z_]+=[A-Za-z0-9_.~-]*)*")
@@ -86,14 +83,6 @@ def _tag(edition_id: str, path: str, query: bytes, sample: bool, row_cap: int, t
 
 
 _cached_tag = lru_cache(maxsize=4096)(_tag)
-
-
-def _digest(body: bytes, selection: Selection, end: bytes) -> str:
-    """A digest of a body. Rows whose sum is known count by that; a body of JSON is them and its `end`."""
-    slices = selection.slices
-    if end and selection.count and isinstance(slices, SummedSlices) and slices.total is not None:
-        return f"{slices.total & _64_BITS:016x}{crc32(end):08x}"
-    return hashlib.sha256(body).hexdigest()[:24]
 
 
 def matching_tag(if_none_match: bytes, tag: str) -> str | None:
@@ -186,13 +175,12 @@ async def write_answer(
     """Perform the operation and write its answer down."""
     answer = await perform(operation, call, arguments)
     headers: Headers = []
-    end = b""
     if following := answer.members.get("next_cursor"):
         address = address_without_cursor(key.base_url, path, query, key.edition_id)
         headers.append(next_link(address, str(following)))
     if fmt is None:
         headers.append(JSON)
-        body, end = body_and_end(answer, call.edition, operation)
+        body = envelope(answer, call.edition, operation)
     elif fmt is ATOM:
         target = f"{path}?{query.decode('latin-1')}" if query else path
         content_headers, body = await asyncio.to_thread(atom, operation, answer, call, target)
@@ -206,7 +194,7 @@ async def write_answer(
             fmt.body(*work) if fmt.is_quick(answer, columns) else await asyncio.to_thread(fmt.body, *work)
         )
         headers += content_headers
-    tag = key.tag if key.lock is None else _digest(body, answer.selection, end)
+    tag = key.tag if key.lock is None else hashlib.sha256(body).hexdigest()[:24]
     encoding = choose_encoding(key.accept_encoding, len(body))
     body = body if encoding is None else await compressed(body, encoding)
     if encoding is not None:

@@ -44,7 +44,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import RowSlice
 from sankofa.edition.format.visibility import visible
 from sankofa.engines.block_file import Block
 from sankofa.model.days import iso_day

@@ -25,8 +25,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import Entry, Shorten, cut, slices_of
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import Entry, RowSlice, Shorten, cut, slices_of
 from sankofa.edition.format.visibility import first_day_of_blocks, rows_visible_on, visible
 from sankofa.engines.block_file import Block, ByteRange
 from sankofa.model.days import FOREVER, iso_day

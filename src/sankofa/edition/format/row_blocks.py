@@ -24,7 +24,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.edition.format.keys import ID_TYPES
-from sankofa.edition.format.summed_rows import RowSlice, SummedRows, SummedSlices, sum_of
 from sankofa.edition.format.visibility import ANY_TAG, admitted, rows_visible_on, visible
 from sankofa.engines.block_file import Block
 from sankofa.model.days import FOREVER
@@ -51,6 +50,9 @@ class Entry(NamedTuple):
 
 _ALWAYS = Entry(b"")[1:]
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+RowSlice = bytes | memoryview
+"""A slice of the rows of a block, not copied until the answer is assembled."""
 
 
 def pack(entries: Iterable[Entry], rows_per_block: int = 0) -> Iterator[tuple[bytes, bytes]]:
@@ -144,9 +146,6 @@ def first_rows(
 
 def cut(rows: RowSlice, slices: Iterable[tuple[int, int]], *, sparse: bool) -> list[RowSlice]:
     """Slices of the rows of a block: views, or copies if few, as a view holds the block in memory."""
-    if isinstance(rows, SummedRows):
-        places, view, sums = list(slices), memoryview(rows), rows.sums
-        return SummedSlices([view[a:b] for a, b in places], sum([sums[b] - sums[a] for a, b in places]))
     if sparse:
         return [bytes(rows[a:b]) for a, b in slices]
     view = memoryview(rows)
@@ -167,7 +166,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
     """The rows of a block visible on a day, as slices without outer commas, and their number."""
     index, rows = block
     if not index:
-        return (cut(rows, ((0, len(rows)),), sparse=False), 1) if room and tag in (ANY_TAG, 0) else ([], 0)
+        return ([rows], 1) if room and tag in (ANY_TAG, 0) else ([], 0)
     count, stretches = _HEADER.unpack_from(index)
     view = memoryview(index)
     if modes == _LATEST and tag == ANY_TAG and stretches >= 0:
@@ -215,11 +214,8 @@ def select_where(
 
 def without_first(slices: Sequence[RowSlice], number: int) -> list[RowSlice]:
     """Slices of rows without the first `number` rows."""
-    rows = [bytes(row) for row in _raws(b"[%b]" % b",".join(slices))]
-    rest = list[RowSlice](rows[number:])
-    if not isinstance(slices, SummedSlices) or slices.total is None:
-        return rest
-    return SummedSlices(rest, slices.total - sum(map(sum_of, rows[:number])))
+    rows = _raws(b"[%b]" % b",".join(slices))
+    return [bytes(row) for row in rows[number:]]
 
 
 def between(block: Block, first: int, end: int) -> RowSlice:
@@ -378,12 +374,8 @@ def last_row(row_slice: RowSlice) -> bytes:
 
 def without_last(slices: Sequence[RowSlice]) -> list[RowSlice]:
     """Slices of rows without the last row."""
-    last = last_row(slices[-1])
-    rest = slices[-1][: max(len(slices[-1]) - len(last) - 1, 0)]
-    others = [*slices[:-1], rest] if len(rest) else list(slices[:-1])
-    if not isinstance(slices, SummedSlices):
-        return others
-    return SummedSlices(others, None if slices.total is None else slices.total - sum_of(last))
+    rest = slices[-1][: max(len(slices[-1]) - len(last_row(slices[-1])) - 1, 0)]
+    return [*slices[:-1], rest] if len(rest) else list(slices[:-1])
 
 
 CROSSWALK_ORDER: Final = RowOrder("id_type", "scheme", "id_value", ranks={"id_type": ID_TYPES.index})

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, cast, overload
 
 from sankofa.edition.format import macro, row_blocks
 from sankofa.edition.format.keys import FULL_YEARS, MACRO_SERIES, STATEMENTS
-from sankofa.edition.format.row_blocks import Shorten
-from sankofa.edition.format.summed_rows import RowSlice, SummedRows, sum_of
+from sankofa.edition.format.row_blocks import RowSlice, Shorten
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.engines.block_file import Block, ByteCache, ByteRange, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
@@ -98,7 +97,7 @@ def _marks(rows: bytes) -> Iterator[tuple[int, int, bytes]]:
             at = rows.find(mark, at + len(mark))
 
 
-class _BareRows(SummedRows):
+class _BareRows(bytes):
     """The rows of a block, with their sources and its index."""
 
     block_index: bytes | memoryview
@@ -145,21 +144,10 @@ class BareReader:
             return cast("_BareRows", cached).block_index, cached
         if not block[1]:  # which `needs_rows` left out
             return block
-        ends: Sequence[int] = ()
-
-        def shorten(rows: bytes, row_ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
-            nonlocal ends
-            rows, ends = shorter(rows, row_ends)
-            return rows, ends
-
-        index, shortened = _SHORTENED[kind](block, shorten)
-        bare = _BareRows(shortened)
+        index, rows = _SHORTENED[kind](block, shorter)
+        bare = _BareRows(rows)
         bare.block_index = index
-        starts = [0, *(end + 1 for end in ends[:-1])]
-        rows = bytes(shortened)
-        sums = list(accumulate(map(sum_of, [rows[a:b] for a, b in zip(starts, ends, strict=True)])))
-        bare.sums = dict(zip((*starts, *ends), (0, *sums[:-1], *sums), strict=True))
-        bare.sources = sources_in(rows, rows.count(_REF))
+        bare.sources = sources_in(bare, bare.count(_REF))
         if len(self._sources) >= _KEYS_KEPT:
             self._sources.clear()
             self._blocks.clear()

@@ -16,8 +16,7 @@ import msgspec
 
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, TENDERS_PER_BLOCK, key_list
 from sankofa.edition.format.macro import DayRange
-from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, FUNDAMENTALS_ORDER, RowOrder
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, FUNDAMENTALS_ORDER, RowOrder, RowSlice
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_one_series

@@ -9,6 +9,7 @@ import msgspec
 
 from sankofa.edition.format.columns import RowFilter
 from sankofa.edition.format.row_blocks import (
+    RowSlice,
     between,
     last_row,
     row_ends,
@@ -18,7 +19,6 @@ from sankofa.edition.format.row_blocks import (
     without_first,
     without_last,
 )
-from sankofa.edition.format.summed_rows import RowSlice, SummedSlices
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.bare_rows import BareReader, Sources
 from sankofa.edition.read.bounded_cache import BoundedCache
@@ -209,7 +209,7 @@ class Edition:
             take = partial(select_where, day=day, modes=modes, tag=tag, where=where)
         most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
-        slices: list[RowSlice] = [] if self.lock is None else SummedSlices()
+        slices: list[RowSlice] = []
         count = 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD if where is None else _FILTERED_BLOCKS_PER_YIELD)
         while True:
@@ -338,7 +338,7 @@ class Edition:
         if len(blocks) == 1:
             slices, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
             return Selection(slices, count, truncated=False, row_filter=row_filter)
-        slices, count = [] if self.lock is None else SummedSlices(), 0
+        slices, count = [], 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD)
         for block in blocks:
             await yield_points.step()

@@ -23,8 +23,14 @@ from sankofa.edition.format.keys import (
     order_key,
 )
 from sankofa.edition.format.macro import first_range, visible_ranges
-from sankofa.edition.format.row_blocks import FUNDAMENTALS_ORDER, RowOrder, SortKey, last_row, select_where
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import (
+    FUNDAMENTALS_ORDER,
+    RowOrder,
+    RowSlice,
+    SortKey,
+    last_row,
+    select_where,
+)
 from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find, last_before

@@ -32,8 +32,7 @@ from sankofa.edition.format.issuer_pages import (
     rows_on,
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
-from sankofa.edition.format.row_blocks import RowOrder, SortKey
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
 from sankofa.edition.read.bare_rows import SingleRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before

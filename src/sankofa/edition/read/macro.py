@@ -19,8 +19,7 @@ from sankofa.edition.format.macro import (
     read_page,
     select,
 )
-from sankofa.edition.format.row_blocks import without_first
-from sankofa.edition.format.summed_rows import RowSlice, SummedSlices
+from sankofa.edition.format.row_blocks import RowSlice, without_first
 from sankofa.edition.format.visibility import blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
@@ -116,7 +115,7 @@ class _Taken:
         self._kind = kind
         self._span = span
         self._limit = limit
-        self._slices: list[RowSlice] = [] if edition.lock is None else SummedSlices()
+        self._slices: list[RowSlice] = []
         self._keys: set[str] = set()
         self._count = 0
 

@@ -6,8 +6,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from sankofa.edition.format.row_blocks import between, select_where
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import RowSlice, between, select_where
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition
 from sankofa.model.vintages import Mode

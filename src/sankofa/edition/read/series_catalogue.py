@@ -25,8 +25,7 @@ from sankofa.edition.format.keys import (
     restatement_list,
 )
 from sankofa.edition.format.macro import RELEASES_ON_A_PAGE, DayRange, read_page, rows_on_release_page
-from sankofa.edition.format.row_blocks import RowOrder, SortKey
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import FUNDAMENTALS_ORDER, SortKey, row_columns
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import FUNDAMENTALS_ORDER, RowSlice, SortKey, row_columns
 from sankofa.edition.format.visibility import admitted, visible
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import find, last_before

@@ -20,8 +20,7 @@ from sankofa.edition.format.keys import (
     process_list,
     size_of,
 )
-from sankofa.edition.format.row_blocks import LONGEST_TEXT, SortKey
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import LONGEST_TEXT, RowSlice, SortKey
 from sankofa.edition.read.day_view import is_stranger
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints

@@ -11,8 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from sankofa.edition.format.keys import TENDERS, TENDERS_PER_BLOCK
-from sankofa.edition.format.row_blocks import LONGEST_TEXT, SortKey
-from sankofa.edition.format.summed_rows import RowSlice
+from sankofa.edition.format.row_blocks import LONGEST_TEXT, RowSlice, SortKey
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
