@@ -61,13 +61,13 @@ _KEPT: Final = frozenset(
 )
 """Arguments without which it would be another question."""
 _KEPT_BY: Final = {
-    "get_shared_facts": frozenset({"country"}),
+    **dict.fromkeys(("get_shared_facts", "get_flags"), frozenset({"country"})),
     "get_panel": frozenset({"metrics", "line_items", "series", "from", "to", "every"}),
 }
 """The same, by operation."""
-_NOT_FILTERS: Final = frozenset(
-    {"limit", "cursor", "order", "detail", "release", "shape", "vintages", "basis"}
-)
+_NOT_FILTERS: Final = frozenset("limit cursor order detail release shape vintages basis".split())
+_NOTHING: Final = "Nothing that matches was public on {}."
+_NOTHING_BY: Final = {"get_flags": "Nothing is flagged on {}. `ocid` shows every indicator of a process."}
 
 
 class _Known(NamedTuple):
@@ -236,9 +236,10 @@ class _Question:
         dropped: dict[str, object] = {name: None for name in self._given if name not in kept}
         wider = (self._try("Without filters.", **dropped),) if dropped and self.operation.path else ()
         filters = " and ".join(f"`{name}`" for name in dropped)
+        nothing = _NOTHING_BY.get(self.operation.name, _NOTHING)
         return Absence(
             "no_match",
-            f"Nothing matches {filters}." if filters else f"Nothing that matches was public on {self.day}.",
+            f"Nothing matches {filters}." if filters else nothing.format(self.day),
             *known,
             suggestions=wider,
         )
