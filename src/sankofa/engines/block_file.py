@@ -26,6 +26,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import count as numbered
 from pathlib import Path
@@ -243,7 +244,7 @@ class BlockFileReader:
                     if not complete:
                         self._check_extents(extents)
                     if len(extents) > _FEW_BLOCKS:
-                        return _Blocks(self, extents, needs_rows)
+                        return LazyBlocks(partial(self.block, needs_rows=needs_rows), extents)
                     return [self.block(extent, needs_rows) for extent in extents]
             slot = (slot + 1) & mask
 
@@ -344,19 +345,22 @@ class BlockFileReader:
         self._bytes.release()
 
 
-class _Blocks(Sequence[Block]):
-    """Many blocks, each decoded when it is reached, so that the reader can yield between them."""
+_Place = TypeVar("_Place")
 
-    __slots__ = ("_extents", "_needs_rows", "_reader")
 
-    def __init__(self, reader: BlockFileReader, extents: list[Extent], needs_rows: NeedsRows | None) -> None:
-        self._reader, self._extents, self._needs_rows = reader, extents, needs_rows
+class LazyBlocks(Sequence[Block], Generic[_Place]):
+    """Many blocks, each read from its place when it is reached, so that the reader can yield between them."""
+
+    __slots__ = ("_places", "_read")
+
+    def __init__(self, read: Callable[[_Place], Block], places: Sequence[_Place]) -> None:
+        self._read, self._places = read, places
 
     def __len__(self) -> int:
-        return len(self._extents)
+        return len(self._places)
 
     def __iter__(self) -> Iterator[Block]:
-        return (self._reader.block(extent, self._needs_rows) for extent in self._extents)
+        return map(self._read, self._places)
 
     @overload
     def __getitem__(self, number: int) -> Block: ...
@@ -364,8 +368,8 @@ class _Blocks(Sequence[Block]):
     def __getitem__(self, number: slice) -> Sequence[Block]: ...
     def __getitem__(self, number: int | slice) -> Block | Sequence[Block]:
         if isinstance(number, slice):
-            return _Blocks(self._reader, self._extents[number], self._needs_rows)
-        return self._reader.block(self._extents[number], self._needs_rows)
+            return LazyBlocks(self._read, self._places[number])
+        return self._read(self._places[number])
 
 
 def _compressed(rows: bytes) -> bytes:

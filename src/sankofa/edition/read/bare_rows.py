@@ -1,21 +1,20 @@
-"""Rows without what tells of their capture: its instant, and the digest of the file (contract: LOCK-3).
+"""Rows without the instant of their capture and the digest of their file (contract: LOCK-3).
 
-Locked views read rows through `BareReader`. It rewrites a block once and caches it, so that a locked question
-costs what the same question with `as_of` costs. It also remembers the sources of what it rewrote.
+Locked views read rows through `BareReader`. It rewrites a block once and caches it, so that the next locked
+question reads it as one with `as_of` does. It also remembers the sources of the rows.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import accumulate, count
-from typing import Any, Final, NamedTuple, cast, overload
+from itertools import accumulate
+from typing import Any, Final, NamedTuple, cast
 
 from sankofa.edition.format import macro, row_blocks
 from sankofa.edition.format.keys import FULL_YEARS, MACRO_SERIES, STATEMENTS
 from sankofa.edition.format.row_blocks import RowSlice, Shorten
 from sankofa.edition.read.bounded_cache import BoundedCache
-from sankofa.engines.block_file import Block, ByteCache, ByteRange, NeedsRows
+from sankofa.engines.block_file import Block, ByteCache, ByteRange, LazyBlocks, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
 
 Sources = frozenset[bytes]
@@ -107,8 +106,7 @@ class _BareRows(bytes):
 
 
 class BareReader:
-    """Reads an edition without what the capture of its rows would tell; kinds that it does not know as they
-    are."""
+    """Reads the rows of an edition without their capture; kinds that are not in `_SHORTENED` unchanged."""
 
     def __init__(self, reader: EditionReader) -> None:
         self._reader = reader
@@ -136,7 +134,7 @@ class BareReader:
             if not skip and isinstance(block[1], _BareRows):
                 block[1].alone = not await self._reader.blocks(kind, key, 1, 1, lambda index: False)
             return (block,)
-        return _Blocks(blocks, partial(self._bare, kind, key), skip)
+        return LazyBlocks(lambda n: self._bare(kind, key, skip + n, blocks[n]), range(len(blocks)))
 
     def _bare(self, kind: str, key: str, number: int, block: Block) -> Block:
         name = kind, key, number
@@ -198,25 +196,3 @@ class SingleRows(list[RowSlice]):
         super().__init__(each)
         self.sources = Sources().union(*set(sources))
         self.organisations = frozenset(organisations)
-
-
-class _Blocks(Sequence[Block]):
-    """Many blocks, each rewritten when it is reached."""
-
-    def __init__(self, blocks: Sequence[Block], bare: Callable[[int, Block], Block], first: int) -> None:
-        self._blocks, self._bare, self._first = blocks, bare, first
-
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-    def __iter__(self) -> Iterator[Block]:
-        return map(self._bare, count(self._first), self._blocks)
-
-    @overload
-    def __getitem__(self, number: int) -> Block: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Block]: ...
-    def __getitem__(self, number: int | slice) -> Block | Sequence[Block]:
-        if isinstance(number, slice):
-            return list(self)[number]
-        return self._bare(self._first + range(len(self))[number], self._blocks[number])
