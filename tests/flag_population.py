@@ -143,7 +143,7 @@ class Population:
             yield from (one for one in compared if one.flagged)
 
     def flags(self, buyer: str | None = None, supplier: str | None = None) -> list[Flag]:
-        """What is flagged, with its subject; about one buyer or supplier if they are given."""
+        """The flags with their subjects: all, or those about one buyer or supplier."""
         flags = []
         for finding in self.findings:
             if finding.subject_type == PROCESS:

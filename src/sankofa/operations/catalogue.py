@@ -97,7 +97,7 @@ def _age(published: int, day: int) -> int | None:
 
 
 async def _coverage_on(edition: Edition, day: int, country: str | None, sku: str | None) -> list[CoverageRow]:
-    """What was known on a day of each dataset, country and source."""
+    """Coverage of each dataset by country and source, as known on a day."""
     licences = {row.source_id: row.license_class for row in await _sources_on(edition, day)}
     return [
         CoverageRow(

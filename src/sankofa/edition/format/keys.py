@@ -54,7 +54,7 @@ RESTATEMENT_LISTS: Final = "restatement-list"
 SOURCES: Final = "source"
 COVERAGE: Final = "coverage"
 COVERAGE_DAYS: Final = "coverage-day"
-"""What was known of each key of coverage, and of the sources of identifiers, by day."""
+"""Running totals of coverage and of identifier sources, by day."""
 
 TENDERS_PER_BLOCK: Final = 32
 PROCESS_LISTS: Final = 1024

@@ -12,7 +12,7 @@ import msgspec
 
 
 class CountOnDay(NamedTuple):
-    """What was known of a key on a day."""
+    """The totals of one dataset, country and source on a day."""
 
     day: int
     """The last day on which something became known."""

@@ -54,9 +54,9 @@ class Selection(msgspec.Struct, frozen=True):
     following: tuple[int | str, ...] | None = None
     """Where the next rows begin; None if there are none."""
     sources: Sources | None = None
-    """Of rows without what tells of their capture (`bare_rows`): their sources, if that is known."""
+    """Sources of the rows, if `bare_rows` read them; None if unknown."""
     organisations: frozenset[bytes] | None = None
-    """Of such rows: their organisations, if that is known."""
+    """Organisations that the rows name, if `bare_rows` read them; None if unknown."""
 
     @property
     def rows(self) -> bytes:

@@ -59,7 +59,7 @@ class CountryOnDay:
         self._limits = limits
 
     async def flags(self, parties: Parties, behind: tuple[str, ...], most: int) -> list[Flag]:
-        """What is flagged, by indicator, type of subject and subject: the first behind a sort key."""
+        """The first flags behind a sort key, by indicator, type of subject and subject."""
         flags: list[Flag] = []
         yield_points = YieldPoints(_RECORDS_PER_YIELD)
         block = await self._block(behind) if behind else 0

@@ -88,7 +88,7 @@ class Counted(msgspec.Struct, array_like=True):
             self.on(day).merge(other)
 
     def on(self, day: int) -> "Counted":
-        """What becomes known on a day."""
+        """The counts that become known on a day, to be added to."""
         if (own := self.days.get(day)) is None:
             own = self.days[day] = Counted()
         return own

@@ -83,7 +83,7 @@ def _process(chance: Random, number: int) -> ProcessReleases:
 
 
 def flags_on(stored: FlagSteps, day: int, field: str = "", text: str = "") -> list[Flag]:
-    """What is flagged on a day by what a build stored, all or that of one buyer or supplier."""
+    """The stored flags of a day: all, or those about one buyer or supplier."""
     parties = dict(stored.parties)
     numbers = set(range(len(stored.flags)))
     if field:
