@@ -70,7 +70,6 @@ async def _sources_on(edition: Edition, day: int) -> list[SourceRow]:
         some = [one for one in some if one[0].sku] or some
         if some:
             counted = [own for _, own in some]
-            firsts = [own.first for own in counted if own.first]
             rows.append(
                 msgspec.structs.replace(
                     row,
@@ -78,7 +77,7 @@ async def _sources_on(edition: Edition, day: int) -> list[SourceRow]:
                     observed_at="",
                     countries=sorted({counts.country for counts, _ in some if counts.country}),
                     row_count=sum(own.rows for own in counted),
-                    first_date=date.fromordinal(min(firsts)) if firsts else None,
+                    first_date=_date(min((own.first for own in counted if own.first), default=0)),
                     last_date=_date(max(own.last for own in counted)),
                     captured_at=None,
                     freshness_days=_age(max(own.published for own in counted), day),
