@@ -3,8 +3,7 @@
 python tools/client.py            write the modules
 python tools/client.py --check    exit 1, naming them, when modules are stale
 
-The session that waits is written from the one that is awaited, so that neither can fall behind the other: the
-same lines, without `async` and `await`. The methods of both are those of the one that waits.
+The methods of the client that is awaited are those of the one that waits.
 """
 
 import subprocess
@@ -77,7 +76,8 @@ def stale(folder: Path = FOLDER) -> list[str]:
 
 def _rows(words: Words) -> str:
     parts = [
-        f'"""The rows of every endpoint, and the words its parameters take.\n\n{_NOTICE}\n"""',
+        '"""The rows of every endpoint, and the words its parameters take.\n\n'
+        f'docs/reference/data-dictionary.md and OpenAPI say what each field is.\n\n{_NOTICE}\n"""',
         "from decimal import Decimal\nfrom typing import Annotated, Any, Literal, TypedDict",
         _KINDS_OF_VALUES,
     ]
@@ -133,8 +133,6 @@ def _typed_dict(name: str, base: str, schema: dict[str, Any], types: dict[str, t
         never = one.get("type") == "null"  # a day that no source evidences
         written = 'Annotated[None, "day"]' if never else _type_of(one, types.get(field))
         yield f"    {field}: {written}"
-        if described := one.get("description"):
-            yield f'    """{described}"""'
 
 
 def _type_of(schema: dict[str, Any], column: type | None = None) -> str:
@@ -195,7 +193,7 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
         "from collections.abc import Sequence\n"
         "from datetime import date\nfrom decimal import Decimal\n\n"
         "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
-        "from sankofa.client.core import asks, awaited, paged, pages_of, row_by_row\n"
+        "from sankofa.client.core import asks, awaited, paged, row_by_row\n"
         "from sankofa.client.session import AsyncSession, Session"
     )
     about = (
@@ -223,7 +221,7 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iter
     )
     if has_pages:
         noun = _noun(name)
-        yield f"    {noun}_pages = pages_of({name})\n    iter_{noun} = row_by_row({noun}_pages)"
+        yield f"    iter_{noun} = row_by_row({name})"
 
 
 def _async_client(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
@@ -232,8 +230,7 @@ def _async_client(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
     for name, signature in signatures.items():
         lines.append(f"    {name} = awaited(Client.{name})")
         if _has_pages(signature):
-            names = (f"{_noun(name)}_pages", f"iter_{_noun(name)}")
-            lines += [f"    {one} = paged(Client.{one})" for one in names]
+            lines.append(f"    iter_{_noun(name)} = paged(Client.iter_{_noun(name)})")
     return "\n".join(lines)
 
 

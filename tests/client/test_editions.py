@@ -28,10 +28,10 @@ def test_pages_go_on_once_their_edition_is_gone_and_scans_and_changes_fail(tmp_p
 
     first = publish(1)
     with desk.serve() as asked, Client(asked.key, asked.server.url) as client:
-        walk = client.tenders_pages(country="ZA", limit=1)
-        assert next(walk).edition == first
-        changes = client.changes_pages(limit=1)
-        assert next(changes).edition == first
+        walk = client.iter_tenders(country="ZA", limit=1)
+        assert next(walk)["release_date"][:7] == "2025-01"
+        changes = client.iter_changes(limit=1)
+        assert next(changes)["change"] == "added"
         lazy = client.scan_panel("procurement-demand")
         relation = client.scan_panel("procurement-demand", engine="duckdb")
 
@@ -46,14 +46,12 @@ def test_pages_go_on_once_their_edition_is_gone_and_scans_and_changes_fail(tmp_p
         until(lambda: client.get_status()["edition"] == second)
         assert client.scan_panel("procurement-demand").collect().height == 2
         assert months() == [["2025-01"]] * 2
-        page = next(walk)
-        assert (page.edition, page.rows[0]["release_date"][:7]) == (first, "2025-01")
+        assert next(walk)["release_date"][:7] == "2025-01"
 
-        third = publish(3)
+        publish(3)
         open_file = f"/open/procurement-demand.parquet?edition={first}"
         until(lambda: asked.server.get(open_file).status_code == 410)
-        last = next(walk)
-        assert (last.edition, last.rows[0]["ocid"], list(walk)) == (third, "ocds-test-1-0", [])
+        assert [row["ocid"] for row in walk] == ["ocds-test-1-0"]
         with pytest.raises(Gone, match=first):
             next(changes)
         with pytest.raises(Exception, match="no longer kept"):

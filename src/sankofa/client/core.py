@@ -162,38 +162,25 @@ def asks(path: str, *members: str, rows_under: str = "data") -> Callable[[Method
     return declare
 
 
-def pages_of(
+def row_by_row(
     method: Callable[Concatenate[Any, P], Answer[T]],
-) -> Callable[Concatenate[Any, P], Iterator[Answer[T]]]:
-    """The method `changes_pages` of a method `get_changes`: with its parameters, a page at a time."""
+) -> Callable[Concatenate[Any, P], Iterator[T]]:
+    """The method `iter_changes` of a method `get_changes`: with its parameters, a row at a time."""
     name, signature = method.__name__, inspect.signature(method)
 
     @wraps(method)
-    def paged(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[Answer[T]]:
+    def iterate(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         arguments = _given(signature, args, kwargs)
         del arguments["all"]  # it is always every page
-        every: Iterator[Answer[T]] = session._paged(name, **arguments)
+        every: Iterator[T] = session._each_row(name, **arguments)
         return every
 
-    doc = f"Every page of `{name}`, of `limit` rows; all of one edition, or Gone is raised."
-    _describe(paged, f"{_noun(name)}_pages", doc, signature, signature.return_annotation)
-    return paged
-
-
-def row_by_row(
-    pages: Callable[Concatenate[Any, P], Iterator[Answer[T]]],
-) -> Callable[Concatenate[Any, P], Iterator[T]]:
-    """The method `iter_changes` of a method `changes_pages`: with its parameters, a row at a time."""
-
-    @wraps(pages)
-    def iterate(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        every: Iterator[T] = session._each_row(pages(session, *args, **kwargs))
-        return every
-
-    signature = inspect.signature(pages)
-    (page,) = get_args(signature.return_annotation)
-    doc = f"Every row of `{pages.__name__}`, one after another; `limit` is of each page."
-    _describe(iterate, f"iter_{pages.__name__.removesuffix('_pages')}", doc, signature, *get_args(page))
+    own = f"iter_{name.partition('_')[2] or name}"
+    iterate.__name__, iterate.__qualname__ = own, f"Client.{own}"
+    iterate.__doc__ = f"Every row of `{name}`, one after another; `limit` is of each page."
+    (row,) = get_args(signature.return_annotation)
+    described: Any = iterate
+    described.__signature__ = signature.replace(return_annotation=GenericAlias(Iterator, (row,)))
     return iterate
 
 
@@ -247,13 +234,3 @@ def _given(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, An
     bound = signature.bind(None, *args, **kwargs)
     bound.apply_defaults()
     return {name: value for name, value in bound.arguments.items() if name != "self"}
-
-
-def _describe(method: Any, name: str, doc: str, signature: inspect.Signature, each: Any) -> None:
-    method.__name__, method.__doc__ = name, doc
-    method.__qualname__ = f"Client.{name}"
-    method.__signature__ = signature.replace(return_annotation=GenericAlias(Iterator, (each,)))
-
-
-def _noun(operation: str) -> str:
-    return operation.partition("_")[2] or operation

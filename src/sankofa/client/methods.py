@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from sankofa.client import rows
 from sankofa.client.answers import Answer
-from sankofa.client.core import asks, awaited, paged, pages_of, row_by_row
+from sankofa.client.core import asks, awaited, paged, row_by_row
 from sankofa.client.session import AsyncSession, Session
 
 
@@ -44,8 +44,7 @@ class Client(Session):
         one, and `since` with it is a 410: start again. Needs the starter tier or above.
         """
 
-    changes_pages = pages_of(get_changes)
-    iter_changes = row_by_row(changes_pages)
+    iter_changes = row_by_row(get_changes)
 
     @asks("/v1/check")
     def check_claim(
@@ -105,8 +104,7 @@ class Client(Session):
         is covered.
         """
 
-    coverage_pages = pages_of(get_coverage)
-    iter_coverage = row_by_row(coverage_pages)
+    iter_coverage = row_by_row(get_coverage)
 
     @asks("/v1/cross-rates")
     def get_cross_rates(
@@ -133,8 +131,7 @@ class Client(Session):
         no rows.
         """
 
-    cross_rates_pages = pages_of(get_cross_rates)
-    iter_cross_rates = row_by_row(cross_rates_pages)
+    iter_cross_rates = row_by_row(get_cross_rates)
 
     @asks("/v1/crosswalk", "ambiguous")
     def find_by_identifier(
@@ -157,8 +154,7 @@ class Client(Session):
         are returned, ordered by service_id.
         """
 
-    by_identifier_pages = pages_of(find_by_identifier)
-    iter_by_identifier = row_by_row(by_identifier_pages)
+    iter_by_identifier = row_by_row(find_by_identifier)
 
     @asks("/v1/crosswalk/{service_id}", "withheld_id_types", "crosswalk_loaded")
     def get_crosswalk(
@@ -181,8 +177,7 @@ class Client(Session):
         false until identifiers were loaded.
         """
 
-    crosswalk_pages = pages_of(get_crosswalk)
-    iter_crosswalk = row_by_row(crosswalk_pages)
+    iter_crosswalk = row_by_row(get_crosswalk)
 
     @asks("/v1/entities/{service_id}", "successor", "predecessors")
     def get_entity(
@@ -258,8 +253,7 @@ class Client(Session):
         indicator, subject_type and subject. The method is explained at `/methodology/signals-v1/red-flags`.
         """
 
-    flags_pages = pages_of(get_flags)
-    iter_flags = row_by_row(flags_pages)
+    iter_flags = row_by_row(get_flags)
 
     @asks("/v1/fundamentals/{service_id}")
     def get_fundamentals(
@@ -286,8 +280,7 @@ class Client(Session):
         cursor goes on in the order it was given in.
         """
 
-    fundamentals_pages = pages_of(get_fundamentals)
-    iter_fundamentals = row_by_row(fundamentals_pages)
+    iter_fundamentals = row_by_row(get_fundamentals)
 
     @asks("/v1/fundamentals/{service_id}/matrix")
     def get_fundamentals_matrix(
@@ -333,8 +326,7 @@ class Client(Session):
         service_id.
         """
 
-    issuers_pages = pages_of(list_issuers)
-    iter_issuers = row_by_row(issuers_pages)
+    iter_issuers = row_by_row(list_issuers)
 
     @asks("/v1/macro", "as_of")
     def get_macro(
@@ -369,8 +361,7 @@ class Client(Session):
         those that are close; of one that belongs to the other mode, `hint` says so.
         """
 
-    macro_pages = pages_of(get_macro)
-    iter_macro = row_by_row(macro_pages)
+    iter_macro = row_by_row(get_macro)
 
     @asks("/v1/metrics/{service_id}", "omitted", "missing", "basis")
     def get_metrics(
@@ -395,8 +386,7 @@ class Client(Session):
         names its formula, which is explained at `/methodology/` and that name. For information only.
         """
 
-    metrics_pages = pages_of(get_metrics)
-    iter_metrics = row_by_row(metrics_pages)
+    iter_metrics = row_by_row(get_metrics)
 
     @asks("/v1/panel", "basis")
     def get_panel(
@@ -426,8 +416,7 @@ class Client(Session):
         and day; with `issuers` by service_id and day. Needs the starter tier or above.
         """
 
-    panel_pages = pages_of(get_panel)
-    iter_panel = row_by_row(panel_pages)
+    iter_panel = row_by_row(get_panel)
 
     @asks("/v1/proof", "proof")
     def get_proof(
@@ -464,8 +453,7 @@ class Client(Session):
         maximum; for every other measure it is a minimum.
         """
 
-    quality_metrics_pages = pages_of(get_quality_metrics)
-    iter_quality_metrics = row_by_row(quality_metrics_pages)
+    iter_quality_metrics = row_by_row(get_quality_metrics)
 
     @asks("/v1/restatements")
     def get_restatements(
@@ -492,8 +480,7 @@ class Client(Session):
         `/feeds/company/{service_id}.atom` those of one organisation.
         """
 
-    restatements_pages = pages_of(get_restatements)
-    iter_restatements = row_by_row(restatements_pages)
+    iter_restatements = row_by_row(get_restatements)
 
     @asks("/v1/screen", "omitted", "basis")
     def get_screen(
@@ -520,8 +507,7 @@ class Client(Session):
         It is not a rating.
         """
 
-    screen_pages = pages_of(get_screen)
-    iter_screen = row_by_row(screen_pages)
+    iter_screen = row_by_row(get_screen)
 
     @asks("/v1/search")
     def search(
@@ -547,8 +533,7 @@ class Client(Session):
         known on that day.
         """
 
-    search_pages = pages_of(search)
-    iter_search = row_by_row(search_pages)
+    iter_search = row_by_row(search)
 
     @asks("/v1/series")
     def list_series(
@@ -569,8 +554,7 @@ class Client(Session):
         of release. With `q`, those whose key or name has every word, or one that begins with it.
         """
 
-    series_pages = pages_of(list_series)
-    iter_series = row_by_row(series_pages)
+    iter_series = row_by_row(list_series)
 
     @asks("/v1/series/{series}/matrix")
     def get_series_matrix(
@@ -628,8 +612,7 @@ class Client(Session):
         changed nothing is not listed. An annual indicator has none: its tables evidence no day of release.
         """
 
-    series_vintages_pages = pages_of(get_series_vintages)
-    iter_series_vintages = row_by_row(series_vintages_pages)
+    iter_series_vintages = row_by_row(get_series_vintages)
 
     @asks("/v1/shared/facts", "as_of")
     def get_shared_facts(
@@ -660,8 +643,7 @@ class Client(Session):
         award. `entity_name` is the name of today under any `as_of`.
         """
 
-    shared_facts_pages = pages_of(get_shared_facts)
-    iter_shared_facts = row_by_row(shared_facts_pages)
+    iter_shared_facts = row_by_row(get_shared_facts)
 
     @asks("/v1/signals/procurement-demand", "basis", rows_under="observations")
     def get_procurement_demand(
@@ -684,8 +666,7 @@ class Client(Session):
         descending, then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
         """
 
-    procurement_demand_pages = pages_of(get_procurement_demand)
-    iter_procurement_demand = row_by_row(procurement_demand_pages)
+    iter_procurement_demand = row_by_row(get_procurement_demand)
 
     @asks("/v1/signals/{signal_key}", "basis", rows_under="observations")
     def get_signal(
@@ -707,8 +688,7 @@ class Client(Session):
         fundamentals-quality, fundamentals-revisions and issuer-persistence.
         """
 
-    signal_pages = pages_of(get_signal)
-    iter_signal = row_by_row(signal_pages)
+    iter_signal = row_by_row(get_signal)
 
     @asks("/v1/sources")
     def get_sources(
@@ -750,8 +730,7 @@ class Client(Session):
         `limit` the sample tier gets the first figures with `truncated: true`, paid tiers everything.
         """
 
-    statement_pages = pages_of(get_statement)
-    iter_statement = row_by_row(statement_pages)
+    iter_statement = row_by_row(get_statement)
 
     @asks("/v1/tender-parties")
     def get_resolved_parties(
@@ -774,8 +753,7 @@ class Client(Session):
         be organisations are withheld; `org_evidence` says why a party is not.
         """
 
-    resolved_parties_pages = pages_of(get_resolved_parties)
-    iter_resolved_parties = row_by_row(resolved_parties_pages)
+    iter_resolved_parties = row_by_row(get_resolved_parties)
 
     @asks("/v1/tenders", "filters")
     def search_tenders(
@@ -812,8 +790,7 @@ class Client(Session):
         People are withheld: `withheld_parties` counts them.
         """
 
-    tenders_pages = pages_of(search_tenders)
-    iter_tenders = row_by_row(tenders_pages)
+    iter_tenders = row_by_row(search_tenders)
 
     @asks("/v1/usage")
     def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer[rows.UsageRow]:
@@ -830,82 +807,59 @@ class AsyncClient(AsyncSession):
 
     _ask = AsyncSession._asked
     get_changes = awaited(Client.get_changes)
-    changes_pages = paged(Client.changes_pages)
     iter_changes = paged(Client.iter_changes)
     check_claim = awaited(Client.check_claim)
     get_contract = awaited(Client.get_contract)
     get_coverage = awaited(Client.get_coverage)
-    coverage_pages = paged(Client.coverage_pages)
     iter_coverage = paged(Client.iter_coverage)
     get_cross_rates = awaited(Client.get_cross_rates)
-    cross_rates_pages = paged(Client.cross_rates_pages)
     iter_cross_rates = paged(Client.iter_cross_rates)
     find_by_identifier = awaited(Client.find_by_identifier)
-    by_identifier_pages = paged(Client.by_identifier_pages)
     iter_by_identifier = paged(Client.iter_by_identifier)
     get_crosswalk = awaited(Client.get_crosswalk)
-    crosswalk_pages = paged(Client.crosswalk_pages)
     iter_crosswalk = paged(Client.iter_crosswalk)
     get_entity = awaited(Client.get_entity)
     get_entity_history = awaited(Client.get_entity_history)
     get_export = awaited(Client.get_export)
     get_flags = awaited(Client.get_flags)
-    flags_pages = paged(Client.flags_pages)
     iter_flags = paged(Client.iter_flags)
     get_fundamentals = awaited(Client.get_fundamentals)
-    fundamentals_pages = paged(Client.fundamentals_pages)
     iter_fundamentals = paged(Client.iter_fundamentals)
     get_fundamentals_matrix = awaited(Client.get_fundamentals_matrix)
     list_issuers = awaited(Client.list_issuers)
-    issuers_pages = paged(Client.issuers_pages)
     iter_issuers = paged(Client.iter_issuers)
     get_macro = awaited(Client.get_macro)
-    macro_pages = paged(Client.macro_pages)
     iter_macro = paged(Client.iter_macro)
     get_metrics = awaited(Client.get_metrics)
-    metrics_pages = paged(Client.metrics_pages)
     iter_metrics = paged(Client.iter_metrics)
     get_panel = awaited(Client.get_panel)
-    panel_pages = paged(Client.panel_pages)
     iter_panel = paged(Client.iter_panel)
     get_proof = awaited(Client.get_proof)
     get_quality_metrics = awaited(Client.get_quality_metrics)
-    quality_metrics_pages = paged(Client.quality_metrics_pages)
     iter_quality_metrics = paged(Client.iter_quality_metrics)
     get_restatements = awaited(Client.get_restatements)
-    restatements_pages = paged(Client.restatements_pages)
     iter_restatements = paged(Client.iter_restatements)
     get_screen = awaited(Client.get_screen)
-    screen_pages = paged(Client.screen_pages)
     iter_screen = paged(Client.iter_screen)
     search = awaited(Client.search)
-    search_pages = paged(Client.search_pages)
     iter_search = paged(Client.iter_search)
     list_series = awaited(Client.list_series)
-    series_pages = paged(Client.series_pages)
     iter_series = paged(Client.iter_series)
     get_series_matrix = awaited(Client.get_series_matrix)
     get_series_revisions = awaited(Client.get_series_revisions)
     get_series_vintages = awaited(Client.get_series_vintages)
-    series_vintages_pages = paged(Client.series_vintages_pages)
     iter_series_vintages = paged(Client.iter_series_vintages)
     get_shared_facts = awaited(Client.get_shared_facts)
-    shared_facts_pages = paged(Client.shared_facts_pages)
     iter_shared_facts = paged(Client.iter_shared_facts)
     get_procurement_demand = awaited(Client.get_procurement_demand)
-    procurement_demand_pages = paged(Client.procurement_demand_pages)
     iter_procurement_demand = paged(Client.iter_procurement_demand)
     get_signal = awaited(Client.get_signal)
-    signal_pages = paged(Client.signal_pages)
     iter_signal = paged(Client.iter_signal)
     get_sources = awaited(Client.get_sources)
     get_statement = awaited(Client.get_statement)
-    statement_pages = paged(Client.statement_pages)
     iter_statement = paged(Client.iter_statement)
     get_resolved_parties = awaited(Client.get_resolved_parties)
-    resolved_parties_pages = paged(Client.resolved_parties_pages)
     iter_resolved_parties = paged(Client.iter_resolved_parties)
     search_tenders = awaited(Client.search_tenders)
-    tenders_pages = paged(Client.tenders_pages)
     iter_tenders = paged(Client.iter_tenders)
     get_usage = awaited(Client.get_usage)

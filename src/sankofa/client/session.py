@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import httpx
 
-from sankofa.client.answers import Answer, next_page
+from sankofa.client.answers import next_page
 from sankofa.client.core import SessionBase, waits
 from sankofa.client.exchange import (
     RETRIES,
@@ -207,17 +207,13 @@ class AsyncSession(SessionBase):
     ) -> None:
         await self.close()
 
-    async def _paged(self, name: str, **arguments: object) -> AsyncIterator[Answer[Any]]:
+    async def _each_row(self, name: str, **arguments: object) -> AsyncIterator[Any]:
         following: dict[str, object] | None = arguments
         while following is not None:
             page = await self._asked(name, **following)
-            yield page
-            following = None if page.next_cursor is None else following | next_page(name, page)
-
-    async def _each_row(self, pages: AsyncIterator[Answer[Any]]) -> AsyncIterator[Any]:
-        async for page in pages:
             for row in page.rows:
                 yield row
+            following = None if page.next_cursor is None else following | next_page(name, page)
 
     async def _pause(self, seconds: float) -> None:
         await self._sleep(seconds)
@@ -293,16 +289,12 @@ class Session(SessionBase):
     ) -> None:
         self.close()
 
-    def _paged(self, name: str, **arguments: object) -> Iterator[Answer[Any]]:
+    def _each_row(self, name: str, **arguments: object) -> Iterator[Any]:
         following: dict[str, object] | None = arguments
         while following is not None:
             page = self._ask(name, **following)
-            yield page
-            following = None if page.next_cursor is None else following | next_page(name, page)
-
-    def _each_row(self, pages: Iterator[Answer[Any]]) -> Iterator[Any]:
-        for page in pages:
             yield from page.rows
+            following = None if page.next_cursor is None else following | next_page(name, page)
 
     async def _pause(self, seconds: float) -> None:
         self._sleep(seconds)
