@@ -72,7 +72,7 @@ def test_everything_under_home_is_its_owners_alone(
         assert live.get("/companies").status_code == 200
         sankofa("keys", "create", "--tier", "professional")
         saved = tmp_path / "saved"
-        sankofa("backup", "--with-vault", str(saved))
+        sankofa("backup", str(saved))
         assert check() == [], "while it is served: the files of SQLite beside its own, sockets, locks"
     assert check() == []
     assert stat.S_IMODE(saved.stat().st_mode) == 0o600

@@ -1,7 +1,7 @@
 """The file of a backup: a tar archive in zstd, whose last member lists the others with their digests.
 
-It is written and read as a stream, so its size is bounded by the disk and not by memory. A frame that zstd
-skips ends it, with the digest of everything before: one changed byte anywhere is noticed.
+It is written and read as a stream, so its size is bounded by the disk and not by memory. zstd's own checksum
+tells a byte that was changed in between.
 """
 
 import hashlib
@@ -22,8 +22,6 @@ from sankofa.model.signed_notes import NotTrusted, Signer, Verifier, sign_note, 
 FORMAT: Final = 1
 _LISTING: Final = "manifest.json"
 _BUFFER: Final = 1 << 20
-_DIGEST: Final = 32
-_TRAILER: Final = b"\x50\x2a\x4d\x18" + _DIGEST.to_bytes(4, "little")  # of a frame to be skipped
 _LARGEST_MEMBER: Final = limit("member of a backup", 2 << 30, "bytes", "nothing is restored")
 _OPTIONS: Final[dict[int, int]] = {
     zstd.CompressionParameter.checksum_flag: 1,
@@ -101,9 +99,6 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
         with open(partial, "xb", opener=open_private) as stream:
             yield ArchiveWriter(stream)
             stream.flush()
-            with partial.open("rb") as written:
-                stream.write(_TRAILER + hashlib.file_digest(written, "sha256").digest())
-            stream.flush()
             os.fsync(stream.fileno())
         os.link(partial, path)  # unlike a rename, never replaces a file that came meanwhile
     except FileExistsError:
@@ -141,7 +136,6 @@ class ArchiveReader:
 
         Raises OperatorError.
         """
-        self._check_trailer()
         read: list[tuple[str, int, str]] = []
         listing: bytes | None = None
         for name, content in self._content():
@@ -169,20 +163,6 @@ class ArchiveReader:
             except NotTrusted as failure:
                 raise OperatorError(f"{self._path}: refused by SANKOFA_TRUSTED_KEYS: {failure}") from None
         return listed
-
-    def _check_trailer(self) -> None:
-        try:
-            with self._path.open("rb") as stream:
-                left = stream.seek(0, os.SEEK_END) - len(_TRAILER) - _DIGEST
-                stream.seek(0)
-                digest = hashlib.sha256()
-                while left > 0 and (part := stream.read(min(left, _BUFFER))):
-                    digest.update(part)
-                    left -= len(part)
-                if stream.read() != _TRAILER + digest.digest():
-                    raise self._damaged("it is cut short, or a byte of it was changed")
-        except OSError as failure:
-            raise OperatorError(f"{self._path}: cannot be read: {failure.strerror}") from failure
 
     def members(self) -> Iterator[tuple[str, bytes]]:
         """Every member but the listing: its name and its content."""

@@ -36,7 +36,6 @@ from sankofa.model.errors import OperatorError
 from sankofa.replication.remote_log import PUSHED_TO
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
-from sankofa.vault.store import Vault
 
 _SECRETS: Final = {
     "gate-secret": "gate_secret",
@@ -44,12 +43,10 @@ _SECRETS: Final = {
     "keys-secret": "keys_secret",
 }
 _FILES: Final = ("sources.toml", PUSHED_TO)
-_VAULT: Final = "vault/"
 _STAGING: Final = ".restoring-"
 _MEMBER: Final = re.compile(
     r"sources\.toml|pushed-to|keys\.jsonl|published\.json|log|secrets/[a-z0-9-]+-(?:secret|key)|ledger/[a-z_]+/[0-9]+\.jsonl"
     r"|hooks/[0-9a-f]+\.(?:json|cursor)"
-    r"|vault/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)+[0-9]+"
 )
 """The names of what a backup holds: none leads out of the folder it is restored into."""
 _HARMLESS: Final = ("lost+found",)
@@ -69,9 +66,7 @@ def count_rows(settings: Settings) -> int:
         return sum(holding.rows for holding in ledger.holdings().values())
 
 
-def back_up(
-    settings: Settings, path: Path, progress: Advance, *, with_vault: bool = False
-) -> tuple[BackupListing, list[str]]:
+def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, list[str]]:
     """Write a backup; also a line for each key record that is damaged and left out. Raises OperatorError."""
     records, damaged = asyncio.run(_read_records(settings))
     store = open_store(settings)
@@ -83,8 +78,6 @@ def back_up(
         archive.add("published.json", msgspec.json.encode(published))
         archive.add("log", store.log.tree().bundle())
         _add_ledger(archive, settings, store, progress)
-        if with_vault:
-            _add_vault(archive, settings, progress)
         listing = archive.finish(instant(now()), __version__, signers_of(settings.home))
     return listing, damaged
 
@@ -99,34 +92,6 @@ def _add_ledger(archive: ArchiveWriter, settings: Settings, store: Datastore, pr
 
 def has_vault(settings: Settings) -> bool:
     return (settings.home / "vault" / "journal.jsonl").exists()
-
-
-def _add_vault(archive: ArchiveWriter, settings: Settings, progress: Advance) -> None:
-    """Runs after the ledger is saved. Files ingested meanwhile are in the journal and not in the ledger,
-    as after a crash; readers of the journal expect that."""
-    vault = Vault.of(settings)
-    if vault.is_empty():
-        return
-    for name, chunks in vault.files():
-        number = -1
-        for number, chunk in enumerate(chunks):
-            archive.add(f"{_VAULT}{name}/{number:06}", chunk)
-        if number < 0:
-            archive.add(f"{_VAULT}{name}/000000", b"")
-        progress("vault", 0)
-
-
-def _without_vault(home: Path, members: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """The other members; those of the vault are written to HOME on the way."""
-    for name, content in members:
-        if not name.startswith(_VAULT):
-            yield name, content
-            continue
-        path = _inside(home / "vault", name.removeprefix(_VAULT).rpartition("/")[0])
-        make_private_folder(path.parent)
-        with open(path, "ab", opener=open_private) as stream:
-            stream.write(content)
-            os.fsync(stream.fileno())
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -181,7 +146,7 @@ def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
         members = archive.members()
         for name, content in members:
             if name.startswith("ledger/"):
-                chunks = _without_vault(folder, chain([(name, content)], members))
+                chunks = chain([(name, content)], members)
                 break
             small[name] = content
         _write_small_files(staged, small)
@@ -264,21 +229,19 @@ _FILE = click.argument("file", type=click.Path(path_type=Path))
 
 @click.command("backup")
 @_FILE
-@click.option("--with-vault", is_flag=True, help="Also save the files in the vault, as they came.")
-def backup_command(file: Path, with_vault: bool) -> None:
+def backup_command(file: Path) -> None:
     """Save ledger, log, keys, secrets, hooks and sources in a new FILE, while serving and ingesting go on.
 
     The file opens everything: keep it as safe as HOME. Editions are not in it; `publish` builds them again.
     """
     current = settings.load()
     with progress_bar("backup", count_rows(current)) as progress:
-        listing, damaged = back_up(current, file, progress, with_vault=with_vault)
+        listing, damaged = back_up(current, file, progress)
     for line in damaged:
         click.echo(f"left out: {line}", err=True)
-    parts = "keys, secrets, sources and the vault" if with_vault else "keys, secrets and sources"
-    click.echo(f"saved {listing.rows} rows of the ledger, {parts} in {file}")
-    if not with_vault and has_vault(current):
-        click.echo("the vault is not in it: copy HOME/vault, or use --with-vault")
+    click.echo(f"saved {listing.rows} rows of the ledger, keys, secrets and sources in {file}")
+    if has_vault(current):
+        click.echo("the vault is not in it: copy HOME/vault")
 
 
 @click.command("restore")

@@ -148,14 +148,6 @@ def remove_hook(hook: str) -> None:
         click.echo(f"removed {one}")
 
 
-@hooks.command("deliver")
-def deliver_hooks() -> None:
-    """Deliver until stopped, where no `sankofa serve` does."""
-    from sankofa.cli.delivering import deliver
-
-    deliver(environment.load())
-
-
 def _checked_filters(on: str, filters: Sequence[str]) -> dict[str, str]:
     from sankofa.operations.locked import operation_named
 

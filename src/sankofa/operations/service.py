@@ -1,7 +1,6 @@
 """The service behind every surface: stores, access and the current edition, put together once."""
 
 import asyncio
-import json
 import logging
 import os
 import re
@@ -11,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from ipaddress import ip_address
 from itertools import count
@@ -57,8 +55,8 @@ def build_id() -> str:
 
 
 def commit() -> str:
-    """From the wheel, the installer or the checkout; otherwise `unknown`."""
-    return _embedded() or _as_installed() or commit_of_checkout(Path(__file__).parents[3]) or UNKNOWN
+    """From the wheel or the checkout; otherwise `unknown`."""
+    return _embedded() or commit_of_checkout(Path(__file__).parents[3]) or UNKNOWN
 
 
 def commit_of_checkout(root: Path) -> str:
@@ -84,16 +82,6 @@ def commit_of_checkout(root: Path) -> str:
 def _embedded() -> str:
     file = files("sankofa").joinpath(COMMIT_FILE)
     return _checked(file.read_text("utf-8")) if file.is_file() else ""
-
-
-def _as_installed() -> str:
-    """The commit that an installer recorded when it fetched a repository (PEP 610)."""
-    try:
-        origin = json.loads(distribution("sankofa").read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        return ""
-    fetched = origin.get("vcs_info", {}) if isinstance(origin, dict) else {}
-    return _checked(str(fetched.get("commit_id", "")))
 
 
 def _checked(text: str) -> str:

@@ -94,10 +94,6 @@ class Objects:
         sync(target.parent)
         return digest
 
-    def stored_files(self) -> list[Path]:
-        """Every object as it is stored, without drafts."""
-        return sorted(path for path in self._folder.glob("*/*") if not path.name.startswith(_DRAFT))
-
     def remove_drafts(self) -> None:
         """Removes files of writers that were killed."""
         for draft in self._folder.glob(f"*/{_DRAFT}*"):

@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,6 @@ from sankofa.vault.journal import Dropped, Event, Journal, JournalDamaged, Recei
 from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, VaultKey, is_alive, read_lines
 
 _COPIES: Final = ".read-"
-_CHUNK: Final = 32 << 20
 
 
 class Verified(NamedTuple):
@@ -167,19 +166,6 @@ class Vault:
             except ObjectDamaged as failure:
                 raise ObjectDamaged(_named(received, str(failure))) from failure
             yield path
-
-    def is_empty(self) -> bool:
-        return not (self._folder / "journal.jsonl").exists()
-
-    def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Every file of the vault by its path, in chunks, for a backup during ingest. The journal comes
-        first, cut between two lines; every file that it names exists."""
-        with self._journal.writing():
-            journal = (self._folder / "journal.jsonl").read_bytes()
-        yield "journal.jsonl", iter((journal,))
-        for path in self._objects.stored_files():
-            with suppress(FileNotFoundError), path.open("rb") as stream:  # it may have expired meanwhile
-                yield path.relative_to(self._folder).as_posix(), iter(lambda s=stream: s.read(_CHUNK), b"")  # type: ignore[misc]
 
     def verify(self) -> Verified:
         """Reads every byte and compares it with the journal."""
