@@ -39,7 +39,7 @@ for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
 hypothesis.settings.register_profile(
     "tests",
     derandomize=os.environ.get("TEST_RANDOM") != "1",
-    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(15, 30, 100)),
+    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(15, 30, 100, here=8)),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )

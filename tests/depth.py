@@ -7,13 +7,12 @@ tests/unit/test_default_run.py holds what may be left out.
 """
 
 import ast
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.torture import ALL_ROUNDS
+from tests.torture import ALL_ROUNDS, IN_CI
 
 _LEFT_OUT = pytest.StashKey[int]()
 
@@ -38,7 +37,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     named = {
         (config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args
     }
-    marks = ["deep"] if os.environ.get("CI") == "true" else ["deep", "ci"]
+    marks = ["deep"] if IN_CI else ["deep", "ci"]
     left_out = [item for item in items if any(map(item.get_closest_marker, marks)) and item.path not in named]
     if left_out:
         config.stash[_LEFT_OUT] = len(left_out)
@@ -47,13 +46,13 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if item not in gone]
 
 
-def is_marked_deep(module: ast.Module, statement: ast.stmt) -> bool:
-    """Whether what the source says of a test, or of its whole file, is that it is deep."""
+def is_marked(module: ast.Module, statement: ast.stmt, *names: str) -> bool:
+    """Whether the source gives a test, or its whole file, one of these marks."""
     marks = list(getattr(statement, "decorator_list", []))
     for other in module.body:
         if isinstance(other, ast.Assign) and [ast.unparse(name) for name in other.targets] == ["pytestmark"]:
             marks += other.value.elts if isinstance(other.value, ast.List) else [other.value]
-    return any(ast.unparse(mark) == "pytest.mark.deep" for mark in marks)
+    return any(ast.unparse(mark) in {f"pytest.mark.{name}" for name in names} for mark in marks)
 
 
 class Remark:

@@ -5,8 +5,9 @@ tests try as much as docs/reliability.md tells, and add a line each to the file 
 from which tools/reliability.py writes the figures of that page. A test asks for the fixture `trial`.
 
 What is worked out a second time by brute force, on random worlds or real files, costs much for each round.
-`rounds(few, more, most)` says how many: few in `make test`, more wherever TEST_ALL_ROUNDS=1 is set, as in
-`make test-all`, and the most in `make torture`.
+`rounds(few, more, most)` says how many: few in `make test` and in CI, more wherever TEST_ALL_ROUNDS=1 is set,
+as in `make test-all`, and the most in `make torture`. With `here=...` a developer's `make test` tries fewer
+than CI.
 
 TEST_SEED repeats a run; TORTURE_TRIES sets the count of every test, for looking into one of them.
 """
@@ -24,14 +25,17 @@ import pytest
 
 FULL = os.environ.get("TORTURE") == "1"
 ALL_ROUNDS = FULL or os.environ.get("TEST_ALL_ROUNDS") == "1"
+IN_CI = os.environ.get("CI") == "true"
 _PASSED = pytest.StashKey[bool]()
 
 
-def rounds(few: int, more: int, most: int | None = None) -> int:
-    """How often the same rule is tried on another world."""
+def rounds(few: int, more: int, most: int | None = None, *, here: int | None = None) -> int:
+    """How often the same rule is tried on another world; `here` is for a run outside of CI."""
     if FULL and most is not None:
         return most
-    return more if ALL_ROUNDS else few
+    if ALL_ROUNDS:
+        return more
+    return few if here is None or IN_CI else here
 
 
 class Trial:

@@ -15,6 +15,7 @@ from tests.services import MISSING
 QUESTION = "/v1/macro?series=CPI.ZA&as_of=2024-07-01&limit=5&format=csv"
 
 
+@pytest.mark.ci
 def test_r_reads_a_link_as_the_guide_shows(client: Client, server: LiveServer, tmp_path: Path) -> None:
     if shutil.which("Rscript") is None:
         pytest.skip(f"{MISSING}R (no Rscript in PATH)")
@@ -30,6 +31,7 @@ def test_r_reads_a_link_as_the_guide_shows(client: Client, server: LiveServer, t
     assert read == [(str(row["date"]), float(row["value"])) for row in rows]
 
 
+@pytest.mark.ci
 def test_libreoffice_opens_the_answer_of_a_link_as_a_table(
     client: Client, server: LiveServer, tmp_path: Path
 ) -> None:

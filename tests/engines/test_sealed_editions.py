@@ -73,7 +73,7 @@ def cut(path: Path, chance: random.Random) -> None:
 
 def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(kept: Kept, trial: Trial) -> None:
     accepted = []
-    for number in range(trial.count(rounds(8, 60), 1000)):
+    for number in range(trial.count(rounds(8, 60, here=3), 1000)):
         engine = kept.copy()
         name = kept.names()[number % 4] if number % 2 else trial.chance.choice(kept.names())
         flip(engine.home / "editions" / name, trial.chance)

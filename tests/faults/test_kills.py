@@ -99,6 +99,7 @@ def test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next(
         shutil.rmtree(copy)
 
 
+@pytest.mark.ci
 def test_a_publish_killed_anywhere_leaves_a_whole_edition_current(
     home: Path, editions: tuple[str, str], filing: Path, tmp_path: Path, trial: Trial
 ) -> None:

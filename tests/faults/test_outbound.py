@@ -71,6 +71,7 @@ finally:
 """
 
 
+@pytest.mark.ci
 def test_commands_and_a_server_connect_to_nobody(small_home: Path, tmp_path: Path) -> None:
     for tool in ("unshare", "ip"):
         if shutil.which(tool) is None:

@@ -60,6 +60,7 @@ def assert_nothing_was_published_and_the_next_succeeds(home: Path, workers: list
     assert [path.name for path in (home / "derived").iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.ci
 def test_a_process_that_is_killed_ends_the_publication_with_one_line(home: Path) -> None:
     with tempfile.TemporaryFile() as out:
         running, workers = begin(home, out)

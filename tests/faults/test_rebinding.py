@@ -152,6 +152,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
+@pytest.mark.ci
 @pytest.mark.rule("COL-3")
 def test_the_address_that_was_checked_is_the_address_connected_to(world: World) -> None:
     for later in (["127.0.0.1"], [METADATA], [PRIVATE]):

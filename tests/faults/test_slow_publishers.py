@@ -85,6 +85,7 @@ def test_a_large_document_goes_on_after_its_deadline_where_it_stopped(home: Home
     assert home.publisher.requests(SLOW)[-1].headers["range"].startswith("bytes=")
 
 
+@pytest.mark.ci
 @pytest.mark.rule("COL-4", "CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, [signal.SIGTERM, signal.SIGINT]))
 def test_slow_publishers_delay_no_other_and_a_stop_is_heard(home: Home, number: signal.Signals) -> None:

@@ -40,6 +40,7 @@ def _wait_until_held(lock: Path) -> None:
     raise AssertionError("nobody publishes")
 
 
+@pytest.mark.ci
 @pytest.mark.rule("PUB-3")
 def test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition(home: Path) -> None:
     before = current(home)

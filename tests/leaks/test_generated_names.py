@@ -77,6 +77,7 @@ def text_of(content: bytes) -> str:
         return "\n".join(RUN.findall(content.decode(errors="replace")))
 
 
+@pytest.mark.ci
 @pytest.mark.rule("GATE-4")
 def test_nobody_with_a_generated_name_is_in_any_answer_file_or_line(tmp_path: Path, trial: Trial) -> None:
     desk = Desk(tmp_path, log_level="debug", editions_kept="1")

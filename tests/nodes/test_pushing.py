@@ -84,6 +84,7 @@ def test_open_parquet_files_are_read_from_the_destination_by_name(destination: P
             assert pyarrow.parquet.read_table(tmp_path / "file.parquet").num_rows == file["row_count"]
 
 
+@pytest.mark.ci
 @pytest.mark.rule("NODE-6")
 def test_editions_go_by_way_of_s3(
     home: Path, tmp_path: Path, editions: tuple[str, str], monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,7 @@ def other_url(postgres_server: PostgresServer) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOG-12")
 @pytest.mark.parametrize("objects_survive", deep_after(1, [False, True]))
 def test_a_backup_restored_into_a_shared_database_goes_on_with_the_log(

@@ -63,6 +63,7 @@ def served(server: LiveServer) -> str:
     return str(server.get("/v1/status").json()["edition"])
 
 
+@pytest.mark.ci
 @pytest.mark.rule("NODE-8")
 def test_a_new_node_serves_what_another_machine_published_and_each_newer_edition(machines: Machines) -> None:
     first = machines.publish("publisher")

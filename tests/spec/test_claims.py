@@ -189,6 +189,7 @@ def last_place(text: str, said: Decimal) -> Decimal:
     return Decimal(1).scaleb(int(said.as_tuple().exponent))
 
 
+@pytest.mark.ci
 @pytest.mark.rule("CLM-2")
 def test_of_five_thousand_claims_none_is_falsely_supported() -> None:
     """A claim is supported exactly where the latest figure, rounded to the digits written, is the claim."""

@@ -332,6 +332,7 @@ def test_an_answer_that_was_changed_is_not_verified(
     assert "Row 0 is not one" in refused.stderr
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOG-5")
 def test_no_byte_of_rows_and_proof_can_be_flipped(server: LiveServer, sample_home: Path, paid_key: str):
     vkey = run(sample_home, "editions", "key").stdout.strip()

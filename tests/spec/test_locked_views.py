@@ -241,7 +241,7 @@ def same(two: Two, path: str, **headers: str) -> httpx.Response:
 @pytest.mark.rule("LOCK-2", "LOCK-5")
 def test_two_ledgers_that_agree_up_to_a_day_give_the_same_bytes(two: Two, trial: Trial) -> None:
     asker = Asker(two, trial.chance)
-    for _ in range(rounds(400, 4_000, 10_000)):
+    for _ in range(rounds(400, 4_000, 10_000, here=100)):
         day, path = asker.day(), asker.path()
         accept = trial.chance.choice(("application/json", "text/csv", "*/*"))
         answer = same(two, f"/at/{day}{path}", accept=accept)
@@ -255,7 +255,7 @@ def test_two_ledgers_that_agree_up_to_a_day_give_the_same_bytes(two: Two, trial:
 @pytest.mark.rule("LOCK-2")
 def test_pages_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
     asker = Asker(two, trial.chance)
-    for _ in range(rounds(60, 600, 1_500)):
+    for _ in range(rounds(60, 600, 1_500, here=20)):
         day = asker.day()
         answer = same(two, f"/at/{day}{asker.page()}", accept="text/html")
         trial.saw(answer.status_code)
@@ -337,7 +337,7 @@ def test_tools_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
         "accept": "application/json, text/event-stream",
         "mcp-protocol-version": "2025-11-25",
     }
-    for _ in range(rounds(60, 600, 1_500)):
+    for _ in range(rounds(60, 600, 1_500, here=20)):
         day, message = asker.day(), asker.call()
         short, long = (
             server.http.post(f"/at/{day}/mcp", json=message, headers=headers)

@@ -92,6 +92,7 @@ def document() -> dict[str, Any]:
     return describe(Settings())
 
 
+@pytest.mark.ci
 @pytest.mark.rule("SPEC-1")
 def test_description_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
     OpenAPIV31SpecValidator(document).validate()

@@ -23,7 +23,7 @@ from tests.live import LiveServer, create_key
 from tests.spec.sample_reference import SAMPLE as SAMPLE_FILES
 from tests.torture import rounds
 
-pytestmark = [pytest.mark.rule("PAR-5", "PAR-6", "PAR-12")]
+pytestmark = [pytest.mark.ci, pytest.mark.rule("PAR-5", "PAR-6", "PAR-12")]
 
 RETAILER = "DC46AF1B1AAA424B58D1368176"
 FILER = "DC8342E4A6CD9A7F25CAC383F4"

@@ -205,6 +205,7 @@ def as_written_elsewhere(shared_data: Path) -> Iterator[tuple[str, str]]:
                 yield country.upper(), json.loads(f'"{name}"')
 
 
+@pytest.mark.ci
 @pytest.mark.rule("ENT-9")
 def test_real_names_written_differently_are_found_and_no_other_is(shared_data: Path) -> None:
     names = known(shared_data)

@@ -19,6 +19,8 @@ from tests.spec.market import Asked, counts, instant
 from tests.spec.market import Desk as Home
 from tests.torture import rounds
 
+pytestmark = pytest.mark.ci
+
 COUNTRIES = dict(
     pair.split("=")
     for pair in (

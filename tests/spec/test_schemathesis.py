@@ -23,6 +23,7 @@ PHASES = ("Examples", "Coverage", "Fuzzing", "Stateful") if ALL_ROUNDS else ("Ex
 RUNS = [f"{tier}, seed {n}" for tier in ("starter", "sample") for n in (1, 2, 3)] if FULL else ["starter"]
 
 
+@pytest.mark.ci
 @pytest.mark.rule("SPEC-2")
 @pytest.mark.parametrize("tried", RUNS)
 def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Path, trial: Trial, tried: str):

@@ -12,6 +12,8 @@ import pytest
 from sankofa.model.identifiers import cik, service_id
 from tests.live import LiveServer, run, succeed
 
+pytestmark = pytest.mark.ci
+
 STARTER = Path(str(files("sankofa").joinpath("starter")))
 
 

@@ -148,6 +148,7 @@ def test_a_witness_cosigns_the_log_as_it_grows(plain_desk: Desk, tmp_path: Path)
     assert checkpoint.read_bytes() == cosigned
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOG-11")
 @pytest.mark.limit("answer of a witness", "time for an answer of a witness")
 def test_a_witness_that_is_down_or_wrong_stops_nothing(plain_desk: Desk) -> None:

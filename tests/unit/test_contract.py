@@ -3,11 +3,12 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.depth import is_marked_deep
+from tests.depth import is_marked
 
 REPOSITORY = Path(__file__).parent.parent.parent
 CONTRACT = REPOSITORY / "docs" / "contract.md"
@@ -38,8 +39,8 @@ def in_force() -> frozenset[str]:
 class Mark(NamedTuple):
     where: str
     rule: str
-    is_deep: bool
-    """Whether a default run leaves the test out."""
+    is_left_out: bool
+    """Whether `make test` leaves the test out."""
 
 
 @cache
@@ -51,17 +52,21 @@ def marked() -> list[Mark]:
             continue
         module = ast.parse(text_of(path))
         for statement in module.body:
-            is_deep = "mark.deep" in text_of(path) and is_marked_deep(module, statement)
-            for node in ast.walk(statement):
-                if not isinstance(node, ast.Call) or getattr(node.func, "attr", None) != "rule":
-                    continue  # unparsing every call would take seconds
+            for node in _calls(statement):
                 if ast.unparse(node.func) == "pytest.mark.rule":
                     where = f"{path.relative_to(REPOSITORY)}:{node.lineno}"
                     assert node.args, where
                     for argument in node.args:
                         assert isinstance(argument, ast.Constant), f"{where}: a number is written out"
-                        found.append(Mark(where, str(argument.value), is_deep))
+                        is_left_out = is_marked(module, statement, "deep", "ci")
+                        found.append(Mark(where, str(argument.value), is_left_out))
     return found
+
+
+def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
+    """The calls where a rule may be named: in decorators, and in what is assigned to a name of the file."""
+    roots = getattr(statement, "decorator_list", None) or [statement] * isinstance(statement, ast.Assign)
+    return (node for root in roots for node in ast.walk(root) if isinstance(node, ast.Call))
 
 
 @cache
@@ -101,8 +106,8 @@ def test_every_rule_is_named_by_a_test():
 
 
 def test_every_rule_is_shown_by_a_test_of_the_default_run():
-    """What is marked `deep` shows more of a rule, never the only thing that is shown of it."""
-    assert in_force() - {mark.rule for mark in marked() if not mark.is_deep} == set()
+    """What is marked `deep` or `ci` shows more of a rule, never the only thing that is shown of it."""
+    assert in_force() - {mark.rule for mark in marked() if not mark.is_left_out} == set()
 
 
 def test_no_test_names_a_rule_that_is_not_there():

@@ -5,7 +5,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from tests.depth import is_marked_deep
+from tests.depth import is_marked
 from tests.every import every
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -91,7 +91,7 @@ def depths_in(path: Path) -> dict[str, bool]:
     text = path.read_text(encoding="utf-8")
     module = ast.parse(text)
     return {
-        statement.name: "pytest.mark.deep" in text and is_marked_deep(module, statement)
+        statement.name: "pytest.mark.deep" in text and is_marked(module, statement, "deep")
         for statement in module.body
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
         and statement.name.startswith("test_")

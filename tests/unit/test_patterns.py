@@ -16,6 +16,7 @@ from sankofa.web.view import _pattern
 from tests.depth import deep_after
 from tests.every import every
 from tests.patterns import Used, growth, patterns
+from tests.torture import rounds
 
 
 def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
@@ -49,9 +50,8 @@ def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
 def test_the_work_of_every_pattern_grows_with_its_input_and_no_faster() -> None:
     used = {(each.pattern, each.anywhere): each for each in patterns(built)}
     assert len(used) > 100
-    slow = [
-        f"{each.where}: {each.pattern.pattern!r}: {how}" for each in used.values() if (how := growth(each))
-    ]
+    some = list(used.values())[:: rounds(1, 1, here=4)]
+    slow = [f"{each.where}: {each.pattern.pattern!r}: {how}" for each in some if (how := growth(each))]
     assert slow == []
 
 

@@ -14,6 +14,8 @@ import pytest
 from tests.live import LiveServer
 from tests.web.site import Element, Html
 
+pytestmark = pytest.mark.ci
+
 Step = str | tuple[str, dict[str, str]]
 """A link by the beginning of its words or of its address, or a form by its address and what is typed in."""
 _MOST_CLICKS = 3

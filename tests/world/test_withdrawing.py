@@ -241,7 +241,7 @@ def test_every_adapter_has_overlapping_files() -> None:
 @pytest.mark.rule("ING-9", "ING-10")
 @pytest.mark.parametrize("adapter", deep_after(1, [name for name in MAKERS if name != "ixbrl"]))
 def test_whatever_is_withdrawn_the_edition_is_that_of_a_home_that_never_had_it(adapter: str) -> None:
-    @hypothesis.settings(max_examples=rounds(4, 12, 60))
+    @hypothesis.settings(max_examples=rounds(4, 12, 60, here=2))
     @given(histories())
     def hold(history: list[Step]) -> None:
         check(adapter, history)

@@ -147,6 +147,7 @@ def test_any_releases_are_compiled_as_ocdsmerge_does(rules: MergeRules, bodies: 
         pytest.fail(json.dumps(bodies))
 
 
+@pytest.mark.ci
 def test_a_thousand_releases_cost_what_they_change() -> None:
     items = [{"id": str(n), "description": f"item {n}", "quantity": n} for n in range(300)]
     process = Process()

@@ -279,6 +279,7 @@ def labelled(folder: Path) -> Iterator[tuple[str, bool]]:
             yield row["name"], row["label"] == "natural_person"
 
 
+@pytest.mark.ci
 def test_of_the_labelled_names_no_person_is_served_and_most_clear_forms_are(shared_data: Path) -> None:
     names = list(labelled(shared_data / "names"))
     assert len(names) > 7_000
@@ -287,6 +288,7 @@ def test_of_the_labelled_names_no_person_is_served_and_most_clear_forms_are(shar
     assert sum(org_evidence(name) is not None for name in clear) / len(clear) >= 0.9
 
 
+@pytest.mark.ci
 @pytest.mark.rule("GATE-2", "GATE-3")
 def test_nine_of_ten_labelled_suppliers_pass_in_their_country_and_no_person_in_any(shared_data: Path) -> None:
     with (shared_data / "names" / "paraguay_suppliers_labelled.csv").open(encoding="utf-8-sig") as lines:
@@ -302,6 +304,7 @@ def test_nine_of_ten_labelled_suppliers_pass_in_their_country_and_no_person_in_a
         assert not [name for name in people if org_evidence(name, country=country)], country
 
 
+@pytest.mark.ci
 def test_no_common_surname_is_served_alone_with_initials_or_twice(shared_data: Path) -> None:
     with (shared_data / "names" / "common-surnames-by-country.csv").open(
         encoding="utf-8-sig", newline=""

@@ -10,6 +10,7 @@ from sankofa.model.days import sessions, tradable_from
 from tests.every import every
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pandas.errors.PandasChangeWarning")
 @every("mic", ["XJSE", "XNYS", "XLON", "XHKG"])
 def test_sessions_are_those_of_exchange_calendars(mic: str) -> None:

@@ -84,7 +84,7 @@ def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
 
 
 @pytest.mark.rule("VINT-2")
-@settings(max_examples=rounds(30, 100, 200))
+@settings(max_examples=rounds(30, 100, 200, here=12))
 @given(reports)
 def test_each_day_shows_in_each_mode_what_a_replay_shows(given: list[Report]) -> None:
     events = {END, *(date.fromordinal(r.available) for r in given)}

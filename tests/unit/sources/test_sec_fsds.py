@@ -218,6 +218,7 @@ def plainly_counted(path: Path) -> Iterator[tuple[str, str, str, str, bool]]:
 QUARTERS = [("2009q3", 54201), ("2010q1", 69021), ("2010q2", 52919)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("name", "kept"), QUARTERS[: rounds(1, 3)])
 def test_real_quarters_agree_with_a_plain_count(read: Read, shared_data: Path, name: str, kept: int) -> None:
     path = shared_data / "fundamentals" / "sec-fsds" / f"{name}.zip"

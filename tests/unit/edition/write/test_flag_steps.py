@@ -21,6 +21,7 @@ from sankofa.model.ocds.red_flags import FlagFacts, PartyInputs, ProcessReleases
 from sankofa.model.ocds.release import ReleaseSummary
 from sankofa.model.rows import wire
 from tests.flag_population import Population
+from tests.torture import rounds
 
 FIRST = date(2025, 3, 20).toordinal()
 DAYS = 20
@@ -117,7 +118,7 @@ def _served(flags: list[Flag]) -> list[Any]:
 @pytest.mark.rule("FLAG-3")
 def test_stored_flags_of_any_day_are_those_of_its_population() -> None:
     seen: set[tuple[str, str]] = set()
-    for seed in range(40):
+    for seed in range(rounds(40, 40, here=12)):
         chance = Random(seed)
         processes = _world(chance)
         sweep = FlagSweep(FEWEST)
