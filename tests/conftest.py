@@ -208,7 +208,7 @@ LONG = [
         sealed_editions licences visitors point_in_time editions hostile_s3 tender_search
         party_matching kills backup hostile_clients sample_world outbound shared_database domains
         tender_pages observing shared_facts processes json_stream claims terminal publish_processes
-        damaged_keys switching series_kinds status advice tender_files rebinding quality
+        damaged_keys switching series_kinds status advice tender_files quality
         parameter_keywords access hooks withdraw changes"""
     ).split()
 ]
@@ -223,7 +223,7 @@ SLOW_FILES = {
     for name in (
         """annual_series backup changes collect cross_rates default_run docs doctor domains
         domains_behind_proxy editions_by_id editions_diff export inline_xbrl licences observing quality
-        rooms sample_tier schemathesis series_metadata starter_world starting tender_files tender_search
+        rooms sample_tier schemathesis series_metadata starter_world tender_files tender_search
         tender_walks truth withdraw wrong_keys"""
     ).split()
 }

@@ -3,8 +3,6 @@
 import asyncio
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -40,33 +38,6 @@ SMALL_SOURCES = (("sample-lei", "lei"), ("sample-isin", "isin"), ("sample-tender
 NOW = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
 BLOCKS = [(number, b"index %d" % number, b"rows %d " % number * 5000) for number in range(1, 8)]
 PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "A", 6, 2)]
-
-# Run as a process of its own, to be killed: opens a store, begins the work named, says so, and waits.
-WORKER = """
-import sys, time
-from pathlib import Path
-from sankofa.replication.stores import open_store
-from sankofa.settings import Settings
-from tests.engines.datastores import BLOCKS, fact_rows
-
-url, home, work = sys.argv[1:]
-store = open_store(Settings(home=Path(home), datastore=url))
-if work == "ingest":
-    session = store.ledgers.open()
-    with session.transaction():
-        session.stage("fact", fact_rows(20_000))
-        print(session.absorb("INSERT INTO fact SELECT * FROM staged_fact"), flush=True)
-        time.sleep(60)
-elif work in ("publish", "switch"):
-    with store.exclusive(work):
-        print("ready", flush=True)
-        time.sleep(60)
-else:
-    writer = store.build()
-    writer.write(BLOCKS)
-    print("ready", flush=True)
-    time.sleep(60)
-"""
 
 
 class Engine:
@@ -113,15 +84,6 @@ class Engine:
         else:
             content[len(content) // 2] ^= 1
         path.write_bytes(content)
-
-    def start_worker(self, work: str) -> subprocess.Popen[str]:
-        """Returns once the work has begun."""
-        process = subprocess.Popen(
-            [sys.executable, "-c", WORKER, self.url, str(self.home), work], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline().strip() in ("20000", "ready")
-        return process
 
 
 def keys_of(path: Path) -> list[tuple[str, str]]:

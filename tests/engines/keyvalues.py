@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -19,23 +17,6 @@ from tests.patience import PATIENCE
 
 WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))
 T = TypeVar("T")
-
-COUNTING_PROCESS = """
-import asyncio, sys
-from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import Window
-from tests.depth import deep_after
-
-async def main(url, times):
-    store = open_keyvalue(url)
-    print("ready", flush=True)
-    for _ in range(int(times)):
-        minute, month = await store.count("shared", (Window("m:1", 600), Window("M:1", 600)))
-        print(minute, month, flush=int(times) > 100_000)
-    await store.close()
-
-asyncio.run(main(*sys.argv[1:]))
-"""
 
 
 @pytest.fixture(params=["embedded", "redis"])
@@ -76,11 +57,6 @@ async def unavailable(call: Awaitable[object]) -> StoreUnavailable:
         with pytest.raises(StoreUnavailable) as failure:
             await call
     return failure.value
-
-
-def counting_process(url: str, times: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", COUNTING_PROCESS, url, str(times)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def open_files() -> int:

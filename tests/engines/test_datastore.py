@@ -14,12 +14,10 @@ from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import SettingsError
 from tests.engines.datastores import (
-    SAMPLE_SOURCES,
     SMALL_SOURCES,
     Engine,
     fact_rows,
     ingest_sample,
-    publish_sample,
 )
 from tests.patience import PATIENCE
 
@@ -170,27 +168,6 @@ def test_an_sqlite_row_cannot_be_replaced_through_its_place(engine: Engine) -> N
     with pytest.raises((sqlite3.Error, psycopg.Error), match=r"rowid|REPLACE"):
         engine.raw(f"REPLACE INTO capture ({columns}) VALUES (1, 99, '', '', '', '', '', '')")
     assert engine.raw("SELECT * FROM capture") == before
-
-
-@pytest.mark.deep
-def test_a_killed_writer_leaves_nothing_and_blocks_nobody(engine: Engine) -> None:
-    worker = engine.start_worker("ingest")
-    worker.kill()
-    worker.communicate()
-    with closing(engine.store.ledgers.open()) as session:
-        assert list(session.query("SELECT count(*) FROM fact")) == [(0,)]
-        with session.transaction():
-            session.stage("fact", fact_rows(20_000))
-            assert session.absorb(ABSORB) == 20_000
-
-
-@pytest.mark.deep
-@pytest.mark.rule("PIT-8")
-def test_the_order_of_ingestion_does_not_matter(engine: Engine, tmp_path: Path) -> None:
-    there = publish_sample(engine)
-    other = Engine("sqlite", "sqlite:", tmp_path)
-    lei, filings, companyfacts = SAMPLE_SOURCES
-    assert publish_sample(other, (companyfacts, lei, filings, companyfacts)) == there
 
 
 def _changes(table: str, engine: str) -> Iterator[str]:

@@ -1,13 +1,10 @@
 """One suite over every datastore engine: editions are built, checked, switched, kept and removed."""
 
-from itertools import count
-
 import pytest
 
 from sankofa.edition.write.publish import switch
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import BLOCKS, Engine, run, shelve
-from tests.patience import until
 
 
 def test_blocks_under_a_key(engine: Engine) -> None:
@@ -87,23 +84,6 @@ def test_an_abandoned_edition_leaves_nothing(engine: Engine) -> None:
     writer.abandon()
     assert engine.store.list_editions().editions == ("one",)
     assert engine.leftovers() == []
-
-
-@pytest.mark.deep
-def test_what_a_killed_build_left_is_gone_with_the_next(engine: Engine) -> None:
-    worker = engine.start_worker("build")
-    alive = engine.store.build()  # must not take the other's away while it lives
-    assert worker.poll() is None
-    alive.abandon()
-    worker.kill()
-    worker.communicate()
-    names = (f"build-{number}" for number in count())
-
-    def nothing_left() -> bool:
-        shelve(engine.store, next(names))
-        return engine.leftovers() == []
-
-    until(nothing_left)  # the server has to notice that the connection of the killed one is gone
 
 
 def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine) -> None:

@@ -1,13 +1,11 @@
 """The embedded key-value engine: processes killed, full disks, files replaced under it."""
 
 import asyncio
-import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import pytest
 from sankofa.engines.embedded_kv import EmbeddedKeyValue
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue, Window
-from tests.engines.keyvalues import WINDOWS, counting_process, run, unavailable
+from tests.engines.keyvalues import WINDOWS, run, unavailable
 from tests.engines.keyvalues import url as url
 from tests.patience import PATIENCE, Stopwatch
 
@@ -32,68 +30,6 @@ def test_damage_to_the_name_of_the_table_is_a_store_that_does_not_answer(path: P
     assert b"tablestoredstored" in content
     path.write_bytes(content.replace(b"tablestoredstored", b"table\xd5toredstored"))
     run(f"embedded:{path}", lambda store: unavailable(store.get("a")))
-
-
-@pytest.mark.deep
-def test_a_process_killed_while_counting_leaves_every_answered_count_and_one_more_at_most(path: Path) -> None:
-    url = f"embedded:{path}"
-    before: tuple[int, ...] = (0, 0)
-    for round_number in range(5):
-        process = counting_process(url, 10_000_000)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.05 + 0.013 * round_number)
-        process.send_signal(signal.SIGKILL)
-        lines = process.communicate()[0].splitlines(keepends=True)
-        answered = sum(line.endswith("\n") for line in lines)
-        after = run(url, lambda store: store.count("shared", (Window("m:1", 600), Window("M:1", 600))))
-        unanswered = tuple(now - 1 - answered - then for now, then in zip(after, before, strict=True))
-        assert unanswered in {(0, 0), (1, 0), (1, 1)}  # the windows of a count are written in their order
-        before = after
-
-
-@pytest.mark.deep
-def test_nobody_who_looks_at_a_count_while_it_is_written_sees_it_smaller(path: Path) -> None:
-    """What a look finds in between is what a kill would leave: a count is written at once or not at all."""
-    times, windows = 100_000, (Window("m:1", 600), Window("M:1", 600))
-    with counting_process(f"embedded:{path}", times) as process, ThreadPoolExecutor(1) as reader:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        reading = reader.submit(process.stdout.read)
-
-        async def look(store: KeyValue) -> set[tuple[int, ...]]:
-            seen: list[tuple[int, ...]] = [(0, 0)]
-            while not reading.done():
-                seen.append(await store.counts("shared", windows))
-                assert all(now >= then for now, then in zip(seen[-1], seen[-2], strict=True))
-            return set(seen)
-
-        assert len(run(f"embedded:{path}", look)) > 100
-    assert run(f"embedded:{path}", lambda store: store.counts("shared", windows)) == (times, times)
-
-
-@pytest.mark.deep
-def test_a_process_killed_while_putting_leaves_the_file_whole(path: Path) -> None:
-    code = (
-        "import asyncio, sys\nfrom sankofa.engines.factory import open_keyvalue\n"
-        "async def main():\n    store = open_keyvalue(sys.argv[1])\n    number = 0\n"
-        "    while True:\n        number += 1\n        await store.put(f'{number}', b'x' * 3000)\n"
-        "        print(number, flush=True)\nasyncio.run(main())"
-    )
-    for _ in range(3):
-        command = [sys.executable, "-c", code, f"embedded:{path}"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(0.05)
-            process.kill()
-            told = [line for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
-
-        async def steps(store: KeyValue) -> None:
-            for line in told:  # noqa: B023 - run at once
-                assert await store.get(line.strip()) == b"x" * 3000
-
-        run(f"embedded:{path}", steps)
 
 
 def test_old_windows_make_room_so_that_the_file_stops_growing(path: Path) -> None:

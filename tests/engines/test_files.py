@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from sankofa.edition.write.publish import publish
-from sankofa.model.errors import EditionError
-from tests.engines.datastores import SMALL_SOURCES, Engine, ingest_sample, publish_sample, run
+from tests.engines.datastores import SMALL_SOURCES, Engine, ingest_sample, run
 
 
 def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:
@@ -31,14 +30,6 @@ def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:
         engine.store.close()
 
     run(read)
-
-
-@pytest.mark.deep
-def test_a_damaged_file_is_refused(engine: Engine) -> None:
-    edition = publish_sample(engine, SMALL_SOURCES)["edition"]
-    engine.damage(edition, "flip files/macro-momentum.parquet")
-    with pytest.raises(EditionError, match="corrupt"):
-        Engine(engine.name, engine.url, engine.home).store.open(edition, check_all=True)
 
 
 def test_a_build_that_fails_leaves_no_file(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

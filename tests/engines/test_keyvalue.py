@@ -8,9 +8,8 @@ import pytest
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import SettingsError
-from tests.engines.keyvalues import WINDOWS, counting_process, open_files, run, unavailable
+from tests.engines.keyvalues import WINDOWS, open_files, run, unavailable
 from tests.engines.keyvalues import url as url
-from tests.patience import PATIENCE
 from tests.services import free_port
 from tools.reference_pages.limits_page import all_limits
 
@@ -138,15 +137,6 @@ def test_a_cancelled_call_does_not_shift_the_answers_of_others(url: str) -> None
             assert await store.get("b") == b"b"
 
     run(url, steps)
-
-
-@pytest.mark.deep
-def test_processes_counting_together_hand_out_every_number_once(url: str) -> None:
-    times = 2000
-    processes = [counting_process(url, times) for _ in range(4)]
-    outputs = [process.communicate(timeout=PATIENCE)[0].splitlines()[1:] for process in processes]
-    counts = sorted(tuple(map(int, line.split())) for lines in outputs for line in lines)
-    assert counts == [(number, number) for number in range(1, 4 * times + 1)]
 
 
 def test_ping_reads_and_close_can_be_followed_by_more_calls(url: str) -> None:

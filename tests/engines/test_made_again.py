@@ -19,7 +19,6 @@ from sankofa.model.days import FOREVER
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
 from tests.depth import deep_after
 from tests.engines.datastores import Engine, run
-from tests.torture import ALL_ROUNDS
 
 SUBJECTS = tuple(f"ticker:JSE:T{n}" for n in range(8))
 ITEMS = ("revenue", "profit", "assets", "cash", "current_liabilities")
@@ -126,36 +125,6 @@ def test_merged_organisations_are_found_by_their_older_ids_whatever_part_they_ar
 
     assert len(merged.aliases) == 3
     run(read)
-
-
-def cut(content: bytearray) -> None:
-    del content[9:]
-
-
-@pytest.mark.deep
-def test_a_file_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
-    book = Book(Engine("sqlite", "sqlite:", tmp_path))
-    chance = random.Random(3)
-    book.take(*[a_fact(chance, subject) for subject in SUBJECTS for _ in range(12)])
-    fresh = rows(book, None)
-    path = book.folder / "issuers"
-    assert rows(book, path) == fresh
-    whole = path.read_bytes()
-    places = {*range(64), *range(64, len(whole), 499), *range(len(whole) - 64, len(whole))}
-    for place in sorted(places)[:: 1 if ALL_ROUNDS else 4]:
-        harmed = bytearray(whole)
-        harmed[place] ^= 1
-        path.write_bytes(harmed)
-        assert rows(book, path) == fresh
-        assert path.read_bytes() == whole
-    for harm in (bytearray.clear, cut):
-        harmed = bytearray(whole)
-        harm(harmed)
-        path.write_bytes(harmed)
-        assert rows(book, path) == fresh
-    path.unlink()
-    assert rows(book, path) == fresh
-    assert [left.name for left in book.folder.iterdir()] == ["issuers"]
 
 
 def rows(book: Book, path: Path | None) -> list[tuple[str, str, bytes]]:

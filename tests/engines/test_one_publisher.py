@@ -1,68 +1,14 @@
 """One publisher at a time on every engine, and a pointer that only a rollback moves back."""
 
-import threading
 from contextlib import closing
 
 import pytest
 
-from sankofa.edition.format.keys import ledger_position
 from sankofa.edition.write.publish import publish, switch
-from sankofa.ledger.store import Ledger
 from sankofa.model.errors import EditionError
-from tests.depth import deep_after
-from tests.engines.datastores import NOW, SMALL_SOURCES, Engine, ingest_sample, shelve
-from tests.patience import PATIENCE
+from tests.engines.datastores import SMALL_SOURCES, Engine, ingest_sample, shelve
 
 LATER = "20990101T000000Z-99999-aaaaaaaaaa"
-
-
-class _Waiting:
-    """A second publisher, in a thread with a store of its own."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.told = threading.Event()
-        self.edition = ""
-        self._thread = threading.Thread(target=self._publish)
-        self._thread.start()
-
-    def _publish(self) -> None:
-        store = Engine(self._engine.name, self._engine.url, self._engine.home).store
-        with closing(Ledger(store, b"a key of the tests", lambda: NOW)) as ledger:
-            self.edition = publish(store, ledger, 9, waiting=self.told.set)["edition"]
-        store.close()
-
-    def ended(self, seconds: float = PATIENCE) -> bool:
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-
-@pytest.mark.deep
-@pytest.mark.rule("PUB-3")
-def test_a_second_publisher_waits_and_then_reads_what_was_ingested_meanwhile(engine: Engine) -> None:
-    ingest_sample(engine, SMALL_SOURCES[:1]).close()
-    with engine.store.exclusive("publish"):
-        second = _Waiting(engine)
-        assert second.told.wait(PATIENCE)
-        ingest_sample(engine, SMALL_SOURCES[1:2]).close()
-        assert not second.ended(0.2)
-    assert second.ended()
-    assert ledger_position(second.edition) == engine.raw("SELECT max(capture_id) FROM capture")[0][0]
-    assert engine.store.list_editions().current == second.edition
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("turn", deep_after(1, ["publish", "switch"]))
-def test_a_killed_holder_lets_go(engine: Engine, turn: str) -> None:
-    ingest_sample(engine, SMALL_SOURCES[:1]).close()
-    holder = engine.start_worker(turn)
-    second = _Waiting(engine)
-    assert second.told.wait(PATIENCE) if turn == "publish" else not second.ended(0.5)
-    assert engine.store.list_editions().current is None
-    holder.kill()
-    holder.communicate()
-    assert second.ended()
-    assert engine.store.list_editions().current == second.edition
 
 
 @pytest.mark.rule("PUB-3")

@@ -4,26 +4,20 @@ publishing everything."""
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sankofa.derive.metrics.contract import slugs
-from sankofa.derive.series import MacroColumn
-from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.read.issuers import Ranking, screen
-from sankofa.edition.write import derived_parts, parquet, parts
-from sankofa.edition.write.parquet import TableWriter
+from sankofa.edition.write import parts
 from sankofa.edition.write.publish import publish
-from sankofa.edition.write.tables import Table
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.rereading import withdraw
 from sankofa.ledger.store import Ledger
 from sankofa.sources.registry import load_sources
 from tests.edition_parts import part_of, parts_of
-from tests.engines.datastores import SAMPLE, Engine, run
+from tests.engines.datastores import SAMPLE, Engine
 
 LEI = "999900SAMPLEZA000189"
 FACTORS = "signal-fundamentals-factors"
@@ -182,82 +176,3 @@ def test_a_part_that_is_not_whole_is_made_again_not_reused(world: World, harm: s
     second = world.published(world.cache)
     assert said(second) == said(world.published())
     world.engine.store.open(second["edition"], check_all=True).close()
-
-
-@pytest.mark.deep
-def test_an_observation_makes_one_macro_column_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    made_again: list[str] = []
-
-    def noted(code: str, *inputs: Any) -> MacroColumn:
-        made_again.append(code)
-        return MacroColumn(code, *inputs)
-
-    written_again: list[str] = []
-
-    class Noted(TableWriter):
-        def __init__(self, folder: Path, table: Table, *inputs: Any) -> None:
-            written_again.append(table.name)
-            super().__init__(folder, table, *inputs)
-
-    monkeypatch.setattr(derived_parts, "MacroColumn", noted)
-    monkeypatch.setattr(parquet, "TableWriter", Noted)
-    before = world.published(world.cache)
-    assert len(made_again) > len({"CPI.ZA"})
-    made_again.clear()
-    written_again.clear()
-    an_observation(world)
-    after = world.published(world.cache)
-    assert made_again == ["CPI.ZA"]
-    assert "af-macro-series" in written_again
-    assert not {"af-fund-fundamentals", "af-fund-entities", "shared-entity"} & {*written_again}
-    assert said(after) == said(world.published())
-    rates = [next(f for f in m["files"] if "cross-rates" in f["name"])["sha256"] for m in (before, after)]
-    assert rates[0] == rates[1]
-
-
-@pytest.mark.deep
-def test_a_screen_leads_to_rows_in_whatever_part_they_are(world: World) -> None:
-    """Parts of organisations without metrics are among those that have them."""
-    manifest = world.published(world.cache)
-    assert 0 < len(contents(manifest, "metrics")) < len(contents(manifest, "entity"))
-
-    async def read() -> int:
-        edition = open_edition(world.engine.store, manifest["edition"])
-        shown = 0
-        for metric in slugs():
-            found = await screen(edition, Ranking(metric, None, date(2026, 11, 1)), most=50)
-            rows = json.loads(b"[%b]" % found.selection.rows)
-            assert [row["metric"] for row in rows] == [metric] * len(rows)
-            shown += len(rows)
-        edition.close()
-        return shown
-
-    assert run(read) > 10
-
-
-@pytest.mark.deep
-def test_a_panel_of_issuers_is_one_list_whatever_parts_its_rows_are_in(world: World) -> None:
-    manifest = world.published(world.cache)
-    day = date(2026, 11, 1).toordinal()
-
-    async def read() -> None:
-        edition = open_edition(world.engine.store, manifest["edition"])
-        assert len(edition.segments(FACTORS)) > 1
-        whole = json.loads(b"[%b]" % (await edition.select_list(FACTORS, day=day)).rows)
-        assert len({row["service_id"] for row in whole}) > 1
-        assert [row["service_id"] for row in whole] == sorted(row["service_id"] for row in whole)
-        for limit in (1, 7, len(whole) - 1, len(whole), len(whole) + 1):
-            walked: list[dict[str, Any]] = []
-            start: tuple[int | str, ...] = ()
-            while True:
-                page = await edition.select_list(FACTORS, day=day, limit=limit, start=start)
-                walked += json.loads(b"[%b]" % page.rows)
-                assert page.truncated == (page.following is not None)
-                if page.following is None:
-                    break
-                assert page.count == limit
-                start = page.following
-            assert walked == whole
-        edition.close()
-
-    run(read)

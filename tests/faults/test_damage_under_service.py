@@ -82,22 +82,6 @@ def test_random_bytes_written_into_a_served_edition_are_never_served(
     assert refused.status_code in (410, 503)
 
 
-@pytest.mark.deep
-def test_with_no_other_edition_damage_is_a_503_until_it_is_published_again(
-    serve: Serve, key: str, home: Path, editions: tuple[str, str]
-) -> None:
-    os.truncate(writable(part_of(home / "editions" / editions[0])), 9)
-    live = serve()
-    os.truncate(writable(part_of(home / "editions" / editions[1])), 9)
-    deadline = time.monotonic() + PATIENCE
-    while (answer := live.get(ISSUER, key)).status_code == 200:
-        assert time.monotonic() < deadline
-    assert answer.status_code == 503
-    assert answer.headers["retry-after"]
-    succeed(home, "publish")
-    wait_for_edition(live, key, editions[1])
-
-
 def largest_file(live: LiveServer, paid: str) -> tuple[str, int]:
     row = max(live.get("/v1/export", paid).json()["data"], key=lambda one: one["size_bytes"])
     return httpx.URL(row["url"]).raw_path.decode(), row["size_bytes"]

@@ -9,9 +9,8 @@ import pytest
 from tests.depth import deep_after
 from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
-from tests.faults.load import Load, ask, wait_for_edition
+from tests.faults.load import ask, wait_for_edition
 from tests.live import run, succeed
-from tests.signing import point_at, sign_again
 
 
 def flip_bytes(edition: Path) -> None:
@@ -98,35 +97,6 @@ def test_rolling_back_to_a_damaged_edition_is_refused_by_name(
     assert editions[0] in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     assert (home / "editions" / "CURRENT").read_text().strip() == editions[1]
-
-
-@pytest.mark.deep
-def test_a_damaged_edition_that_becomes_current_is_never_served(
-    serve: Serve, key: str, home: Path, editions: tuple[str, str]
-) -> None:
-    live = serve(workers=2)
-    damaged = "29990101T000000Z-0000000000"
-    shutil.copytree(home / "editions" / editions[1], home / "editions" / damaged)
-    flip_bytes(home / "editions" / damaged)
-    with Load(live, key) as load:
-        point_at(home, damaged)
-        while live.log.count(f"refused: edition {damaged}") < 2:  # by both workers
-            ask(live, key)
-        point_at(home, editions[0])
-        wait_for_edition(live, key, editions[0])
-    assert load.failures == []
-    assert set(load.editions) == set(editions)
-
-
-@pytest.mark.deep
-def test_a_pointer_that_names_nothing_leaves_the_served_edition_in_place(
-    serve: Serve, key: str, home: Path, editions: tuple[str, str]
-) -> None:
-    live = serve()
-    sign_again(home / "editions", home, current="../../etc")
-    while "cannot look for a new edition" not in live.log:
-        assert ask(live, key) == (200, editions[1])
-    assert ask(live, key) == (200, editions[1])
 
 
 @pytest.mark.deep

@@ -252,21 +252,6 @@ def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(home: Path, tmp_path: 
     succeed(home, "ingest", "sample-filings", FILING)
 
 
-@pytest.mark.deep
-@pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
-def test_restoring_into_a_frozen_postgresql_ends(
-    home: Path, tmp_path: Path, postgres_server: PostgresServer, postgres_url: str, number: signal.Signals
-) -> None:
-    backup = tmp_path / "backup"
-    succeed(home, "backup", str(backup))
-    postgres_server.freeze()
-    waits = connected_to(postgres_server.port)
-    told_to_stop(tmp_path / "new", ["restore", str(backup)], number, waits, datastore=postgres_url)
-    postgres_server.thaw()
-    succeed(tmp_path / "new", "restore", str(backup), datastore=postgres_url)
-
-
 def ended(server: LiveServer, number: signal.Signals) -> float:
     """The seconds that a server took to end by itself."""
     began = time.monotonic()
@@ -327,20 +312,6 @@ def test_a_server_whose_stores_froze_ends(
         time.sleep(0.5)
         ended(server, number)
         waiting.close()
-
-
-@pytest.mark.deep
-@pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("scheme", ["http", "s3"])
-def test_a_server_that_follows_a_store_that_never_answers_ends(
-    home: Path, scheme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with silent() as port:
-        use_s3(monkeypatch, f"http://127.0.0.1:{port}")
-        address = "s3://editions/africa" if scheme == "s3" else f"http://127.0.0.1:{port}/editions"
-        with LiveServer(home, editions=address) as server:
-            until(lambda: connected_to(port)(server.pid))
-            ended(server, signal.SIGTERM)
 
 
 @pytest.mark.rule("CLI-11")

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -118,27 +117,3 @@ def test_a_second_collect_fetches_what_the_first_does_not(home: Home) -> None:
         assert "Error: a-slow: another `sankofa collect` is fetching it" in done.stderr
         assert "quick: fetched" in done.stdout
         stop(process)
-
-
-@pytest.mark.deep
-@pytest.mark.rule("COL-4")
-def test_watching_goes_on_with_the_others_while_one_is_slow(home: Home) -> None:
-    home.publisher.fail(SLOW, faults.drips())
-    home.source("a-slow", SLOW)
-    home.source("quick", QUICK, every="1s")
-    with collecting(home, "--watch") as process:
-        until(lambda: len(home.publisher.requests(QUICK)) >= 3)
-        stop(process)
-    assert process.returncode == 0
-
-
-@pytest.mark.deep
-@pytest.mark.rule("COL-4", "CLI-11")
-@pytest.mark.parametrize("scheme", deep_after(1, ["https", "http"]))
-def test_a_publisher_that_never_answers_keeps_nobody_from_stopping(home: Home, scheme: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        home.source("silent", f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/a.csv")
-        with collecting(home) as process:
-            connection, _ = silent.accept()
-            with connection:
-                assert "silent: stopped" in stop(process)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.depth import deep_after
 from tests.faults.conftest import publish_another
-from tests.live import LiveServer, create_key, run, succeed
+from tests.live import LiveServer, run, succeed
 from tests.nodes.commands import current, follow, largest, pool_object, refused, state
 from tests.nodes.conftest import push
 from tests.nodes.servers import CuttingServer, PlainServer, StaticServer
@@ -140,25 +140,6 @@ def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
     target.write_bytes(content)
     follow(node, url)
     assert current(node) == editions[1]
-
-
-@pytest.mark.deep
-@pytest.mark.rule("NODE-2")
-def test_only_what_a_node_does_not_have_is_pulled(
-    home: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
-) -> None:
-    node = tmp_path / "node"
-    url = f"file://{destination}"
-    follow(node, url)
-    assert current(node) == editions[1]
-    everything = state(node)["pulled_bytes"]
-    assert follow(node, url) == follow(node, url), "nothing is pulled where nothing changed"
-    succeed(home, "editions", "rollback", editions[0])
-    push(home, destination)
-    follow(node, url)
-    assert current(node) == editions[0]
-    assert state(node)["pulled_files"] == 0
-    assert state(node)["pulled_bytes"] < everything / 100, "the index"
 
 
 @pytest.mark.rule("NODE-2")
@@ -349,14 +330,3 @@ def test_a_node_that_has_nothing_yet_says_that_it_is_to_be_pulled(tmp_path: Path
     told = run(tmp_path / "node", "doctor", editions=f"file://{tmp_path / 'nowhere'}").stdout
     assert "none is pulled yet; see `following`" in told
     assert "sankofa publish" not in told
-
-
-@pytest.mark.deep
-def test_keys_of_a_node_come_from_the_shared_store(destination: Path, tmp_path: Path, redis_url: str) -> None:
-    node = tmp_path / "node" / "home"
-    node.parent.mkdir()
-    stores: dict[str, Any] = {"keystore": redis_url, "usagestore": redis_url, "keys_secret": "shared"}
-    key = create_key(tmp_path / "elsewhere", "starter", **stores)
-    follow(node, f"file://{destination}")
-    with LiveServer(node, editions=f"file://{destination}", **stores) as live:
-        until(lambda: live.get(ISSUER, key).status_code == 200)

@@ -1,20 +1,17 @@
 """`sankofa backup` and `sankofa restore`."""
 
 import json
-import os
 import random
-import resource
 import shutil
 import sqlite3
 import stat
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sankofa.cli.archive import ArchiveReader, new_archive
-from tests.live import COMMAND, LiveServer, create_key, run, succeed
+from tests.live import LiveServer, create_key, run, succeed
 from tests.services import PostgresServer, RedisServer
 
 ISSUER = "/v1/screen?metric=net_margin"
@@ -216,23 +213,3 @@ def test_a_backup_of_files_is_restored_into_servers_and_back(
     assert edition(tmp_path / "back") == edition(home)
     with LiveServer(tmp_path / "back") as server:
         assert server.get(ISSUER, key).status_code == 200
-
-
-@pytest.mark.deep
-def test_a_full_disk_is_one_line_and_leaves_nothing_behind(saved: tuple[Path, Path, str], tmp_path: Path):
-    home, file, _ = saved
-
-    def limited(where: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [COMMAND, *arguments],
-            env={**os.environ, "SANKOFA_HOME": str(where)},
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY)),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    for failed in (limited(home, "backup", tmp_path / "backup"), limited(tmp_path / "home", "restore", file)):
-        assert failed.returncode == 1
-        assert failed.stderr.count("\n") == 1, failed.stderr
-    assert everything_in(tmp_path) == []

@@ -16,7 +16,6 @@ import pytest
 from tests import publisher as faults
 from tests.depth import deep_after
 from tests.live import COMMAND, run, succeed
-from tests.patience import PATIENCE
 from tests.publisher import Publisher
 
 TABLE = "Country Name,Country Code,Year,Value\n"
@@ -362,20 +361,6 @@ def test_every_bad_setting_of_a_table_is_named(home: Home) -> None:
 def test_a_key_that_is_needed_and_not_set_is_named(home: Home) -> None:
     home.source("fred", "/a?key={fred_key}", adapter="alfred")
     assert "SANKOFA_FRED_KEY is not set" in home.collect().stderr
-
-
-@pytest.mark.deep
-def test_watching_nothing_says_so(home: Home) -> None:
-    environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
-    with subprocess.Popen(
-        [COMMAND, "collect", "--watch"], env=environment, stdout=subprocess.PIPE, text=True
-    ) as watching:
-        assert watching.stdout is not None
-        line = watching.stdout.readline()
-        watching.send_signal(signal.SIGTERM)
-        assert watching.wait(PATIENCE) == 0
-    assert "SANKOFA_COLLECT_SOURCES" in line
-    assert "looking again every second" in line
 
 
 @pytest.mark.deep

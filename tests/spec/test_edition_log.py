@@ -345,21 +345,6 @@ def test_no_byte_of_rows_and_proof_can_be_flipped(server: LiveServer, sample_hom
                 verify(flipped, vkey)
 
 
-@pytest.mark.deep
-@pytest.mark.rule("LOG-5")
-def test_ten_thousand_rows_are_proven_to_the_other_verifier(plain_desk: Desk) -> None:
-    """`check_proof` is written from the RFC and the C2SP texts. No implementation of tlog-tiles is on the
-    registry of Python packages; those for Go and Rust need compilers that the tests do not have."""
-    releases = [release(f"R{n}", f"2025-06-{n % 28 + 1:02}T10:00:00Z") for n in range(10_000)]
-    plain_desk.ingest("portal-za", "a.json", releases)
-    plain_desk.publish()
-    vkey = plain_desk.command("editions", "key").stdout.strip()
-    with plain_desk.serve() as asked:
-        answer = asked.server.get("/v1/tenders?country=ZA&limit=10000&proof=true", asked.key)
-    assert check_proof(answer.text, vkey) == 10_000
-    assert verify(answer.text, vkey)
-
-
 @pytest.mark.rule("LOG-5")
 def test_a_proof_is_refused_where_there_is_none(server: LiveServer, paid_key: str) -> None:
     for path in ("tenders?detail=compact&proof=true", "tenders?proof=yes", "tenders?format=csv&proof=true"):

@@ -10,7 +10,6 @@ import pytest
 
 from sankofa.operations.contract import Operation, endpoints
 from tests.live import LiveServer
-from tests.patience import PATIENCE
 from tests.spec import market
 from tests.spec.market import ENTITIES, Desk, release
 from tests.spec.test_formats import questions
@@ -145,35 +144,3 @@ def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:
     failed, problem = market.Asked(kept.server, kept.key).tool("search_tenders", edition=kept.first)
     assert failed
     assert problem["parameter"] == "edition"
-
-
-@pytest.mark.deep
-@pytest.mark.rule("ENV-9")
-@pytest.mark.both_engines
-def test_an_edition_removed_while_it_is_open_is_gone(desk: Desk) -> None:
-    desk.settings["editions_kept"] = "1"
-    made = []
-    for n in range(2):
-        desk.ingest("portal-za", f"{n}.json", [release(f"A{n}")])
-        made.append(desk.publish())
-    with desk.serve() as asked:
-        path = f"/v1/tenders?edition={made[0]}"
-        assert count(asked.server.get(path, asked.key)) == (made[0], 1)
-        desk.ingest("portal-za", "more.json", [release("more")])
-        made.append(desk.publish())
-        deadline = time.monotonic() + PATIENCE
-        while (answer := asked.server.get(path, asked.key)).status_code != 410:
-            assert answer.status_code in (200, 503)  # 503 in the moment before its removal is noticed
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        assert count(asked.server.get(f"/v1/tenders?edition={made[1]}", asked.key)) == (made[1], 2)
-        gone = f"?edition={made[0]}"
-        for place in (f"/v1/changes?since={made[0]}", f"/open/procurement-demand.parquet{gone}", FILE + gone):
-            answer = asked.server.get(place, asked.key)
-            assert (answer.status_code, answer.json()["title"]) == (410, "Gone"), place
-        answer = asked.server.get("/v1/entities/DC0", asked.key, x_edition=made[0])
-        assert answer.status_code == 410
-        never = asked.server.get(f"/v1/tenders?edition={UNKNOWN}", asked.key)
-        assert never.status_code == 404
-    with desk.serve() as asked:  # the list is the store's, not a process's
-        assert asked.server.get(path, asked.key).status_code == 410

@@ -13,7 +13,6 @@ from sankofa.derive.signals.contract import panels
 from tests.live import LiveServer
 from tests.spec.exported_files import FIELDS, OPEN, fetch, one, table
 from tests.spec.exported_files import manifest as manifest
-from tests.spec.sample_reference import NEVER_SERVED
 
 
 @pytest.mark.rule("EXP-1", "EXP-3")
@@ -147,18 +146,3 @@ def test_awards_are_in_bulk(server: LiveServer, manifest: list[dict[str, Any]], 
     told = {(row["ocid"], row["release_id"], row["release_date"], row["award_id"]) for row in awards}
     assert len(told) == sum(row["award_count"] for row in releases) > 0
     assert any(row["supplier_service_id"] for row in awards)
-
-
-@pytest.mark.deep
-@pytest.mark.slow
-@pytest.mark.rule("GATE-4")
-def test_nothing_of_a_natural_person_is_in_any_file_its_statistics_or_its_metadata(
-    server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
-) -> None:
-    for row in manifest:
-        content = pa.BufferReader(fetch(server, row, paid_key).content)
-        metadata = pq.read_metadata(content)
-        groups = [metadata.row_group(n).to_dict() for n in range(metadata.num_row_groups)]
-        text = f"{pq.read_table(content).to_pylist()} {groups} {metadata.metadata}".lower()
-        assert len(text) > 1000
-        assert not [told for told in NEVER_SERVED if told.lower() in text], row["name"]

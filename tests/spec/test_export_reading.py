@@ -7,11 +7,7 @@ import hashlib
 from typing import Any
 
 import duckdb
-import fsspec
 import httpx
-import pandas
-import polars
-import pyarrow.parquet as pq
 import pytest
 
 from tests.live import LiveServer
@@ -39,17 +35,6 @@ def test_duckdb_reads_a_licensed_file_with_a_key(
     row = one(manifest, "af-fund-fundamentals")
     found = duck.sql(f"SELECT count(*) FROM '{row['url']}'").fetchone()
     assert found == (row["row_count"],)
-
-
-@pytest.mark.deep
-def test_polars_pandas_and_pyarrow_read_an_open_panel_by_its_url(manifest: list[dict[str, Any]]) -> None:
-    row = one(manifest, "macro-momentum")
-    lazily = polars.scan_parquet(row["url"]).select(polars.len()).collect().item()
-    framed = pandas.read_parquet(row["url"])
-    with fsspec.open(row["url"], block_size=4096, cache_type="readahead") as file:
-        read = pq.read_table(file)
-    assert lazily == len(framed) == read.num_rows == row["row_count"]
-    assert list(framed.columns) == row["columns"]
 
 
 @pytest.mark.rule("EXP-2")

@@ -11,7 +11,6 @@ import pytest
 
 from tests.live import run
 from tests.spec.ingesting import (
-    COUNTS,
     GOOD,
     HEADER,
     assert_one_line_error,
@@ -147,20 +146,6 @@ def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(
     assert_one_line_error(done, "bad.csv", "filings-csv")
     assert counts(done)["appended"] == 1
     assert ledger_rows(home) == 1
-
-
-@pytest.mark.deep
-@pytest.mark.slow
-@pytest.mark.rule("ING-2")
-def test_nothing_is_kept_of_a_file_whose_damage_shows_only_at_its_end(home: Path, tmp_path: Path) -> None:
-    rows = "\n".join(GOOD.format(n) for n in range(30_000))
-    path = tmp_path / "cut.csv.gz"
-    path.write_bytes(gzip.compress(f"{HEADER}\nbad\n{rows}\n".encode())[:-6])
-    done = ingest(home, path)
-    assert_one_line_error(done, "cut.csv.gz", "damaged")
-    assert counts(done) == dict.fromkeys(COUNTS, 0)
-    assert (ledger_rows(home), ledger_rows(home, "capture")) == (0, 0)
-    assert not any((home / "rejects").glob("*")), "not even its rejects"
 
 
 def test_a_damaged_or_encrypted_zip_is_said_to_be_that_and_costs_no_other_file(home: Path, tmp_path: Path):

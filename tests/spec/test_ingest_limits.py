@@ -5,7 +5,6 @@ import json
 import os
 import sqlite3
 import time
-import zipfile
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,28 +31,6 @@ def home(tmp_path: Path) -> Path:
 def rejects(home: Path) -> list[str]:
     files = (home / "rejects").iterdir()
     return [json.loads(line)["reason"] for file in files for line in file.read_text().splitlines()]
-
-
-@pytest.mark.deep
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", ["csv.gz", "zip"])
-def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(
-    home: Path, tmp_path: Path, ending: str
-) -> None:
-    bomb = tmp_path / f"bomb.{ending}"
-    content = (HEADER + ROW * 10_000).encode()
-    if ending == "zip":
-        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
-            for number in range(3):
-                archive.writestr(f"{number}.csv", content)
-    else:
-        bomb.write_bytes(gzip.compress(content * 3))
-    done = run(home, "ingest", "sample-filings", bomb, ingest_file_bytes="2000000")
-    assert done.returncode == 1
-    assert "bomb" in done.stderr
-    assert "more than 2,000,000 bytes decompressed (SANKOFA_INGEST_FILE_BYTES)" in done.stderr
-    assert "appended 0" in done.stdout
-    succeed(home, "ingest", "sample-filings", bomb)
 
 
 @pytest.mark.parametrize(

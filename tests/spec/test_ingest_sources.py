@@ -1,11 +1,7 @@
 """`sankofa ingest`: sources, persons, and processes that are killed or meet."""
 
-import os
 import re
-import signal
 import sqlite3
-import subprocess
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +10,7 @@ import pytest
 
 from sankofa.model.errors import SourceError
 from sankofa.sources.registry import load_sources
-from tests.live import COMMAND, run
-from tests.patience import until
+from tests.live import run
 from tests.spec.ingesting import (
     GOOD,
     LEI_FILE,
@@ -23,7 +18,6 @@ from tests.spec.ingesting import (
     assert_one_line_error,
     counts,
     ingest,
-    ledger_rows,
     write,
 )
 from tests.spec.ingesting import home as home
@@ -120,58 +114,6 @@ def test_a_person_is_withheld_at_the_door_and_nothing_of_them_is_written(home: P
         ]
         assert holding == [], text
         assert text not in done.stdout + done.stderr
-
-
-def _killed_after_one_file(home: Path, *paths: Path) -> bool:
-    """Kills an ingest once its first file is in; whether it was still at the others."""
-    environment = {**os.environ, "SANKOFA_HOME": str(home)}
-    with subprocess.Popen(
-        [COMMAND, "ingest", "filings", *paths], env=environment, stdout=subprocess.DEVNULL
-    ) as running:
-        until(lambda: captures(home) > 0, every=0.01)
-        time.sleep(0.1)  # into the next one
-        running.send_signal(signal.SIGKILL)
-    return running.returncode == -signal.SIGKILL and captures(home) == 1
-
-
-@pytest.mark.deep
-@pytest.mark.slow
-@pytest.mark.rule("ING-4")
-def test_killed_in_the_middle_leaves_nothing_and_running_again_completes_it(tmp_path: Path) -> None:
-    small = write(tmp_path / "a-small.csv", GOOD.format(1))
-    rows = [GOOD.format(n).replace("TST", f"T{n % 50}") for n in range(60_000)]
-    big = write(tmp_path / "b-big.csv", *rows)
-    homes = (tmp_path / f"home-{attempt}" for attempt in range(10))
-    # A machine that is slow to look may find that it has ended by itself.
-    home = next(home for home in homes if _killed_after_one_file(home, small, big))
-    assert (ledger_rows(home), captures(home)) == (1, 1), (
-        "the small file is there, and nothing of the big one"
-    )
-    done = ingest(home, small, big)
-    assert done.returncode == 0, done.stderr
-    assert counts(done) == {"read": 60_001, "appended": 60_000, "unchanged": 1, "withheld": 0, "rejected": 0}
-
-
-def captures(home: Path) -> int:
-    try:
-        return ledger_rows(home, "capture")
-    except sqlite3.OperationalError:  # not even a table yet
-        return 0
-
-
-@pytest.mark.deep
-@pytest.mark.slow
-def test_two_ingests_at_once_take_turns(home: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "SANKOFA_HOME": str(home)}
-    files = [
-        write(tmp_path / f"{n}.csv", *(GOOD.format(n * 100_000 + i) for i in range(5_000))) for n in range(2)
-    ]
-    running = [
-        subprocess.Popen([COMMAND, "ingest", "filings", path], env=environment, stdout=subprocess.DEVNULL)
-        for path in files
-    ]
-    assert [process.wait(60) for process in running] == [0, 0]
-    assert (ledger_rows(home), ledger_rows(home, "capture")) == (10_000, 2)
 
 
 def test_the_help_of_every_command_says_what_it_does(home: Path) -> None:

@@ -1,6 +1,6 @@
 """GET /v1/issuers: the universe as it was knowable on a day."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,37 +17,6 @@ Rows = list[dict[str, Any]]
 def universe(server: LiveServer, key: str, query: str = "") -> Rows:
     rows: Rows = server.body(f"/v1/issuers?limit=1000&{query}", key)["data"]
     return rows
-
-
-def days_of_change(server: LiveServer, key: str) -> list[date]:
-    """The first and last days on which anything became known of anybody, with those around them."""
-    changes = {date.fromisoformat(row[name]) for row in universe(server, key) for name in _DAYS}
-    return sorted({day + timedelta(days=n) for day in changes for n in (-1, 0)})
-
-
-_DAYS = ("first_available", "last_available")
-
-
-@pytest.mark.deep
-@pytest.mark.slow
-@pytest.mark.rule("ISS-1", "ISS-3")
-def test_on_every_day_it_is_what_fundamentals_say_of_every_issuer(server: LiveServer, paid_key: str) -> None:
-    organisations = [row["service_id"] for row in universe(server, paid_key)]
-    assert len(organisations) > 5
-    facts = {
-        one: server.body(f"/v1/fundamentals/{one}?vintages=all", paid_key)["data"] for one in organisations
-    }
-    for day in [date(2019, 1, 1), *days_of_change(server, paid_key)[::3], date(2022, 2, 2)]:
-        known = {row["service_id"]: row for row in universe(server, paid_key, f"as_of={day}")}
-        for one, rows in facts.items():
-            then = [row for row in rows if max(row["available_at"], row["period_end"]) <= str(day)]
-            assert (one in known) == bool(then), (one, day)
-            if then:
-                available = [row["available_at"] for row in then]
-                latest = server.body(f"/v1/fundamentals/{one}?as_of={day}", paid_key)["count"]
-                shown = known[one]
-                assert (shown["first_available"], shown["last_available"]) == (min(available), max(available))
-                assert shown["fact_count"] == latest
 
 
 @pytest.mark.rule("ISS-2")

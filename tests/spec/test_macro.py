@@ -1,7 +1,7 @@
 """GET /v1/macro and the tool get_macro: annual indicators, and series as they were known on a day."""
 
 from collections import defaultdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -137,27 +137,6 @@ def test_every_release_date_and_its_neighbours_show_what_a_replay_of_the_rules_s
         assert body["as_of"] == str(day)
         assert not body["truncated"]
         assert seen(body["data"]) == reference(str(day)), day
-
-
-@pytest.mark.deep
-def test_any_combination_of_filters_selects_its_rows_in_the_same_order(live: LiveServer, key: str) -> None:
-    today = datetime.now(UTC).date().isoformat()
-    every = rows(live, key, f"as_of={today}&limit=10000")
-    assert seen(every) == reference(today)
-    for series in (None, "CPI.ZA", "FX.USD.NGN", "NO.SUCH"):
-        for country in (None, "ZA", "KE", "US"):
-            for family in (None, "cpi", "fx", "none"):
-                for frequency in (None, "daily", "monthly", "weekly"):
-                    asked = {
-                        "series": series,
-                        "country": country,
-                        "series_type": family,
-                        "frequency": frequency,
-                    }
-                    given = {name: value for name, value in asked.items() if value}
-                    query = "&".join(f"{name}={value}" for name, value in given.items())
-                    chosen = [row for row in every if all(row[n] == v for n, v in given.items())]
-                    assert rows(live, key, f"as_of={today}&limit=10000&{query}") == chosen, query
 
 
 def test_from_and_to_cut_by_the_date_of_the_observation(live: LiveServer, key: str) -> None:

@@ -33,23 +33,6 @@ def ask(server: LiveServer, key: str, issuer: str, query: str = "") -> dict[str,
     return body
 
 
-@pytest.mark.deep
-@pytest.mark.rule("MET-9")
-def test_the_values_are_those_that_the_screen_ranks(server: LiveServer, paid_key: str) -> None:
-    for day in DAYS:
-        ranked: dict[str, dict[str, Any]] = {}
-        for slug in slugs():
-            answer = server.get(f"/v1/screen?metric={slug}&as_of={day}", paid_key).text
-            for row in json.loads(answer, parse_int=Decimal, parse_float=Decimal)["data"]:
-                del row["rank"]
-                ranked.setdefault(row["service_id"], {})[slug] = row
-        assert ranked
-        for issuer, rows in ranked.items():
-            body = ask(server, paid_key, issuer, f"as_of={day}")
-            assert {row["metric"]: row for row in body["data"]} == rows
-            assert body["count"] + sum(body["omitted"].values()) == len(slugs())
-
-
 def test_rows_are_ordered_by_metric_and_one_can_be_asked_for(server: LiveServer, paid_key: str) -> None:
     body = ask(server, paid_key, KGALAGADI)
     names = [row["metric"] for row in body["data"]]

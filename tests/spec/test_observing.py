@@ -4,10 +4,8 @@ import json
 import os
 import shutil
 import signal
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -130,24 +128,6 @@ def test_calls_of_agents_are_counted_by_tool(observed: LiveServer) -> None:
 def test_the_process_that_forks_has_no_thread(observed: LiveServer) -> None:
     """A lock that a thread holds at a fork is held in the worker for ever."""
     assert psutil.Process(observed.pid).num_threads() == 1
-
-
-@pytest.mark.deep
-def test_connections_that_send_nothing_cost_the_metrics_no_thread(observed: LiveServer) -> None:
-    address = "127.0.0.1", int(observed.settings["metrics_port"])
-    metrics(observed)
-
-    def threads() -> int:
-        return sum(process.num_threads() for process in psutil.Process(observed.pid).children())
-
-    before = threads()
-    with ExitStack() as idle:
-        for _ in range(200):
-            idle.enter_context(socket.create_connection(address))
-        assert metrics(observed)
-        assert threads() <= before + 4  # the workers' own come and go
-    assert httpx.get("http://{}:{}/".format(*address)).status_code == 404
-    assert httpx.post("http://{}:{}/metrics".format(*address)).status_code == 405
 
 
 @pytest.mark.deep

@@ -237,22 +237,6 @@ def test_walking_gives_no_more_than_one_answer_but_of_tenders(world: World, oper
                 assert again.status_code == 402, (path, query)
 
 
-@pytest.mark.deep
-@pytest.mark.rule("KEY-10")
-def test_walking_with_a_tool_gives_no_more_than_one_answer_but_of_tenders(world: World) -> None:
-    for tool in TOOLS:
-        operation = tool.operation
-        if "cursor" not in operation.parameters:
-            continue
-        named = {operation.tool_names.get(name, name): p for name, p in operation.parameters.items()}
-        for arguments in questions(operation, named):
-            status, body = world.tool(tool.name, {**arguments, "limit": 1}, world.paid_key)
-            following = body.get("next_cursor") if status == 200 else None
-            if following is not None:
-                status, _ = world.tool(tool.name, {**arguments, "limit": 1, "cursor": following})
-                assert status == (200 if tool.name == "search_tenders" else 402), (tool.name, arguments)
-
-
 def test_licensed_files_are_402_however_they_are_asked_for(world: World) -> None:
     edition = world.server.get("/v1/status").json()["edition"]
     licensed = []

@@ -1,18 +1,16 @@
 """GET /v1/shared/facts: any dataset in one shape (docs/decisions/shared-facts-and-signals.md)."""
 
 import json
-import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.live import LiveServer
 from tests.spec import shared_world
-from tests.spec.shared_world import BANK_ID, LEI_ID, RELEASES, TICKER, awards_won, build, files, tender_values
+from tests.spec.shared_world import BANK_ID, LEI_ID, RELEASES, TICKER, awards_won, tender_values
 
 FIELDS = (
     "fact_id entity_id entity_name country_iso3 dataset measure value unit period_end period_type "
@@ -305,28 +303,3 @@ def test_what_is_not_held_is_no_rows(live: LiveServer, key: str, query: str) -> 
 
 
 # Editions
-
-
-@pytest.mark.deep
-@pytest.mark.slow
-@pytest.mark.rule("FACT-2")
-def test_a_fact_has_one_id_in_every_edition_and_order_of_ingestion(tmp_path: Path) -> None:
-    early = [told for told in RELEASES if told.ocid < "ocds-test-015"]
-    late = [told for told in RELEASES if told.ocid >= "ocds-test-015"]
-    home = build(tmp_path / "one", files(early, 1))
-    before = _ids(home)
-    build(tmp_path / "one", files(late, 1))
-    filings, *others = files(random.Random(3).sample(RELEASES, len(RELEASES)), 3)
-    other = build(tmp_path / "other", [filings, *reversed(others)])
-    after = _ids(home)
-    assert after == _ids(other)
-    assert before.items() < after.items()
-
-
-def _ids(home: Path) -> dict[str, str]:
-    """By fact_id what each fact says, but for when and in which file it was captured."""
-    with LiveServer(home) as server:
-        key = server.key("starter")
-        found = [row for query in QUESTIONS for row in rows(server, key, query)]
-    names = ("entity_id", "measure", "value", "unit", "period_end", "available_at", "vintage")
-    return {row["fact_id"]: str([row[name] for name in names]) for row in found}

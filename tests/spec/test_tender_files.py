@@ -84,17 +84,6 @@ def test_the_same_file_twice_changes_nothing_not_even_the_edition(desk: Desk) ->
     assert desk.publish() == edition
 
 
-@pytest.mark.deep
-@pytest.mark.both_engines
-def test_a_file_that_said_nothing_new_says_nothing_new_after_a_correction_either(desk: Desk) -> None:
-    one, two = package(titled("x", "A")), package(titled("x", "B"))
-    desk.ingest("portal-za", "1.json", one)
-    assert desk.ingest("portal-za", "2.json", json.dumps(one, indent=1))["unchanged"] == 1
-    desk.ingest("portal-za", "3.json", two)
-    assert desk.ingest("portal-za", "2.json", json.dumps(one, indent=1))["unchanged"] == 1
-    assert served_title(desk) == ["B"]
-
-
 def test_within_one_file_the_later_of_two_contents_is_served(plain_desk: Desk) -> None:
     counted = plain_desk.ingest(
         "portal-za", "a.json", package(titled("x", "A"), titled("x", "B"), titled("x", "B"))
@@ -251,22 +240,6 @@ def test_a_number_of_too_many_digits_costs_its_field_not_its_release(
     plain_desk.publish()
     with plain_desk.serve() as asked:
         assert (asked.tender("long")["value_amount"], asked.tender("long")["title"]) == (None, "Roads")
-
-
-@pytest.mark.deep
-@pytest.mark.both_engines
-def test_a_file_that_is_not_ocds_costs_no_other_file(desk: Desk) -> None:
-    paths = [
-        desk.write("1.json", package(titled("a"))),
-        desk.write("2.json", WRONG["truncated.json"]),
-        desk.write("3.json", package(titled("b"))),
-    ]
-    done = desk.command("ingest", "portal-za", *paths)
-    assert done.returncode != 0
-    assert "appended 2" in done.stdout
-    desk.publish()
-    with desk.serve() as asked:
-        assert {row["ocid"] for row in asked.tenders()} == {"ocds-test-a", "ocds-test-b"}
 
 
 @pytest.mark.rule("TEND-10")

@@ -1,13 +1,11 @@
 """GET /v1/tender-parties and the tool get_resolved_parties."""
 
-import time
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import pytest
 
-from tests.patience import PATIENCE
 from tests.spec.market import (
     BREWER,
     CITY,
@@ -25,7 +23,6 @@ from tests.spec.market import (
     without_mark,
 )
 from tests.spec.market import desk as desk
-from tests.spec.register import lei, record
 
 FIELDS = {
     *("service_id", "name", "role", "country", "identifier", "org_evidence", "match_method", "match_score"),
@@ -269,22 +266,3 @@ def test_filters_in_every_combination_give_exactly_the_rows_that_meet_them_all(m
         ], query
         met += bool(rows)
     assert met > 20
-
-
-@pytest.mark.deep
-@pytest.mark.both_engines
-def test_a_party_is_resolved_once_its_record_is_there(desk: Desk) -> None:
-    number = lei("LATER")
-    desk.ingest(
-        "portal-za", "a.json", package(won("a", "2025-01-01", supplier("1", "Later Known (Pty) Ltd")))
-    )
-    desk.publish()
-    with desk.serve() as asked:
-        assert [row["service_id"] for row in asked.parties(role="supplier")] == [None]
-        desk.records(record(number, "Later Known Proprietary Limited", "ZA"))
-        desk.publish()
-        deadline = time.monotonic() + PATIENCE
-        while (rows := asked.parties(role="supplier"))[0]["service_id"] is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        assert [(row["service_id"], row["match_method"]) for row in rows] == [(sid(asked, number), "name")]
