@@ -60,6 +60,7 @@ _SCREEN = "/v1/screen?metric=net_margin&basis=as_known&limit=50"
 KINDS: dict[str, Kind] = {
     "50 rows": _rest(_FUNDAMENTALS),
     "50 rows, locked": _rest("/at/{day}/v1/fundamentals/{few}"),
+    "50 rows, proven": _rest("/v1/fundamentals/{few}?limit=50&proof=true"),
     "50 rows, zstd": _rest(_FUNDAMENTALS, {"accept-encoding": "zstd"}),
     "50 rows, gzip": _rest(_FUNDAMENTALS, {"accept-encoding": "gzip"}),
     "50 rows, MCP": _tool,

@@ -1,9 +1,11 @@
 """`proof=true` and GET /v1/proof: the hashes that lead from rows to the signed checkpoint of the log."""
 
 import asyncio
+import time
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -17,8 +19,6 @@ from sankofa.edition.read.row_proofs import (
     row_by_key,
     row_by_ref,
 )
-from sankofa.edition.read.row_trees import canonical_rows
-from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.engines.edition_log import LoggedEdition
 from sankofa.engines.edition_reader import MANIFEST
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
@@ -73,6 +73,8 @@ SinceSizeParameter = Annotated[
     "Number of entries of an older checkpoint. `consistency_path` proves that the log of today begins with "
     "the same entries.",
 ]
+_FRESH: Final = 1.0
+"""Seconds for which a checkpoint is not read again."""
 PROOF_OF_ROW: Final = "get_proof"
 _DATASETS: Final = {shape: dataset for dataset, (shape, _) in _SHAPES.items()}
 
@@ -128,7 +130,11 @@ def with_proof(operation: Operation, text: str, service: Service, fmt: object = 
         return operation
     if fmt is not None:
         raise InvalidParameter("proof", "a proof comes with JSON only")
+    return _proving(operation, service)
 
+
+@lru_cache(maxsize=2 * len(PROVEN))
+def _proving(operation: Operation, service: Service) -> Operation:
     async def perform(call: Call, **arguments: Any) -> Answer:
         if call.lock is not None:
             raise NotFound(LOCKED)
@@ -148,12 +154,10 @@ async def _proof(
     edition = call.edition
     if answer.edition_id not in (None, edition.id):
         edition = await call.edition_for_cursor(answer.edition_id or "")
-    rows = await _canonical(answer)
+    served = answer.selection.rows.removeprefix(b",")
     if dataset == "macro":
-        dataset = _MACRO[bool(rows) and b'"series":' in rows[0]]
-    logged = await asyncio.to_thread(entry_proof, service, edition.id, since_size)
-    if logged is None:
-        raise NotFound(f"proof: edition {edition.id} is not in the log of this node.")
+        dataset = _MACRO[b'"series":' in served]
+    logged = await _logged(service, edition, since_size)
     try:
         opened = await open_tree(edition, dataset)
     except RowNotHashed as reason:
@@ -163,14 +167,31 @@ async def _proof(
         raise NotFound(f"proof: this node cannot prove rows of edition {edition.id}.")
     reader = TreeReader(edition, feed_of(dataset), opened, secret)
     try:
-        proven = [await reader.proof(row) for row in rows]
+        own = await reader.proofs(served)
     except RowNotHashed as other:
         raise InvalidParameter("proof", str(other)) from None
-    own = [{"index": one.index, "salt": _text(one.salt), "path": _texts(one.path)} for one in proven]
-    return {"dataset": dataset, "edition": edition.id, **logged, "rows": own}
+    rows_proof = msgspec.Raw(b"[%b]" % b",".join(own))
+    return {"dataset": dataset, "edition": edition.id, **logged, "rows": rows_proof}
 
 
-def entry_proof(service: Service, edition: str, since_size: int | None = None) -> dict[str, object] | None:
+async def _logged(service: Service, edition: Edition, since_size: int | None = None) -> dict[str, object]:
+    """What leads from the entry of an edition to the checkpoint, which is at most a second old.
+
+    Raises NotFound if the edition is not logged.
+    """
+    cache = edition.cache("logged", 1)
+    known: tuple[float, dict[str, object]] | None = cache.get(None) if since_size is None else None
+    if known is not None and time.monotonic() < known[0]:
+        return known[1]
+    logged = await asyncio.to_thread(_entry_proof, service, edition.id, since_size)
+    if logged is None:
+        raise NotFound(f"proof: edition {edition.id} is not in the log of this node.")
+    if since_size is None:
+        cache.put(None, (time.monotonic() + _FRESH, logged))
+    return logged
+
+
+def _entry_proof(service: Service, edition: str, since_size: int | None) -> dict[str, object] | None:
     """The entry of an edition and the hashes that lead to the checkpoint; None if it is not logged.
 
     Raises InvalidParameter for a size that the log does not have.
@@ -201,20 +222,13 @@ async def file_proof(service: Service, edition: Edition, name: str) -> dict[str,
 
     Raises NotFound if the edition is not logged.
     """
-    logged = await asyncio.to_thread(entry_proof, service, edition.id)
-    if logged is None:
-        raise NotFound(f"proof: edition {edition.id} is not in the log of this node.")
+    logged = await _logged(service, edition)
     manifest = service.datastore.edition_folder(edition.id) / MANIFEST
     try:
         content = await asyncio.to_thread(manifest.read_text, "utf-8")
     except OSError as failure:
         raise StoreUnavailable("datastore", f"{MANIFEST}: {failure}") from failure
     return {"file": name, "sha256": edition.files[name]["sha256"], "manifest": content, **logged}
-
-
-async def _canonical(answer: Answer) -> list[bytes]:
-    rows = bytes(answer.selection.rows).removeprefix(b",")
-    return await in_thread_if_large(len(rows), canonical_rows, rows) if answer.selection.count else []
 
 
 def _text(content: bytes) -> str:

@@ -2,7 +2,7 @@
 
 A leaf is SHA-256 of a zero byte, a salt and the row in the form of RFC 8785. The salt is a keyed hash of the
 row: it can be made again, and a leaf tells nobody else anything about a row that was erased. Of each tree the
-hashes of groups of 256 rows are stored. A proof hashes the rows of one group again.
+hashes of groups of 64 rows are stored. A proof hashes the rows of one group again.
 """
 
 import re
@@ -27,8 +27,9 @@ from sankofa.model.days import FOREVER
 from sankofa.model.signed_notes import HASH_BYTES, root_of
 
 SALT_BYTES: Final = 16
-GROUP: Final = 256
+_GROUP: Final = 64
 _TENDERS_AT_ONCE: Final = 4096
+_FIRST_KEYS: Final = 8
 _KEYS_AT_ONCE: Final = 4096
 _HEAD: Final = struct.Struct(">HBII")
 """Before each record of a file of leaves: the sizes of key, digest and leaves, and a checksum of them."""
@@ -44,6 +45,7 @@ _names: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _rows: Final = msgspec.json.Decoder(
     list[dict[str, Any]], float_hook=lambda text: msgspec.Raw(text.encode())
 ).decode
+_split: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _sorted: Final = msgspec.json.Encoder(order="sorted").encode
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -53,13 +55,15 @@ class RowTree(msgspec.Struct, frozen=True):
 
     count: int
     groups: bytes
-    """The hash of each group of 256 rows."""
+    """The hash of each group of rows."""
     starts: list[tuple[str, int]]
     """The key of the first row of each group, and its number among the rows of the key."""
     refs: bytes = b""
     """The first bytes of each row's record_ref, where the rows have one."""
     secret: bytes = b""
     """The key of the salts, for nodes that did not publish the edition."""
+    width: int = 256
+    """Rows in a group. The default is that of older versions."""
 
     def hashes(self) -> list[bytes]:
         return [self.groups[at : at + HASH_BYTES] for at in range(0, len(self.groups), HASH_BYTES)]
@@ -80,13 +84,14 @@ class KeyedLeaves(Protocol):
 def canonical_rows(rows: bytes) -> list[bytes]:
     """Rows joined by commas, each in the form of RFC 8785 with its numbers spelt as they are, without what
     later figures change."""
-    if _is_unusual(rows):
-        return [_exact(row) for row in msgspec.json.decode(b"[%b]" % rows, type=list[dict[str, msgspec.Raw]])]
-    if rows and b'":{' not in rows and b'":[' not in rows:
+    if b"[" not in rows:
         with suppress(msgspec.DecodeError, ValueError):
             names = _names.decode(rows[: rows.index(b"}") + 1])
-            decode = _flat_rows(tuple(sorted(names.keys() - {*_LATER})))
-            return [_encode(row) for row in decode(b"[%b]" % rows)]
+            flat = _flat_rows(tuple(sorted(names.keys() - {*_LATER})))(b"[%b]" % rows)
+            if len(flat) == rows.count(b"{") and all(map(str.isascii, names)):
+                return [_encode(row) for row in flat]
+    if _is_unusual(rows):
+        return [_exact(row) for row in msgspec.json.decode(b"[%b]" % rows, type=list[dict[str, msgspec.Raw]])]
     canonical = []
     for row in _rows(b"[%b]" % rows):
         for name in _LATER:
@@ -131,44 +136,56 @@ def _exact_value(value: bytes) -> bytes:
     return _encode(msgspec.json.decode(value)) if value.startswith(b'"') else value
 
 
-def salt_of(row: bytes, secret: bytes) -> bytes:
-    return blake2b(row, digest_size=SALT_BYTES, key=secret).digest()
-
-
-def leaves_of(rows: Sequence[bytes], secret: bytes) -> list[bytes]:
+def salts_of(rows: Sequence[bytes], secret: bytes) -> list[bytes]:
+    """The salts of rows in canonical form."""
     keyed = blake2b(digest_size=SALT_BYTES, key=secret)
-    leaves = []
+    salts = []
     for row in rows:
-        salt = keyed.copy()  # cheaper than `salt_of`
+        salt = keyed.copy()  # cheaper than a new one
         salt.update(row)
-        leaves.append(sha256(b"\x00" + salt.digest() + row).digest())
-    return leaves
+        salts.append(salt.digest())
+    return salts
 
 
-async def _canonical(rows: bytes) -> list[bytes]:
-    return await in_thread_if_large(len(rows), canonical_rows, rows)
+def leaves_of(rows: Sequence[bytes], salts: Sequence[bytes]) -> list[bytes]:
+    return [sha256(b"\x00" + salt + row).digest() for row, salt in zip(rows, salts, strict=True)]
+
+
+def split_rows(rows: bytes) -> list[bytes]:
+    """Rows joined by commas, one by one as they are."""
+    return list(map(bytes, _split(b"[%b]" % rows)))
 
 
 async def rows_of_key(
     feed: Feed, edition: Edition, key: str, first: int = 0, end: int = FOREVER
 ) -> list[bytes]:
-    """The rows [first, end) of a key, in the order of the tree."""
-    if feed.kind == "tender":
-        end = min(end, DayRows(await edition.numbers("tender_day", key, keep=True)).count)
-        slices = await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
-        return await _canonical(b",".join(slices))
-    rows = await _canonical(b",".join(await feed.load(edition, key, 0)))
-    if feed.by_organisation and rows and f'"service_id":"{key}"'.encode() not in rows[0]:
-        return []  # the key of a merged organisation, which leads to the rows of another
-    return rows[first:end]
+    """The rows [first, end) of a key as served, in the order of the tree."""
+    joined = await _joined_rows(feed, edition, key, first, end)
+    rows = await in_thread_if_large(len(joined), split_rows, joined)
+    return rows if feed.kind == "tender" else _own(feed, key, rows)[first:end]
+
+
+async def _joined_rows(feed: Feed, edition: Edition, key: str, first: int, end: int) -> bytes:
+    """The rows of a key; of tenders only [first, end), as they are many."""
+    if feed.kind != "tender":
+        return b",".join(await feed.load(edition, key, 0))
+    end = min(end, DayRows(await edition.numbers("tender_day", key, keep=True)).count)
+    return b",".join(await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end))
+
+
+def _own(feed: Feed, key: str, rows: list[bytes]) -> list[bytes]:
+    """None for the key of a merged organisation, which leads to the rows of another."""
+    return [] if feed.by_organisation and rows and f'"service_id":"{key}"'.encode() not in rows[0] else rows
 
 
 async def keys_of(feed: Feed, edition: Edition, behind: str = "") -> AsyncIterator[tuple[str, bytes]]:
-    while digests := await edition.digests(feed.kind, behind, _KEYS_AT_ONCE):
+    at_once = _FIRST_KEYS
+    while digests := await edition.digests(feed.kind, behind, at_once):
         for key, digest in digests:
             if not (feed.aliases and key.startswith(feed.aliases)):
                 yield key, digest
         behind = digests[-1][0]
+        at_once = min(2 * at_once, _KEYS_AT_ONCE)
 
 
 async def state_of(edition: Edition, feed: Feed) -> bytes:
@@ -196,7 +213,7 @@ async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: KeyedLeave
             new: list[bytes] = []
             own: list[bytes] = []
             async for rows in _pieces(feed, edition, key):
-                new += leaves_of(rows, secret)
+                new += leaves_of(rows, salts_of(rows, secret))
                 own += map(_ref, rows) if has_refs else ()
             known = b"".join(new + own)
         end = len(known) // size * HASH_BYTES
@@ -204,15 +221,15 @@ async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: KeyedLeave
         refs.append(known[end:])
         if kept is not None:
             kept.put(key, digest, known)
-        starts += [(key, number) for number in range(-count % GROUP, len(leaves), GROUP)]
+        starts += [(key, number) for number in range(-count % _GROUP, len(leaves), _GROUP)]
         count += len(leaves)
         pending += leaves
-        whole = len(pending) // GROUP * GROUP
-        groups += [root_of(pending[at : at + GROUP]) for at in range(0, whole, GROUP)]
+        whole = len(pending) // _GROUP * _GROUP
+        groups += [root_of(pending[at : at + _GROUP]) for at in range(0, whole, _GROUP)]
         del pending[:whole]
     if pending:
         groups.append(root_of(pending))
-    return RowTree(count, b"".join(groups), starts, b"".join(refs), secret)
+    return RowTree(count, b"".join(groups), starts, b"".join(refs), secret, _GROUP)
 
 
 def _ref(row: bytes) -> bytes:
@@ -221,14 +238,13 @@ def _ref(row: bytes) -> bytes:
 
 
 async def _pieces(feed: Feed, edition: Edition, key: str) -> AsyncIterator[list[bytes]]:
-    """The rows of a key; tenders of a country in several lists, as they are many."""
-    if feed.kind != "tender":
-        yield await rows_of_key(feed, edition, key)
-        return
-    first = 0
-    while rows := await rows_of_key(feed, edition, key, first, first + _TENDERS_AT_ONCE):
-        yield rows
-        first += len(rows)
+    """The canonical rows of a key; tenders of a country in several lists."""
+    first, step = 0, _TENDERS_AT_ONCE if feed.kind == "tender" else FOREVER
+    while joined := await _joined_rows(feed, edition, key, first, first + step):
+        yield _own(feed, key, await in_thread_if_large(len(joined), canonical_rows, joined))
+        if feed.kind != "tender":
+            break
+        first += step
 
 
 class LeafFile:
