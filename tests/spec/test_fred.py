@@ -178,6 +178,17 @@ def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
     new = ET.fromstring(ask(output_type=3).content)  # noqa: S314 - our own answer
     releases = fred(live, token).get_series_all_releases("GDP.ZA")
     assert sum(len(child.attrib) - 1 for child in new) == len(releases)
+    # on one day only what is new that day, although every value of the day is known
+    day = vintages[6]
+    came = releases[releases["realtime_start"] == pd.Timestamp(day)]
+    on_day = ask(output_type=3, vintage_dates=day, file_type="json").json()["observations"]
+    assert [row["date"] for row in on_day] == [str(at.date()) for at in came["date"]]
+    first = releases.groupby("date").head(1)
+    initial = ask(output_type=4, realtime_start=day, realtime_end=day, file_type="json").json()[
+        "observations"
+    ]
+    expected_dates = [str(at.date()) for at in first[first["realtime_start"] == pd.Timestamp(day)]["date"]]
+    assert [row["date"] for row in initial] == expected_dates
     for parameters, named in (
         ({"units": "x"}, "units"),
         ({"realtime_start": "2999-01-01"}, "realtime_start"),
@@ -198,6 +209,8 @@ def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
         ).status_code
         == 400
     )
+    with pytest.raises(ValueError, match="No such day"):
+        fred(live, token, LAST_DAY).get_series("GDP.ZA")
 
 
 @pytest.mark.rule("DIAL-2")

@@ -139,3 +139,9 @@ def test_filters_forms_and_refusals_of_sdmx(server: LiveServer, paid_key: str, s
         assert (answer.status_code, "errors" in answer.json()) == (status, True), path
     few = server.get(f"{FLOW}/..CPI_ZA?startPeriod=2025", sample_key)
     assert few.status_code == 200, few.text
+    last = server.get(f"{FLOW}/..CPI_ZA?lastNObservations=5", sample_key)
+    assert last.text.splitlines()[1:] == whole[-5:]
+    for name, value in (("asOf", "2999-01-01T00:00:00Z"), ("TIME_PERIOD", "2024-13")):
+        query = f"asOf={value}" if name == "asOf" else f"startPeriod={value}"
+        refused = server.get(f"{FLOW}/..CPI_ZA?{query}", paid_key)
+        assert (refused.status_code, refused.json()["errors"][0]["detail"][: len(name)]) == (400, name)

@@ -124,6 +124,10 @@ def test_pages_and_the_sample_tier(live: LiveServer, key: str) -> None:
         cut = few.get(path, few.key("sample"))
         assert cut.status_code == 402
         assert "message" in cut.json()[0]
+        # a few of many years are not cut
+        years = f"{first[0]['date']}:{first[0]['date']}"
+        one = few.get(f"{path.replace('all', first[0]['countryiso3code'])}&date={years}", few.key("sample"))
+        assert [row["value"] for row in one.json()[1]] == [first[0]["value"]]
 
 
 def test_fredapi_reads_an_annual_indicator_as_captured(live: LiveServer, key: str) -> None:

@@ -16,7 +16,7 @@ from sankofa.cli.observers import observe_requests
 from sankofa.cli.process import configure, keep_freed_memory
 from sankofa.dialects.app import DialectsApp
 from sankofa.mcp.surface import McpSurface
-from sankofa.operations.locked import AT, PREFIX, day_of_path
+from sankofa.operations.locked import AT, NO_DAY, PREFIX, day_of_path, without_day
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, RestApp, Scope
 from sankofa.rest.cors import Cors
@@ -93,6 +93,8 @@ def _beside(api: Application, web: WebApp, dialects: DialectsApp, today: Callabl
             return api(scope, receive, send)
         if dialects.answers(path):
             return dialects(scope, receive, send)
+        if path.startswith(PREFIX) and dialects.answers(inner := without_day(path)):
+            return dialects({**scope, "path": inner, AT: NO_DAY}, receive, send)
         if LINK in scope or not web.answers(scope):
             return api(scope, receive, send)
         return web(scope, receive, send)

@@ -20,6 +20,7 @@ from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, Di
 from sankofa.model.errors import (
     BadRequest,
     MethodNotAllowed,
+    NotFound,
     Problem,
     Unauthorized,
 )
@@ -36,7 +37,7 @@ from sankofa.operations.answers import (
     problem_headers,
 )
 from sankofa.operations.contract import Call
-from sankofa.operations.locked import AT, locked, narrower
+from sankofa.operations.locked import AT, NO_DAY, locked, narrower
 from sankofa.operations.service import ObservedRequest, Service, check_request, read_body
 
 _LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "400")
@@ -112,6 +113,8 @@ class _Exchange:
         scope, dialect, service = self._scope, self._dialect, self._service
         check_request(scope)
         self._request, in_query = self._read()
+        if scope.get(AT) == NO_DAY:
+            raise NotFound("No such day: behind /at/ comes a date as YYYY-MM-DD, today's at the latest.")
         if scope["method"] == "OPTIONS":
             return DialectReply(b"", status=204, headers=((b"allow", ", ".join(dialect.methods).encode()),))
         if scope["method"] not in dialect.methods:

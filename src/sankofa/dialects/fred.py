@@ -179,7 +179,7 @@ async def _observations(question: DialectQuestion) -> DialectReply:
         "order_by": "observation_date",
         "sort_order": order,
     }
-    values = await _known(question, key, period)
+    values = await _known(question, key, period, form)
     rows = await in_thread_if_large(
         _BYTES_OF_A_ROW * len(values), _computed, request, values, key, row, period, echo
     )
@@ -195,20 +195,20 @@ def _computed(
     echo: Row,
 ) -> list[Any]:
     """The values in the units, at the frequency and in the order asked for."""
-    frequency = request.chosen("frequency", (*AGGREGATIONS, ""), "")
-    method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
     own, form, units = SHORT[row.frequency], echo["output_type"], echo["units"]
+    frequency = request.chosen("frequency", AGGREGATIONS, own)
+    method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
     first, last = echo["observation_start"], echo["observation_end"]
     rows: list[Any]
-    if isinstance(known, list) and units == "lin" and frequency in ("", own) and form in (1, 4):
+    if isinstance(known, list) and units == "lin" and frequency == own:
         span = str(period.start), str(period.end)
         days = str(first), str(last)
         rows = [PeriodValue(*span, o.date, _figure(o.value)) for o in known if days[0] <= o.date <= days[1]]
     else:
         values = _history(known, period.known)
-        if frequency and frequency != own:
+        if frequency != own:
             values = aggregated(values, own, frequency, method)
-        values = transformed(values, units, frequency or own)
+        values = transformed(values, units, frequency)
         values = {at: steps for at, steps in values.items() if first <= at <= last}
         if form in (2, 3):
             rows = by_vintage_date(key, values, period, only_new=form == 3)
@@ -222,9 +222,12 @@ def _figure(value: msgspec.Raw) -> str:
     return text if text != "null" and "E" not in text else figure(_decimal(value))
 
 
-async def _known(question: DialectQuestion, key: str, period: RealTimePeriod) -> History | list[_Observation]:
-    """The values that stood in a period, oldest first; on one day they are those of `/v1/macro`."""
-    if period.start != period.known or question.call.grant.sample:  # which may ask for few of many
+async def _known(
+    question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1
+) -> History | list[_Observation]:
+    """The values that stood in a period, oldest first; on one day those of `/v1/macro`. Only the first
+    output type does without the days from which on each stood. The sample tier may ask for few of many."""
+    if form > 1 or period.start != period.known or question.call.grant.sample:
         return await history(question.call.edition, key, period.known)
     rows = await question.read(_observations_of, "get_macro", series=key, as_of=str(period.known))
     if rows and _column(rows[0]) != _column(rows[-1]):  # they are in the order of their columns

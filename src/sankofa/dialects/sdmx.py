@@ -28,6 +28,7 @@ from sankofa.dialects.sdmx_structures import (
 )
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.countries import country_name
+from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.limits import limit
 from sankofa.model.observations import tabled_series
@@ -68,7 +69,7 @@ class _Asked(NamedTuple):
     """By dimension the codes that are wanted; None for any."""
     since: str
     until: str
-    as_of: str
+    as_of: date
     updated_after: datetime | None
     first: int | None
     last: int | None
@@ -88,7 +89,7 @@ async def _answer(question: DialectQuestion) -> DialectReply:
         if not parts or parts[0] not in ("dataflow", "*"):
             raise NotFound("There is one dataflow: data/dataflow/SANKOFA/MACRO/1.0.0.")
         _check_id(parts[1:4], (FLOW,))
-        asked = _asked(question.request, parts[4] if len(parts) > 4 else "*")
+        asked = _asked(question, parts[4] if len(parts) > 4 else "*")
         return await (_data if kind == "data" else _availability)(question, asked)
     raise NotFound("No such path; there are structure/, data/ and availability/.")
 
@@ -170,8 +171,9 @@ async def _availability(question: DialectQuestion, asked: _Asked) -> DialectRepl
     return _structure_reply(question, codes, Wanted(refers, refers, question.call.grant.sample, codes))
 
 
-def _asked(request: DialectRequest, key: str) -> _Asked:
+def _asked(question: DialectQuestion, key: str) -> _Asked:
     """Raises InvalidParameter."""
+    request, today = question.request, question.call.today
     codes: list[frozenset[str] | None] = [None] * len(DIMENSIONS)
     if key not in _ANY:
         places = key.split(".")
@@ -198,12 +200,14 @@ def _asked(request: DialectRequest, key: str) -> _Asked:
                     since, until = (moved, until) if operator == "gt" else (since, moved)
         else:
             raise InvalidParameter(name[:64], f"filters are on {', '.join(DIMENSIONS)} and TIME_PERIOD")
-    as_of = request.given("asOf")
+    as_of = _instant(text, "asOf").date() if (text := request.given("asOf")) else today
+    if as_of > today:
+        raise InvalidParameter("asOf", f"later than {today}, the last day that this view has")
     return _Asked(
         tuple(codes),
         _checked_day(since),
         _checked_day(until) or "9999",
-        _instant(as_of, "asOf").date().isoformat() if as_of else "",
+        as_of,
         _instant(text, "updatedAfter") if (text := request.given("updatedAfter")) else None,
         _count(request, "firstNObservations"),
         _count(request, "lastNObservations"),
@@ -215,12 +219,17 @@ _KNOWN: Final = frozenset(
     "startPeriod endPeriod asOf updatedAfter firstNObservations lastNObservations includeHistory".split()
 )
 _PERIOD: Final = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
+_DAY: Final = len("2024-06-30")
 
 
 def _checked_day(text: str) -> str:
     """The start of a date as given: a year, a month or a day."""
-    if text and not _PERIOD.fullmatch(text):
-        raise InvalidParameter("TIME_PERIOD", "expected a date such as 2024, 2024-06 or 2024-06-30")
+    try:
+        parse_day(f"{text}-01-01"[:_DAY] if _PERIOD.fullmatch(text) else text)
+    except ValueError:
+        if text:
+            expected = "expected a date such as 2024, 2024-06 or 2024-06-30"
+            raise InvalidParameter("TIME_PERIOD", expected) from None
     return text
 
 
@@ -254,7 +263,10 @@ async def _data(question: DialectQuestion, asked: _Asked) -> DialectReply:
     if len(rows) > MOST_SERIES:
         raise InvalidParameter("key", f"{len(rows)} series match, and at most {MOST_SERIES} are answered")
     for row in rows:
-        own = await (_history if asked.has_history else _latest)(question, asked, row)
+        in_full = asked.has_history or question.call.grant.sample  # which may ask for few of many
+        own = await (_history if in_full else _latest)(question, asked, row)
+        if not asked.has_history:
+            own = list({one.day: one for one in own}.values())
         if asked.updated_after is not None:
             own = [one for one in own if _became(one) > asked.updated_after]
         days = sorted({one.day for one in own})
@@ -289,8 +301,8 @@ async def _latest(question: DialectQuestion, asked: _Asked, row: Row) -> list[_O
         series=row["series"],
         country=row["country"] or "",
         frequency=row["frequency"],
-        as_of=asked.as_of or question.call.today.isoformat(),
-        from_=asked.since and f"{asked.since}-01-01"[: len("2024-01-01")],
+        as_of=str(asked.as_of),
+        from_=asked.since and f"{asked.since}-01-01"[:_DAY],
     )
     return [
         _Observation(key, one["date"], one["value"], one["available_at"])
@@ -301,17 +313,12 @@ async def _latest(question: DialectQuestion, asked: _Asked, row: Row) -> list[_O
 
 async def _history(question: DialectQuestion, asked: _Asked, row: Row) -> list[_Observation]:
     """Every vintage of a series known on a day, by date and the day it became public."""
-    day = question.call.today
-    if asked.as_of:
-        day = date.fromisoformat(asked.as_of)
-        if day > question.call.today:
-            raise InvalidParameter("asOf", f"later than {question.call.today}")
     key = _key(row)
     observations = []
     for column in await columns_of_series(question.call.edition, row["series"]):
         _, _, frequency, country = column.split("|")
         if (frequency, country) == (row["frequency"], row["country"] or ""):
-            async for one in every_vintage(question.call.edition, column, day):
+            async for one in every_vintage(question.call.edition, column, asked.as_of):
                 at = one.date.isoformat()
                 if asked.since <= at and at[: len(asked.until)] <= asked.until:
                     observations.append((at, one.vintage, one.value, one.available_at.isoformat()))

@@ -6,7 +6,7 @@ series as known on the day. There is one source, 2 (World Development Indicators
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from sankofa.model.observations import TABLED
 _SOURCE: Final = "2"
 _SOURCE_NAME: Final = "World Development Indicators"
 _FIRST_YEAR: Final = 1960
+_EVERY_YEAR: Final = range(1, 10_000)
 _FEW: Final = 8
 """Countries that are asked about one by one; more are chosen from all."""
 _ALL: Final = "all"
@@ -220,34 +221,39 @@ async def _values(question: DialectQuestion, countries: str, indicators: str, da
 
 
 async def _rows(
-    question: DialectQuestion, countries: str, indicators: str, years: Callable[[int], bool]
+    question: DialectQuestion, countries: str, indicators: str, years: Sequence[int]
 ) -> list[Row]:
     """The values asked for, by country, then newest first."""
     described = {row["id"]: row for row in await _indicators(question, indicators)}
     if indicators.lower() == _ALL:
         raise InvalidParameter("indicator", "name one indicator, or a few")
     codes = _codes(countries)
+    span = {} if years is _EVERY_YEAR else {"from_": f"{years[0]:04}-01-01", "to": f"{years[-1]:04}-12-31"}
     rows: list[Row] = []
     for indicator, about in described.items():
         of_day = question.call.lock is not None
-        asked = await (_as_known if of_day else _as_captured)(question, indicator, codes)
+        asked = await (_as_known if of_day else _as_captured)(question, indicator, codes, span)
         rows += [
-            {**row, "indicator": indicator, "name": about["name"]} for row in asked if years(row["year"])
+            {**row, "indicator": indicator, "name": about["name"]} for row in asked if row["year"] in years
         ]
     return _most_recent(question.request, rows)
 
 
-async def _as_captured(question: DialectQuestion, indicator: str, codes: list[str] | None) -> list[Row]:
+async def _as_captured(
+    question: DialectQuestion, indicator: str, codes: list[str] | None, span: Mapping[str, str]
+) -> list[Row]:
     if codes is None or len(codes) > _FEW:
-        rows = await question.rows("get_macro", indicator=indicator)
+        rows = await question.rows("get_macro", indicator=indicator, **span)
         return rows if codes is None else [row for row in rows if row["country"] in codes]
     rows = []
     for code in codes:
-        rows += await question.rows("get_macro", indicator=indicator, country=code)
+        rows += await question.rows("get_macro", indicator=indicator, country=code, **span)
     return rows
 
 
-async def _as_known(question: DialectQuestion, indicator: str, codes: list[str] | None) -> list[Row]:
+async def _as_known(
+    question: DialectQuestion, indicator: str, codes: list[str] | None, span: Mapping[str, str]
+) -> list[Row]:
     """The `WDI:` series of the indicator in the countries that have it."""
     edition, rows = question.call.edition, []
     own = (await _tabled(edition)).get(indicator, []) if isinstance(edition, DayView) else []
@@ -255,22 +261,25 @@ async def _as_known(question: DialectQuestion, indicator: str, codes: list[str] 
         (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
         entry = _row(stored)
         if codes is None or entry.country in codes:
-            rows += await question.rows("get_macro", series=entry.series)
+            rows += await question.rows("get_macro", series=entry.series, **span)
     return [{**row, "year": int(row["date"][:4])} for row in rows]
 
 
-def _years(text: str) -> Callable[[int], bool]:
-    """A test for years: `2010:2019`, `2010;2012`, `YR2010`; any where the text is empty or `all`."""
+def _years(text: str) -> Sequence[int]:
+    """The years of `2010:2019`, `2010;2012` or `YR2010`, in order; all where the text is empty or `all`."""
     if not text or text.lower() == _ALL:
-        return lambda year: True
+        return _EVERY_YEAR
+    years: set[int] = set()
     try:
-        ranges = []
         for part in text.upper().split(";"):
             begin, _, end = part.replace("YR", "").partition(":")
-            ranges.append((int(begin), int(end or begin)))
+            first, last = sorted((int(begin), int(end or begin)))
+            years.update(range(max(first, 1), min(last, _EVERY_YEAR[-1]) + 1))
     except ValueError:
-        raise InvalidParameter("date", "expected years, such as 2010, 2010:2019 or YR2010;YR2011") from None
-    return lambda year: any(begin <= year <= end for begin, end in ranges)
+        years.clear()
+    if not years:
+        raise InvalidParameter("date", "expected years, such as 2010, 2010:2019 or YR2010;YR2011")
+    return sorted(years)
 
 
 def _most_recent(request: DialectRequest, rows: list[Row]) -> list[Row]:
@@ -322,9 +331,8 @@ async def _members(question: DialectQuestion, concept: str, text: str) -> list[R
         return [{"id": row["id"], "value": row["name"]} for row in _countries(question.request, text)]
     if concept == "series":
         return [{"id": row["id"], "value": row["name"]} for row in await _indicators(question, text)]
-    admits = _years(text)
-    years = range(_FIRST_YEAR, question.call.today.year + 1)
-    return [{"id": f"YR{year}", "value": str(year)} for year in years if admits(year)]
+    years, served = _years(text), range(_FIRST_YEAR, question.call.today.year + 1)
+    return [{"id": f"YR{year}", "value": str(year)} for year in served if year in years]
 
 
 def _point(row: Row) -> Row:

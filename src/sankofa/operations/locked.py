@@ -33,6 +33,8 @@ from sankofa.operations.parameter_types import IN_THE_FUTURE
 PREFIX: Final = "/at/"
 AT: Final = "sankofa.at"
 """The member of an ASGI scope with the day that its address is locked to."""
+NO_DAY: Final = "no day"
+"""In its place: the address has a day in the future, or no day."""
 _OBSERVED: Final = b'"observed_at":"'
 _REF: Final = b'"source_ref":"'
 _OWN_ID: Final = b'"service_id":"'
@@ -56,6 +58,11 @@ def day_of_path(path: str, today: date) -> tuple[date, str] | None:
     text, _, inside = path[len(PREFIX) :].partition("/")
     day = _day(text)
     return None if day is None or day > today else (day, "/" + inside)
+
+
+def without_day(path: str) -> str:
+    """The path behind `/at/DAY`."""
+    return "/" + path[len(PREFIX) :].partition("/")[2]
 
 
 @lru_cache(maxsize=4096)
