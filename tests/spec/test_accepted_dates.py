@@ -15,7 +15,6 @@ from sankofa.cli.main import main
 from sankofa.edition.write.datasets import fundamentals, macro_series, tenders
 from sankofa.ledger import macro
 from sankofa.model.days import latest_day
-from sankofa.model.records import Fact
 from tests.live import LiveServer, create_key, succeed
 from tests.spec.register import COLUMNS, MINER, record
 from tests.world.desk import Desk
@@ -220,35 +219,6 @@ def test_a_date_of_a_release_out_of_range_is_null_and_the_release_stays(desk: De
     served = row["release"]
     assert served["tender"]["tenderPeriod"] == {"startDate": "2024-01-01", "endDate": None}
     assert served["awards"] == [{"id": "1", "date": None, "contractPeriod": {"startDate": FIRST}}]
-
-
-def _accepted_by_an_older_version(desk: Desk, *facts: tuple[str, str, str]) -> None:
-    """Rows past the door, as a version without the rule took them."""
-    ledger = desk.ledger()
-    with ledger.capture("filings", "statutory-filing", "old.csv", "0" * 64) as capture:
-        for number, (start, end, known) in enumerate(facts):
-            capture.fact(
-                Fact("ticker:JSE:TST", "revenue", "ZAR", start, end, known, f"d{number}", "5", "p. 1")
-            )
-    ledger.close()
-
-
-@pytest.mark.rule("PUB-9")
-def test_figures_of_an_older_ledger_with_dates_out_of_range_are_left_out_and_counted(desk: Desk) -> None:
-    good = ("2022-01-01", "2022-12-31", "2023-03-01")
-    bad = [
-        ("0001-01-01", "0001-12-31", "2023-03-01"),
-        ("9999-01-01", "9999-12-31", "2023-03-01"),
-        ("", "2022-12-31", "1799-12-31"),
-    ]
-    _accepted_by_an_older_version(desk, good, *bad)
-    done = succeed(desk.home, "publish")
-    assert "left out 3 figures of filings (capture 1, old.csv): their dates are out of range" in done.stdout
-    with LiveServer(desk.home) as server:
-        key = create_key(desk.home, "starter")
-        (issuer,) = server.get("/v1/issuers", key).json()["data"]
-        rows = server.get(f"/v1/fundamentals/{issuer['service_id']}?vintages=all", key).json()["data"]
-    assert [(row["period_start"], row["period_end"], row["available_at"]) for row in rows] == [good]
 
 
 @pytest.mark.rule("PUB-9", "WEB-1")

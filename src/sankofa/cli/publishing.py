@@ -214,11 +214,6 @@ def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
         for one in manifest.get("left_out", ())
     ]
     lines = [
-        f"left out {one['rows']} figures of {one['source']} (capture {one['capture']}, {one['file']}): "
-        "their dates are out of range"
-        for one in manifest.get("impossible_dates", ())
-    ]
-    lines += [
         f"without {one['files']} withdrawn files of {one['source']}: {one['reason']}"
         for one in manifest.get("withdrawals", ())
     ]

@@ -234,33 +234,8 @@ def _key(name: str) -> str:
 _TENDERS_PER_CHUNK: Final = 64
 
 
-class _StoredAward(msgspec.Struct, array_like=True, gc=False):
-    award_id: str
-    day: str | None
-    status: str | None
-    amount: Decimal | None
-    currency: str | None
-    suppliers: list[int]
-    withheld: int
-
-
-class _Record(msgspec.Struct, array_like=True, gc=False):
-    """A release; parties are numbers in a list."""
-
-    ocid: str
-    release_id: str
-    release_date: str
-    location: str
-    capture_id: int
-    summary: ReleaseSummary
-    parties: list[tuple[int, list[str]]]
-    awards: list[_StoredAward]
-    closing: str | None
-    flag_facts: FlagFacts
-
-
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[_Record]).decode
+_decode = msgspec.msgpack.Decoder(list[Tender]).decode
 
 
 class RecordedTenders(Tenders):
@@ -275,8 +250,6 @@ class RecordedTenders(Tenders):
         self._end = 0
         self._chunks: dict[str, list[tuple[int, int]]] = {}
         """By country, the positions of its records in the file."""
-        self._known: list[Resolved] = []
-        self._numbers: dict[int, int] = {}
 
     def of(self, country: str, *, bodies: bool = False) -> Iterator[Tender]:
         """The releases of a country, newest first, then by ocid and release id, with body or with awards."""
@@ -287,15 +260,14 @@ class RecordedTenders(Tenders):
             for _ in self._recording(country):
                 pass
         for start, size in self._chunks[country]:
-            for record in _decode(os.pread(self._file.fileno(), size, start)):
-                yield self._tender(country, record)
+            yield from _decode(os.pread(self._file.fileno(), size, start))
 
     def _recording(self, country: str) -> Iterator[Tender]:
         """From the ledger, with bodies."""
         chunks: list[tuple[int, int]] = []
-        records: list[_Record] = []
+        records: list[Tender] = []
         for tender in map(_read_whole, super().of(country, bodies=True)):
-            records.append(self._record(tender))
+            records.append(tender._replace(row=tender.row._replace(summary="", parties="", body="")))
             if len(records) == _TENDERS_PER_CHUNK:
                 chunks.append(self._write(records))
                 records = []
@@ -304,51 +276,8 @@ class RecordedTenders(Tenders):
             chunks.append(self._write(records))
         self._chunks[country] = chunks
 
-    def _write(self, records: list[_Record]) -> tuple[int, int]:
+    def _write(self, records: list[Tender]) -> tuple[int, int]:
         encoded = _encode(records)
         start, self._end = self._end, self._end + len(encoded)
         self._file.write(encoded)
         return start, len(encoded)
-
-    def _record(self, tender: Tender) -> _Record:
-        row = tender.row
-        return _Record(
-            row.ocid,
-            row.release_id,
-            row.release_date,
-            row.location,
-            row.capture_id,
-            tender.summary,
-            [(self._number(party), roles) for party, roles in tender.parties],
-            [
-                _StoredAward(
-                    *award[:5], [self._number(supplier) for supplier in award.suppliers], award.withheld
-                )
-                for award in awards(tender)
-            ],
-            tender.closing,
-            tender.flag_facts,
-        )
-
-    def _tender(self, country: str, record: _Record) -> Tender:
-        party_of = self._known.__getitem__
-        row = ReleaseRow(
-            record.ocid, record.release_id, record.release_date, country, record.location, "", "", "",
-            record.capture_id,
-        )  # fmt: skip
-        given = [
-            Award(
-                a.award_id, a.day, a.status, a.amount, a.currency, [*map(party_of, a.suppliers)], a.withheld
-            )
-            for a in record.awards
-        ]
-        parties = [(party_of(n), roles) for n, roles in record.parties]
-        return Tender(row, record.summary, parties, given, record.closing, record.flag_facts)
-
-    def _number(self, party: Resolved) -> int:
-        """A party is one object in all releases that name it, but in those that were cleaned again."""
-        number = self._numbers.get(id(party))
-        if number is None:
-            number = self._numbers[id(party)] = len(self._known)
-            self._known.append(party)
-        return number

@@ -97,15 +97,6 @@ class _Withdrawal(_Strict, frozen=True):
     first_capture: int
 
 
-class _ImpossibleDates(_Strict, frozen=True):
-    """How many figures of a capture are left out because their dates are out of range."""
-
-    capture: int
-    source: str
-    file: str
-    rows: _Count
-
-
 class _Manifest(_Strict, frozen=True):
     edition: str
     content_sha256: str
@@ -121,7 +112,6 @@ class _Manifest(_Strict, frozen=True):
     files: list[_File] | UnsetType = UNSET
     left_out: list[_LeftOut] | UnsetType = UNSET
     withdrawals: list[_Withdrawal] | UnsetType = UNSET
-    impossible_dates: list[_ImpossibleDates] | UnsetType = UNSET
     despite_floors: list[str] | UnsetType = UNSET
     screen_years: list[int] | UnsetType = UNSET
     restatement_years: list[int] | UnsetType = UNSET

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
-from sankofa.model.days import in_range, latest_day, ordinal
+from sankofa.model.days import ordinal
 from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
 from sankofa.model.financial_years import ROUNDED_WITHIN, YEAR, YearEvidence
 from sankofa.model.identifiers import free_location
@@ -143,7 +143,7 @@ class Published:
         self._captures = captures
         self.held = [(subject, ledger.facts(subject)) for subject in subjects]
         """The ledger's facts of each subject, published or not."""
-        published = [(subject, _published(facts, captures)) for subject, facts in self.held]
+        published = [(subject, _published(facts)) for subject, facts in self.held]
         real, rounded = real_and_rounded(published, captures)
         self._facts = real + rounded
         self._dated = all("" not in facts.available_at for _, facts in self._facts)
@@ -253,26 +253,14 @@ class Published:
         return Report(value or None, known, day, subject, document, location, confidence, capture_id, capture)
 
 
-def _published(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> FactColumns:
-    """Leaves out figures extracted with low confidence, and those with dates that ingest now refuses."""
+def _published(facts: FactColumns) -> FactColumns:
+    """Leaves out figures extracted with low confidence."""
     doubted = {said for said in set(facts.confidence) if said and Decimal(said) < PUBLISHED_CONFIDENCE}
-    latest = {number: latest_day(captures[number].observed_at[:10]) for number in set(facts.capture_id)}
-    days = {*facts.period_end, *facts.period_start, *facts.available_at} - {""}
-    impossible = {day for day in days if not in_range(day, min(latest.values()))}
-    if not doubted and not impossible:
+    if not doubted:
         return facts
-    dates = zip(facts.capture_id, facts.period_end, facts.period_start, facts.available_at, strict=True)
-    published = [
-        said not in doubted and has_usable_dates(own, latest[number])
-        for said, (number, *own) in zip(facts.confidence, dates, strict=True)
-    ]
+    published = [said not in doubted for said in facts.confidence]
     columns: list[list[Any]] = [list(compress(column, published)) for column in facts]
     return FactColumns(*columns)
-
-
-def has_usable_dates(days: Iterable[str], latest: str) -> bool:
-    """Whether a fact with these dates, empty if it has none, is accepted today (contract: ING-16)."""
-    return all(not day or in_range(day, latest) for day in days)
 
 
 def _first_captures(reports: list[Report]) -> list[Report]:

@@ -1,6 +1,6 @@
 """The ledger as a build reads it, and what is computed from it once for all datasets."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -30,10 +30,9 @@ from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.parties import THRESHOLD, Evidence, EvidencedParties, Reviews, with_parties
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.ledger.reports import has_usable_dates
 from sankofa.ledger.spells import relate
 from sankofa.ledger.store import Ledger
-from sankofa.model.days import EARLIEST, latest_day, ordinal
+from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
     EVERY_SOURCE,
@@ -92,36 +91,7 @@ class BuildContext:
             extras["left_out"] = [one._asdict() for one in self.left_out]
         if self.withdrawals:
             extras["withdrawals"] = [described(withdrawal) for withdrawal in self.withdrawals]
-        if self.impossible_dates:
-            extras["impossible_dates"] = self.impossible_dates
         return extras
-
-    @cached_property
-    def impossible_dates(self) -> list[dict[str, object]]:
-        """Captures with figures that are left out because of impossible dates."""
-        if not self.captures:
-            return []
-        latest = {number: latest_day(one.observed_at[:10]) for number, one in self.captures.items()}
-        rows = self.ledger.rows(
-            "SELECT capture_id, period_end, period_start, available_at, count(*) FROM fact "  # noqa: S608 - our own days
-            f"WHERE period_end > '{min(latest.values())}' OR period_end < '{EARLIEST}' "
-            f"OR (period_start < '{EARLIEST}' AND period_start <> '') "
-            f"OR (available_at < '{EARLIEST}' AND available_at <> '') "
-            "GROUP BY capture_id, period_end, period_start, available_at"
-        )
-        left_out: Counter[int] = Counter()
-        for number, *dates, count in rows:
-            if number in latest and not has_usable_dates(dates, latest[number]):
-                left_out[number] += count
-        return [
-            {
-                "capture": number,
-                "source": self.captures[number].source_id,
-                "file": self.captures[number].file_name,
-                "rows": left_out[number],
-            }
-            for number in sorted(left_out)
-        ]
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
