@@ -16,7 +16,6 @@ import hashlib
 import mmap
 import os
 import struct
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -27,30 +26,20 @@ from sankofa.engines.keyvalue import Window
 
 _FLOCK: Final = struct.Struct("@hhqqi4x")
 """`struct flock` of Linux on machines of 64 bits: kind, whence, start, length, process."""
-_IS_KNOWN: Final = sys.platform == "linux" and struct.calcsize("P") == 8
+# PyDLL, unlike CDLL, keeps the interpreter during the call.
+_library_fcntl = ctypes.PyDLL(None, use_errno=True).fcntl
+_library_fcntl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_char_p)
+_library_fcntl.restype = ctypes.c_int
 
 
-def _with_library(descriptor: int, kind: int, start: int) -> None:
+def set_record_lock(descriptor: int, kind: int, start: int) -> None:
+    """Lock (F_WRLCK) or unlock (F_UNLCK) the byte at `start`.
+
+    Raises BlockingIOError if another process has it, OSError for anything else.
+    """
     if _library_fcntl(descriptor, fcntl.F_SETLK, _FLOCK.pack(kind, os.SEEK_SET, start, 1, 0)) < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
-
-
-def _with_module(descriptor: int, kind: int, start: int) -> None:
-    operation = fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB
-    fcntl.lockf(descriptor, operation, 1, start)
-
-
-if _IS_KNOWN:
-    # PyDLL, unlike CDLL, keeps the interpreter during the call.
-    _library_fcntl = ctypes.PyDLL(None, use_errno=True).fcntl
-    _library_fcntl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_char_p)
-    _library_fcntl.restype = ctypes.c_int
-
-set_record_lock = _with_library if _IS_KNOWN else _with_module
-"""Lock (F_WRLCK) or unlock (F_UNLCK) the byte at `start`.
-
-Raises BlockingIOError if another process has it, OSError for anything else."""
 
 
 _PAGE = 4096

@@ -65,7 +65,7 @@ def open_keyvalue(
 
         return RedisKeyValue(url, component)
     if scheme in ("redis+cluster", "rediss+cluster"):
-        from sankofa.engines.redis_cluster import RedisClusterKeyValue
+        from sankofa.engines.redis_groups import RedisClusterKeyValue
 
         return RedisClusterKeyValue(url, component)
     raise SettingsError(

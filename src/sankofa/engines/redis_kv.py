@@ -182,8 +182,8 @@ class _WatchedServer(_Server):
     """The primary that sentinels watch. They are asked at each connection."""
 
     def __init__(self, url: str) -> None:
+        from sankofa.engines.redis_groups import NoPrimary, find_primary
         from sankofa.engines.redis_layout import NodesUrl
-        from sankofa.engines.redis_sentinel import NoPrimary, find_primary
 
         self._url = NodesUrl.parse(url)
         self._find, self._no_primary = find_primary, NoPrimary

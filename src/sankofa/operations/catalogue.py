@@ -7,8 +7,8 @@ import msgspec
 
 from sankofa.access.tiers import Usage
 from sankofa.edition.format.keys import COVERAGE, COVERAGE_DAYS, SOURCES, coverage_key
-from sankofa.edition.format.known_counts import CountOnDay, KnownCounts, read_known_counts
 from sankofa.edition.format.row_blocks import RowOrder
+from sankofa.edition.format.visibility import CountOnDay, KnownCounts, read_known_counts
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.model.catalogue_rows import CoverageRow, ExportRow, QualityRow, SourceRow, UsageRow

@@ -128,45 +128,40 @@ class IssuersKnown(NamedTuple):
     following: int | None
 
 
-class RowParts(NamedTuple):
-    """The text of a page, cut for repeated reading."""
+class IssuerPage:
+    """The index of a page and the beginnings of its rows, decoded once for many days."""
 
-    beginnings: Sequence[RowSlice]
-    """The beginning of each row, after a comma."""
-    ends: Sequence[RowSlice] = ()
-    """The end of the row of each step; empty if they are not cached."""
-
-
-def row_parts(block: Block, *, ends: bool = False) -> RowParts:
-    """The beginnings of the rows of a page, and with `ends` the ends."""
-    index, text = block
-    words = memoryview(index).cast("I")
-    last = 3 + words[0]
-    stops = words[2 : last + words[1] + 1 if ends else last].tolist()
-    parts = [bytes(text[start:end]) for start, end in pairwise(stops)]
-    # Where the beginnings end is written twice: as their last bound, and as the first of the steps.
-    return RowParts(parts[: words[0]], parts[words[0] + 1 :])
-
-
-class PageIndex:
-    """The index of a page, decoded once for many days."""
-
-    __slots__ = ("_changes", "_days", "_marks", "_order", "_owners", "_words", "bounds", "issuers")
-
-    def __init__(self, index: bytes | memoryview) -> None:
+    def __init__(self, block: Block) -> None:
+        index, text = block
         words = self._words = memoryview(index).cast("I")
-        self.issuers, steps = words[0], words[1]
-        days = 3 + self.issuers + steps + 1
-        self.bounds = words[3 + self.issuers : days]
+        self._issuers, steps = words[0], words[1]
+        bounds = 3 + self._issuers
+        days = bounds + steps + 1
+        self._beginnings = [bytes(text[start:end]) for start, end in pairwise(words[2:bounds])]
+        self._bounds = words[bounds:days]
         """The start of the end of a row for each step, and the end of the last."""
         self._days, self._order, owners = days, days + steps, days + 2 * steps
         self._changes = words[self._order : owners]
         self._owners = memoryview(index)[4 * owners : 4 * owners + steps]
         self._marks = owners + (steps + 3) // 4
 
-    def state_on(self, day: int) -> list[int]:
+    def beginning(self, number: int) -> bytes:
+        """The beginning of the row of an issuer, after a comma."""
+        return self._beginnings[number]
+
+    def rows_on(self, text: RowSlice, day: int, wanted: Sequence[int], room: int) -> IssuersKnown:
+        """The first `room` of the wanted issuers that are known on a day; `text` is that of the page."""
+        state = self._state_on(day)
+        known = [number for number in wanted if state[number] != _UNKNOWN] if _UNKNOWN in state else wanted
+        shown, ends = known[:room], self._bounds
+        slices: list[RowSlice] = [b""] * (SLICES_PER_ROW * len(shown))
+        slices[::2] = [self._beginnings[number] for number in shown]
+        slices[1::2] = [text[ends[step] : ends[step + 1]] for step in [state[number] for number in shown]]
+        return IssuersKnown(slices, known[room] if len(known) > room else None)
+
+    def _state_on(self, day: int) -> list[int]:
         """The step of each issuer on a day; `_UNKNOWN` before its first."""
-        words, issuers = self._words, self.issuers
+        words, issuers = self._words, self._issuers
         changes = bisect_right(words, day, self._days, self._order) - self._days
         passed = changes - changes % _MARK
         mark = self._marks + issuers * (passed // _MARK)
@@ -174,39 +169,6 @@ class PageIndex:
         for owner, step in zip(self._owners[passed:changes], self._changes[passed:changes], strict=True):
             state[owner] = step
         return state
-
-
-def rows_on(
-    block: Block,
-    day: int,
-    wanted: Sequence[int],
-    room: int,
-    parts: RowParts | None = None,
-    page_index: PageIndex | None = None,
-) -> IssuersKnown:
-    """The first `room` of the wanted issuers of a page that are known on a day.
-
-    `parts` and `page_index` are those of the page, if the caller has them. With the ends of rows in
-    `parts` the text of the block is not needed.
-    """
-    index, text = block
-    beginnings, page_ends = parts or row_parts(block)
-    page_index = page_index or PageIndex(index)
-    state = page_index.state_on(day)
-    known = [number for number in wanted if state[number] != _UNKNOWN] if _UNKNOWN in state else wanted
-    shown = known[:room]
-    if isinstance(shown, range):  # neighbours, all of them known: as most pages are read
-        beginnings, standing = beginnings[shown.start : shown.stop], state[shown.start : shown.stop]
-    else:
-        beginnings, standing = [beginnings[number] for number in shown], [state[number] for number in shown]
-    slices: list[RowSlice] = [b""] * (SLICES_PER_ROW * len(shown))
-    slices[::2] = beginnings
-    if page_ends:
-        slices[1::2] = [page_ends[step] for step in standing]
-    else:
-        ends = page_index.bounds
-        slices[1::2] = [text[ends[step] : ends[step + 1]] for step in standing]
-    return IssuersKnown(slices, known[room] if len(known) > room else None)
 
 
 MOVED_ISSUERS: Final = "issuer-moved"

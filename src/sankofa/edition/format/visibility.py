@@ -1,4 +1,4 @@
-"""When a row is visible, and where a day begins in rows ordered by day.
+"""When a row is visible, where a day begins in rows ordered by day, and how much was known on each day.
 
 A row is visible on the days [first, until), to some modes, and has a tag to filter by. This module holds the
 one range test. Blocks, series, the order of facts, Arrow columns and the screen index each answer the same
@@ -7,13 +7,18 @@ with it.
 
 A day index has one of two shapes: the number of the first row of each day (`DayRows`), or the day of the
 first row of each block (`first_day_of_blocks`, `blocks_within`) where days are many and blocks few.
+
+`KnownCounts` are running totals by dataset, country and source for locked views (contract: LOCK-3), one step
+for each day on which something became known.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import neg
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from sankofa.model.days import FOREVER
 
@@ -107,3 +112,44 @@ def blocks_within(first_days: bytes | memoryview, since: int = 0, until: int = F
     newest = memoryview(first_days).cast("i")
     first = bisect_left(newest, -until, key=neg) - 1
     return max(0, first), bisect_right(newest, -since, key=neg)
+
+
+class CountOnDay(NamedTuple):
+    """The totals of one dataset, country and source on a day."""
+
+    day: int
+    """The last day on which something became known."""
+    counted: int
+    rows: int
+    first: int
+    last: int
+    """The earliest and the latest date of the data; 0 for none."""
+    published: int
+    """The newest evidenced day of publication; 0 for none."""
+
+
+class KnownCounts(msgspec.Struct, frozen=True, array_like=True):
+    """The steps of a key. Records of sources of identifiers have no sku."""
+
+    sku: str
+    country: str
+    source_id: str
+    unit: str
+    steps: bytes
+    """32-bit numbers: the fields of `CountOnDay`, column by column."""
+
+    def on(self, day: int) -> CountOnDay | None:
+        """The counts on a day; None if nothing was known."""
+        columns = memoryview(self.steps).cast("i")
+        size = len(columns) // len(CountOnDay._fields)
+        step = bisect_right(columns[:size], day) - 1
+        return None if step < 0 else CountOnDay(*columns[step::size])
+
+
+def pack_steps(steps: Iterable[CountOnDay]) -> bytes:
+    """Steps in the order of their days."""
+    return b"".join(array("i", column).tobytes() for column in zip(*steps, strict=True))
+
+
+read_known_counts = msgspec.msgpack.Decoder(list[KnownCounts]).decode
+write_known_counts = msgspec.msgpack.Encoder().encode

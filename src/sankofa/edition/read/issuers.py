@@ -24,12 +24,9 @@ from sankofa.edition.format.issuer_pages import (
     SLICES_PER_ROW,
     STATES,
     VALID_ON,
+    IssuerPage,
     MovedIssuer,
-    PageIndex,
-    RowParts,
     read_moved,
-    row_parts,
-    rows_on,
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
 from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
@@ -37,14 +34,11 @@ from sankofa.edition.read.bare_rows import SingleRows
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
-from sankofa.engines.block_file import Block, ByteRange
+from sankofa.engines.block_file import ByteRange
 from sankofa.model.rows import REASONS, State
 
 _PAGES_PER_YIELD = 8
 _PAGES_AT_ONCE = 16
-_PAGES_CACHED_WHOLE = 8
-"""The first pages, read most often: about 400 KB each in memory."""
-_OFTEN = 32
 _ORDERS_KEPT = 4
 _COUNTRY = b'"country":'
 _SERVICE_ID = b'"service_id":"'
@@ -71,7 +65,7 @@ class IssuerOrder(NamedTuple):
                 return True
             page, own = divmod(self.numbers[position], ISSUERS_ON_A_PAGE)
             ((_, cached),) = await _read_pages(self.edition, [page], 1)
-            other = self.key(bytes(cached.parts.beginnings[own]))
+            other = self.key(cached.beginning(own))
             return other > key or (or_at and other == key)
 
         return 0 if await is_past(0) else 1 + await last_before(is_past)
@@ -129,10 +123,9 @@ async def issuers_on(
     at_once = min(1 + (first % ISSUERS_ON_A_PAGE + most) // ISSUERS_ON_A_PAGE, _PAGES_AT_ONCE)
     while together := list(islice(pages, at_once)):
         read = await _read_pages(edition, [page for page, _, _ in together], at_once)
-        for (_, wanted, at), (block, cached) in zip(together, read, strict=True):
+        for (_, wanted, at), (text, cached) in zip(together, read, strict=True):
             await yield_points.step()
-            room = most - len(slices) // SLICES_PER_ROW
-            known = rows_on(block, day, wanted, room, cached.parts, cached.index)
+            known = cached.rows_on(text, day, wanted, most - len(slices) // SLICES_PER_ROW)
             slices += known.slices
             if known.following is not None:
                 return _selection(slices, (at[wanted.index(known.following)],))
@@ -147,51 +140,22 @@ def issuer_key(row: bytes) -> SortKey:
     return "~" if country == "null" else country, row[start : row.index(b'"', start)].decode()
 
 
-class _CachedPage:
-    """A cached page, and how often it was read."""
-
-    __slots__ = ("index", "parts", "times", "without_text")
-
-    def __init__(self, block: Block) -> None:
-        self.parts: RowParts = row_parts(block)
-        self.index = PageIndex(block[0]) if isinstance(block[0], memoryview) else None
-        """The decoded index of a mapped page, or of a page that is cached whole."""
-        self.times = 0
-        self.without_text: Block | None = None
-        """The page without its text, once all of it is cached."""
-
-
-async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[tuple[Block, _CachedPage]]:
-    """Pages in order; those cached whole are not read."""
-    cached: list[tuple[Block, _CachedPage]] = []
-    for page in pages:
-        known: _CachedPage | None = edition.cached_parts.get((ISSUERS, "", page))
-        if known is None or known.without_text is None:
-            break
-        cached.append((known.without_text, known))
-    if len(cached) == len(pages):
-        return cached
+async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[tuple[RowSlice, IssuerPage]]:
+    """The text of pages in order, each with its decoded index, which is cached."""
     start, end = min(pages), max(pages) + 1
     if end - start <= 2 * at_once:  # close together: one read
         together = await edition.blocks(ISSUERS, "", start, end - start)
         blocks = [together[page - start] for page in pages]
     else:
         blocks = [(await edition.blocks(ISSUERS, "", page, 1))[0] for page in pages]
-    return [(block, _cached_page(edition, page, block)) for page, block in zip(pages, blocks, strict=True)]
-
-
-def _cached_page(edition: Edition, page: int, block: Block) -> _CachedPage:
-    """The cached parts of a page. The ends of rows are many, and cached for the first pages only."""
-    cached: _CachedPage | None = edition.cached_parts.get((ISSUERS, "", page))
-    if cached is None:
-        cached = _CachedPage(block)
-        edition.cache_part((ISSUERS, "", page), cached)
-    cached.times += 1
-    if page < _PAGES_CACHED_WHOLE and cached.times == _OFTEN:
-        cached.parts = row_parts(block, ends=True)
-        cached.index = cached.index or PageIndex(block[0])
-        cached.without_text = block[0], b""
-    return cached
+    read = []
+    for page, block in zip(pages, blocks, strict=True):
+        cached: IssuerPage | None = edition.cached_parts.get((ISSUERS, "", page))
+        if cached is None:
+            cached = IssuerPage(block)
+            edition.cache_part((ISSUERS, "", page), cached)
+        read.append((block[1], cached))
+    return read
 
 
 def _selection(slices: list[RowSlice], following: tuple[int] | None) -> Selection:

@@ -16,10 +16,10 @@ from sankofa.derive.issuers import Issuer
 from sankofa.edition.format.issuer_pages import (
     ISSUERS_ON_A_PAGE,
     MOVED_ISSUERS,
+    IssuerPage,
     MovedIssuer,
     Step,
     encode_page,
-    rows_on,
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
 from sankofa.edition.format.macro import pack_pages
@@ -193,7 +193,7 @@ def _page(page: list[tuple[bytes, list[Step]]], first_days: "array[int]") -> Ent
     """A page; the last row of each issuer is read back."""
     block = encode_page(page)
     check = RowCheck(ISSUERS, IssuerRow)
-    slices = rows_on(block, FOREVER, range(len(page)), len(page)).slices
+    slices = IssuerPage(block).rows_on(block[1], FOREVER, range(len(page)), len(page)).slices
     for beginning, end in zip(slices[::2], slices[1::2], strict=True):
         check("", Entry(b"".join((beginning[1:], end))))
     first_days.append(min(steps[0].day for _, steps in page))

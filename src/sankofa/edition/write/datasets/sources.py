@@ -20,8 +20,8 @@ from sankofa.edition.format.keys import (
     SOURCES,
     coverage_key,
 )
-from sankofa.edition.format.known_counts import CountOnDay, KnownCounts, pack_steps, write_known_counts
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.visibility import CountOnDay, KnownCounts, pack_steps, write_known_counts
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     NEVER,

@@ -1,8 +1,8 @@
-"""The key-value store on a Redis Cluster, through redis-py, which finds the node of each key.
+"""Groups of Redis servers, through redis-py: a Redis Cluster as key-value store, and the primary of a group.
 
-Values are spread over a few hashes, each on one node. A single server, or the primary that sentinels name, is
-reached without it (redis_kv.py), at a tenth of the processor time a request
-(docs/decisions/key-value-store.md).
+redis-py finds the node of each key of a cluster. Values are spread over a few hashes, each on one node. A
+single server, or the primary that sentinels name, is reached without it (redis_kv.py), at a tenth of the
+processor time a request (docs/decisions/key-value-store.md).
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from sankofa.model.limits import limit
 try:
     from redis.asyncio.cluster import ClusterNode, RedisCluster
     from redis.asyncio.retry import Retry
+    from redis.asyncio.sentinel import MasterNotFoundError, Sentinel
     from redis.backoff import NoBackoff
     from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 except ImportError as missing:
@@ -154,3 +155,34 @@ def _reason(failure: RedisError) -> str:
     if name in ("ConnectionError", "TimeoutError", "BusyLoadingError"):
         return "could not be reached" if name != "TimeoutError" else "did not answer in time"
     return f"refused: {name.removesuffix('Error')}"
+
+
+_SENTINEL_SECONDS: Final = 0.25
+"""The wait for one sentinel, short enough to ask another."""
+
+
+class NoPrimary(Exception):
+    """The sentinels do not answer, or know no primary."""
+
+
+async def find_primary(url: NodesUrl) -> tuple[str, int]:
+    """Its host and port, as the first sentinel that answers has it. Raises NoPrimary."""
+    options = {
+        "socket_timeout": _SENTINEL_SECONDS,
+        "socket_connect_timeout": _SENTINEL_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+        **({"ssl": True} if url.tls else {}),
+        **url.sentinel_credentials,
+    }
+    sentinel = Sentinel(list(url.addresses), sentinel_kwargs=options)  # type: ignore[no-untyped-call]
+    try:
+        host, port = await sentinel.discover_master(url.name)
+    except MasterNotFoundError:
+        raise NoPrimary("the sentinels know no primary") from None
+    except (RedisError, OSError):
+        raise NoPrimary("the sentinels could not be reached") from None
+    finally:
+        closing = [asyncio.ensure_future(one.aclose()) for one in sentinel.sentinels]
+        await asyncio.shield(asyncio.gather(*closing, return_exceptions=True))
+    return host, int(port)
