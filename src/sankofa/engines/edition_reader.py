@@ -100,18 +100,6 @@ _BLOCK_MASK: Final = (1 << BLOCK_BITS) - 1
 Part = TypeVar("Part")
 
 
-class KeySpan(NamedTuple, Generic[Part]):
-    """A part, and the keys that it holds: from `first` on, those before `end`."""
-
-    part: Part
-    first: str
-    end: str | None
-
-    def has(self, key: str) -> bool:
-        """An alias key is in the part of the key that it leads to, out of order."""
-        return self.end is None or key < self.end
-
-
 class PartsByKind(Generic[Part]):
     """The parts that have keys of each kind, in the order of their keys."""
 
@@ -141,12 +129,11 @@ class PartsByKind(Generic[Part]):
         """The part of a block, and its number there."""
         return self._parts[kind][block >> BLOCK_BITS], block & _BLOCK_MASK
 
-    def spans(self, kind: str, after: str) -> Iterator[KeySpan[Part]]:
-        """The parts with keys behind one, in their order."""
+    def spans(self, kind: str, after: str) -> Iterator[tuple[Part, str, str | None]]:
+        """The parts with keys behind one, in their order, each with its first key and that of the next."""
         firsts, parts = self._firsts.get(kind, []), self._parts.get(kind, [])
-        for number in range(max(bisect_right(firsts, after) - 1, 0), len(firsts)):
-            following = firsts[number + 1] if number + 1 < len(firsts) else None
-            yield KeySpan(parts[number], firsts[number], following)
+        begin = max(bisect_right(firsts, after) - 1, 0)
+        yield from zip(parts[begin:], firsts[begin:], [*firsts[begin + 1 :], None], strict=False)
 
     def clear(self) -> None:
         self._firsts.clear()
@@ -178,35 +165,6 @@ def edition_errors(folder: Path) -> Iterator[None]:
         raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
 
 
-class ByteRangeReader:
-    """Reads byte ranges of rows from all over an edition, fifty of them for a screen. Raises Damaged.
-
-    A range is one row; its block has about fifty. The top rows of a metric change little from day to day,
-    so the rows of thousands of screens fit in a few megabytes.
-    """
-
-    def __init__(self, parts: PartsByKind[BlockFileReader]) -> None:
-        self._parts = parts
-        self._cache: ByteCache[tuple[str, ByteRange]] = ByteCache(32 << 20, entry_bytes=256)
-
-    def read(self, kind: str, ranges: Sequence[ByteRange]) -> list[bytes]:
-        cached = self._cache.get
-        return [
-            content if (content := cached((kind, one))) is not None else self._read(kind, one)
-            for one in ranges
-        ]
-
-    def _read(self, kind: str, byte_range: ByteRange) -> bytes:
-        block, start, end = byte_range
-        part, number = self._parts.of_block(kind, block)
-        content = part.byte_range(number, start, end)
-        self._cache.put((kind, byte_range), content)
-        return content
-
-    def clear(self) -> None:
-        self._cache.clear()
-
-
 class EditionReader:
     """A published edition, immutable. Reads take microseconds, so they run in the event loop.
 
@@ -233,7 +191,9 @@ class EditionReader:
             _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
             self._mapped = [part.file for part in parts]
             self._parts = PartsByKind(self.manifest, [part.blocks for part in parts])
-            self._ranges = ByteRangeReader(self._parts)
+        self._ranges: ByteCache[tuple[str, ByteRange]] = ByteCache(32 << 20, entry_bytes=256)
+        """Rows by their ranges. The top rows of a metric change little from day to day, so those of
+        thousands of screens fit."""
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
@@ -269,10 +229,21 @@ class EditionReader:
             for first in range(0, len(ranges), _RANGES_AT_ONCE):
                 if first:
                     await asyncio.sleep(0)
-                contents += self._ranges.read(kind, ranges[first : first + _RANGES_AT_ONCE])
+                cached = self._ranges.get
+                contents += [
+                    content if (content := cached((kind, one))) is not None else self._byte_range(kind, one)
+                    for one in ranges[first : first + _RANGES_AT_ONCE]
+                ]
         except Damaged as damage:
             raise self._unavailable(damage) from None
         return contents
+
+    def _byte_range(self, kind: str, byte_range: ByteRange) -> bytes:
+        block, start, end = byte_range
+        part, number = self._parts.of_block(kind, block)
+        content = part.byte_range(number, start, end)
+        self._ranges.put((kind, byte_range), content)
+        return content
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """The bytes [start, end) of one of its files, read in a thread: a slow disk blocks no request."""
@@ -290,10 +261,10 @@ class EditionReader:
         of its blocks, to be compared with that of another edition of the same store."""
         digests: list[tuple[str, bytes]] = []
         try:
-            for span in self._parts.spans(kind, after):
-                asked, first = most - len(digests), span.first
-                some = span.part.digests(kind, max(after, first), asked, with_it=after < first)
-                digests += [one for one in some if span.has(one[0])]
+            for part, first, end in self._parts.spans(kind, after):
+                some = part.digests(kind, max(after, first), most - len(digests), with_it=after < first)
+                # An alias key is in the part of the key that it leads to, out of order.
+                digests += [one for one in some if end is None or one[0] < end]
                 if len(digests) == most:
                     break
         except (NotChecked, Damaged) as reason:

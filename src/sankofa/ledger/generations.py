@@ -210,11 +210,9 @@ class CapturedSession(_CutSession):
 class FilteredSession(_CutSession):
     """A ledger session whose SELECTs omit hidden rows."""
 
-    def __init__(
-        self, session: LedgerRows, source_ids: Collection[str], generations: Generations | None = None
-    ) -> None:
+    def __init__(self, session: LedgerRows, source_ids: Collection[str]) -> None:
         super().__init__(session)
-        generations = generations or Generations(session)
+        generations = Generations(session)
         hidden = [*generations.withdrawn, *(generations.stored_id(source_id) for source_id in source_ids)]
         self._source = f"source_id NOT IN ({_quoted(hidden)})" if hidden else "1 = 1"
         self._capture = f"capture_id IN (SELECT capture_id FROM capture WHERE {self._source})"  # noqa: S608 - quoted

@@ -2,18 +2,17 @@
 
 import re
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import GenericAlias, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
-from sankofa.derive.issuers import Issuer
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.ledger.generations import CaptureFilter, Withdrawal, WithdrawnFile
-from sankofa.ledger.reader import CaptureInfo, FactColumns
-from sankofa.model.errors import BuildFailed, CheckFailed, SankofaError
+from sankofa.ledger.generations import Withdrawal, WithdrawnFile
+from sankofa.ledger.reader import CaptureInfo
+from sankofa.model.errors import BuildFailed, CheckFailed
 from sankofa.model.provenance import LICENSE_CLASSES, file_mark
 from sankofa.model.rows import Row
 
@@ -146,10 +145,16 @@ _LOOKED_AT: Final = 1_000
 """Number of list items in which captures are looked for."""
 
 
-def refuse_rows_of(
-    failure: Exception, captures: Mapping[int, CaptureInfo], numbers: Collection[int]
-) -> BuildFailed:
-    """The error to raise for a failure on rows of these captures."""
+def refuse_rows(
+    failure: Exception, captures: Mapping[int, CaptureInfo], otherwise: Iterable[int] = ()
+) -> Exception:
+    """The error to raise for a failure on a row: one that names its captures, or else these others.
+
+    The failure itself if there are none.
+    """
+    numbers = _captures_at(failure) & captures.keys() or set(otherwise)
+    if not numbers:
+        return failure
     named = [
         f"capture {number} ({captures[number].source_id}, {captures[number].file_name})"
         for number in sorted(numbers)[:_NAMED]
@@ -168,37 +173,7 @@ def refuse_rows_of(
     )
 
 
-def refuse_issuer(failure: Exception, issuer: Issuer, derive: Callable[[Issuer], object]) -> BuildFailed:
-    """The error for an issuer that cannot be derived: names the first capture that fails alone, or all."""
-    facts = [(subject, issuer.facts(subject)) for subject in issuer.entity.subjects]
-    numbers = sorted({number for _, some in facts for number in some.capture_id})
-    for number in numbers:
-        alone = Issuer(issuer.entity, _OneCapture(dict(facts), number), issuer.captures)
-        try:
-            derive(alone)
-        except SankofaError:
-            raise
-        except Exception:
-            return refuse_rows_of(failure, issuer.captures, [number])
-    return refuse_rows_of(failure, issuer.captures, numbers)
-
-
-class _OneCapture:
-    """The facts of one capture."""
-
-    def __init__(self, facts: Mapping[str, FactColumns], number: int) -> None:
-        self._facts = facts
-        self._filter = CaptureFilter(frozenset({number}), {})
-
-    def acceptances(self, subject: str) -> dict[str, str]:
-        """None: no figure fails for them."""
-        return {}
-
-    def facts(self, subject: str) -> FactColumns:
-        return FactColumns(*self._filter.passed(FactColumns._fields, list(self._facts[subject])))
-
-
-def captures_at(failure: BaseException) -> set[int]:
+def _captures_at(failure: BaseException) -> set[int]:
     """The captures of the rows in the local variables of the innermost function that had any."""
     at_hand: set[int] = set()
     for frame in _frames(failure.__traceback__):

@@ -34,7 +34,7 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.series import MacroColumn, MacroMetadata
 from sankofa.derive.tender_values import processes
 from sankofa.derive.tenders import Tenders
-from sankofa.edition.write.checks import captures_at, refuse_issuer, refuse_rows_of
+from sankofa.edition.write.checks import refuse_rows
 from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
 from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.worker_processes import WorkerProcesses
@@ -66,16 +66,14 @@ DerivedIssuer = tuple[str, bytes, PackedRecord]
 def make_record(makes: MakeParts, issuer: Issuer) -> PackedRecord:
     """Raises BuildFailed, which names a capture, if a row cannot be derived."""
 
-    def derived(issuer: Issuer) -> dict[str, bytes]:
-        parts = ((kind, make(issuer)) for kind, make in makes.items())
-        return {kind: part for kind, part in parts if part}
-
     try:
-        return pack_record(derived(issuer))
+        parts = ((kind, make(issuer)) for kind, make in makes.items())
+        return pack_record({kind: part for kind, part in parts if part})
     except (SankofaError, OSError, MemoryError):
         raise
     except Exception as failure:
-        raise refuse_issuer(failure, issuer, derived) from failure
+        own = (number for one in issuer.entity.subjects for number in issuer.facts(one).capture_id)
+        raise refuse_rows(failure, issuer.captures, own) from None
 
 
 @contextmanager
@@ -258,9 +256,7 @@ def _column_record(
     except (SankofaError, OSError, MemoryError):
         raise
     except Exception as failure:
-        if numbers := captures_at(failure) & captures.keys():
-            raise refuse_rows_of(failure, captures, numbers) from failure
-        raise
+        raise refuse_rows(failure, captures) from None
     return task.name, task.key, pack_record({kind: part for kind, part in parts if part})
 
 

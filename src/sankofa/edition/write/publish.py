@@ -21,7 +21,7 @@ from sankofa.edition.format.keys import (
     may_hold,
     may_name_a_person,
 )
-from sankofa.edition.write.checks import captures_at, refuse_rows_of
+from sankofa.edition.write.checks import refuse_rows
 from sankofa.edition.write.context import BuildContext, with_reasons
 from sankofa.edition.write.dataset import datasets
 from sankofa.edition.write.reuse import BuildRecord
@@ -218,9 +218,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
         if isinstance(failure, OSError):
             raise OperatorError(f"the edition could not be written: {failure}") from failure
         if isinstance(failure, Exception) and not isinstance(failure, SankofaError | MemoryError):
-            numbers = captures_at(failure) & context.captures.keys()
-            if numbers:
-                raise refuse_rows_of(failure, context.captures, numbers) from failure
+            raise refuse_rows(failure, context.captures) from None
         raise
     conflicts = [f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in context.resolution.conflicts]
     return {**with_reasons(manifest, context.withdrawals), "conflicts": conflicts}
