@@ -220,7 +220,6 @@ def page_addresses(issuer: str) -> dict[str, str]:
         "/macro": "/macro?q=gdp",
         "/macro/series/{series}": "/macro/series/FX.EUR.ZAR?as_of=2024-06-30",
         "/macro/indicator/{indicator}": "/macro/indicator/NY.GDP.MKTP.CD",
-        "/macro/cross-rates": "/macro/cross-rates?base=GBP&quote=ZAR",
         "/tenders": "/tenders?country=ZA&limit=10000",
         "/tender/{country}/{ocid*}": "/tender/KE/none",
         "/parties": "/parties?country=KE",

@@ -8,7 +8,6 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from tests.live import LiveServer
@@ -199,32 +198,6 @@ def test_what_is_no_pair_is_refused_by_name(asked: Asked) -> None:
     ):
         problem = asked.refused("/v1/cross-rates", **query)
         assert (problem["status"], problem["parameter"]) == (400, parameter), query
-
-
-@pytest.mark.rule("XR-5")
-def test_the_file_in_bulk_has_every_vintage_of_each_pair_once(asked: Asked, tmp_path: Any) -> None:
-    files = asked.get("/v1/export")["data"]
-    (listed,) = [one for one in files if one["name"] == "af-macro-cross-rates.parquet"]
-    assert listed["access"] == "licensed"
-    content = asked.server.http.get(listed["url"], headers={"x-api-key": asked.key}).content
-    path = tmp_path / "cross.parquet"
-    path.write_bytes(content)
-    rows = pq.read_table(path).to_pylist()
-    assert {row["method"] for row in rows} == {"derived"}
-    pairs = {(row["base"], row["quote"]) for row in rows}
-    assert pairs == {("KES", "NGN")}
-    for as_of in (FIRST, FIRST + timedelta(days=5), TODAY):
-        standing = [
-            (row["via"], str(row["date"]), Decimal(row["value"]), str(row["available_at"]))
-            for row in rows
-            if row["available_at"] <= as_of and (row["superseded_at"] is None or row["superseded_at"] > as_of)
-        ]
-        served = asked.get("/v1/cross-rates", base="KES", quote="NGN", as_of=as_of, limit=1000)["data"]
-        assert standing == shown(served)
-    footer = {k.decode(): v.decode() for k, v in pq.read_metadata(path).metadata.items()}
-    text = " ".join(footer.values())
-    assert "Bank of one end" in text
-    assert "Bank of the other end" in text
 
 
 @pytest.mark.rule("XR-1", "XR-6")

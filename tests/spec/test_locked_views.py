@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 import pytest
 
-from sankofa.access.cursors import IN_LOCKED_VIEWS, Position
+from sankofa.access.records import IN_LOCKED_VIEWS, Position
 from sankofa.access.tiers import Lock
 from sankofa.client import Client
 from sankofa.derive.metrics.contract import slugs

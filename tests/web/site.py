@@ -25,7 +25,6 @@ PAGES = (
     "/macro?q=gdp&country=ZA",
     "/macro/series/CPI.ZA?as_of=2023-05-31",
     "/macro/indicator/NY.GDP.MKTP.CD",
-    "/macro/cross-rates?base=GBP&quote=ZAR&as_of=2024-06-30",
     "/tenders?country=KE",
     "/parties?country=KE",
     "/screen?metric=net_margin&as_of=2024-12-31&beside=2023-12-31",

@@ -24,7 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa import __version__
-from sankofa.access.cursors import Cursors
+from sankofa.access.records import Cursors
 from sankofa.access.tiers import grant
 from sankofa.cli.hooks import (
     ASKED,

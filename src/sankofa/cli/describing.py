@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from sankofa import settings
-from sankofa.access.cursors import Cursors
+from sankofa.access.records import Cursors
 from sankofa.access.tiers import grant
 from sankofa.cli.output import as_json, print_json, print_table, to_have_an_edition
 from sankofa.cli.process import now
@@ -24,9 +24,8 @@ from sankofa.edition.read.edition_manager import open_edition
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
-from sankofa.operations.answers import envelope
-from sankofa.operations.contract import Call, operations
-from sankofa.operations.locked import decode_answer
+from sankofa.operations.contract import Call
+from sankofa.operations.locked import ask_rows
 from sankofa.replication.stores import open_fresh_store
 from sankofa.rest.openapi import describe
 from sankofa.sources.registry import load_sources
@@ -143,12 +142,9 @@ async def _judged(call: Call, line: int, row: dict[str, str]) -> _Audited:
 
 
 async def _check(call: Call, row: dict[str, str], day: date) -> dict[str, Any]:
-    operation = next(one for one in operations() if one.name == "check_claim")
     names = ("subject", "measure", "period", "value", "unit")
     given = {name: row[name] for name in names if row.get(name)} | {"as_of": day.isoformat()}
-    answer = await operation.perform(call, **operation.read_tool(given, call.today))
-    checked: dict[str, Any] = decode_answer(envelope(answer, call.edition, operation))["data"][0]
-    return checked
+    return (await ask_rows(call, "check_claim", given))[0]
 
 
 def _print_audit(audited: list[_Audited]) -> None:
@@ -212,10 +208,9 @@ _WORDS = {1: "", 1_000: ", in thousands", 1_000_000: ", in millions"}
 @as_json
 def show(company: str, as_of: datetime | None, kind: str, period_type: str, as_json: bool) -> None:
     """Print a statement of COMPANY, by service_id, name, ticker or LEI, as it was known on a day."""
-    today = now().date()
-    day = as_of.date() if as_of else today
+    day = as_of.date() if as_of else now().date()
     try:
-        name, rows = asyncio.run(_statement(company, day, today, kind, period_type))
+        name, rows = asyncio.run(_statement(company, day, kind, period_type))
     except Problem as problem:
         raise OperatorError(problem.detail) from problem
     if as_json:
@@ -225,29 +220,17 @@ def show(company: str, as_of: datetime | None, kind: str, period_type: str, as_j
 
 
 async def _statement(
-    company: str, day: date, today: date, kind: str, period_type: str
+    company: str, day: date, kind: str, period_type: str
 ) -> tuple[str, list[dict[str, Any]]]:
     """The name of the company, and the rows of its statement."""
     with operator_call() as call:
-        by_name = {operation.name: operation for operation in operations()}
-
-        async def ask(name: str, **parameters: str) -> list[dict[str, Any]]:
-            operation = by_name[name]
-            answer = await operation.perform(call, **operation.read_tool(parameters, today))
-            rows: list[dict[str, Any]] = decode_answer(envelope(answer, call.edition, operation))["data"]
-            return rows
-
-        matches = await ask("search_entities", query=company)
+        matches = await ask_rows(call, "search_entities", {"query": company})
         if not matches:
             raise OperatorError(f"no company {company!r} is known in edition {call.edition.id}")
         best = matches[0]
-        rows = await ask(
-            "get_statement",
-            service_id=best["service_id"],
-            as_of=day.isoformat(),
-            kind=kind,
-            period_type=period_type,
-        )
+        asked = {"service_id": best["service_id"], "as_of": day.isoformat()}
+        asked |= {"kind": kind, "period_type": period_type}
+        rows = await ask_rows(call, "get_statement", asked)
         return best["legal_name"] or best["service_id"], rows
 
 

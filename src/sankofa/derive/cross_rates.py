@@ -7,27 +7,20 @@ does not say which, and a quotient of averages is not the average of quotients.
 to final.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date
 from decimal import Context, Decimal
 from itertools import groupby
 from statistics import median
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from sankofa.derive.rounding import SIGNIFICANT_DIGITS, quotient
 from sankofa.model.catalogue_rows import DERIVED, METHODOLOGY, CrossRateInput, CrossRateRow
 from sankofa.model.provenance import strictest
 from sankofa.model.text import page_text
 
-R = TypeVar("R", bound=CrossRateRow)
 FAMILY: Final = "fx"
 FREQUENCY: Final = "daily"
-AFRICAN_CURRENCIES: Final = frozenset(
-    (
-        "AOA BIF BWP CDF CVE DJF DZD EGP ERN ETB GHS GMD GNF KES KMF LRD LSL LYD MAD MGA MRU MUR MWK MZN NAD "
-        "NGN RWF SCR SDG SLE SLL SOS SSP STN SZL TND TZS UGX XAF XOF ZAR ZMW ZWG ZWL"
-    ).split(" ")
-)
 # A figure has some 120 digits at most (`model.figures`): the product of two is exact.
 _EXACT: Final = Context(prec=400)
 _ONE: Final = Decimal(1)
@@ -48,12 +41,11 @@ def cross_rate_row(
     day: date,
     inputs: tuple[CrossRateInput, CrossRateInput],
     value: Decimal,
-    shape: Callable[..., R],
-) -> R:
+) -> CrossRateRow:
     """The row of a value: base, quote and the currency between them, and the inputs in that order."""
     base, quote, via = pair
     one, other = inputs
-    return shape(
+    return CrossRateRow(
         base=base,
         quote=quote,
         via=via,

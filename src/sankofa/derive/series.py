@@ -23,7 +23,7 @@ from sankofa.ledger.macro import read_annual, read_series
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.figures import read_unit, unit_of_indicator
-from sankofa.model.observations import FREQUENCIES, LONGEST_CODE, SeriesInfo, series_name, tabled_series
+from sankofa.model.observations import LONGEST_CODE, SeriesInfo, series_name, tabled_series
 from sankofa.model.vintages import Vintage, vintages
 
 
@@ -227,7 +227,7 @@ def _vintages(
 
 
 def series_of(
-    ledger: LedgerReader, captures: Mapping[int, CaptureInfo], frequencies: Container[str] = FREQUENCIES
+    ledger: LedgerReader, captures: Mapping[int, CaptureInfo], frequencies: Container[str]
 ) -> Iterator[SeriesVintages]:
     """Each series of one of these frequencies that a source publishes."""
     metadata = MacroMetadata(ledger)

@@ -19,10 +19,9 @@ import msgspec
 
 from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
 from sankofa.model.days import ordinal
-from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
 from sankofa.model.financial_years import ROUNDED_WITHIN, YEAR, YearEvidence
 from sankofa.model.identifiers import free_location
-from sankofa.model.provenance import source_ref
+from sankofa.model.provenance import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED, source_ref
 
 Held = list[tuple[str, FactColumns]]
 """The facts of each subject of an issuer."""

@@ -19,9 +19,8 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from sankofa import __version__
-from sankofa.mcp.calls import ToolCalls, UnknownTool
 from sankofa.mcp.exchange import LARGEST_BODY, MARK, Exchange
-from sankofa.mcp.tools import Tool, answer_schema, instructions
+from sankofa.mcp.tools import Tool, ToolCalls, UnknownTool, answer_schema, instructions
 from sankofa.model.errors import InternalError, Problem, StoreUnavailable
 from sankofa.settings import Settings
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
-from sankofa.mcp.calls import ToolCalls
 from sankofa.mcp.exchange import Exchange
 from sankofa.mcp.guard import (
     LONGEST_CALL,
@@ -32,6 +31,7 @@ from sankofa.mcp.guard import (
     plain_message,
     without_arguments,
 )
+from sankofa.mcp.tools import ToolCalls
 from sankofa.model.errors import (
     MethodNotAllowed,
     Problem,

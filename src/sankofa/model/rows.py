@@ -13,11 +13,10 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from sankofa.model.facts import METHODS, SHARED_METHODS
 from sankofa.model.identifiers import ID_TYPES
 from sankofa.model.observations import FREQUENCIES
 from sankofa.model.periods import PERIOD_TYPES
-from sankofa.model.provenance import SKUS
+from sankofa.model.provenance import METHODS, SHARED_METHODS, SKUS
 
 
 def doc(description: str, **limits: Any) -> Meta:

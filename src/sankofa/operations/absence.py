@@ -27,9 +27,9 @@ from sankofa.edition.read.search import search_code
 from sankofa.model.countries import country_name
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import Absence, Suggestion
-from sankofa.model.facts import FUND, MACRO, TENDER
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series
+from sankofa.model.provenance import FUND, MACRO, TENDER
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Call, Operation
 from sankofa.operations.nearest import line_items_meant, nearest_codes, predecessors, relations

@@ -16,7 +16,7 @@ from typing import Any, Final, get_args, get_type_hints
 import msgspec
 
 import sankofa.operations
-from sankofa.access.cursors import Cursors
+from sankofa.access.records import Cursors
 from sankofa.access.tiers import Grant, Usage
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.errors import Absence, InvalidParameter, NotFound

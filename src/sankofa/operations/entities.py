@@ -15,10 +15,9 @@ from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
-from sankofa.model.facts import FUND
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.identifiers import exchange as exchange_name
-from sankofa.model.provenance import ORGANISATIONS
+from sankofa.model.provenance import FUND, ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow, EntityRow, RelationRow, SpellRow, wire
 from sankofa.operations import parameters
 from sankofa.operations.contract import MEMBERS, NO_ROWS, Answer, Call, operation

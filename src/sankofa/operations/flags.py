@@ -16,10 +16,10 @@ from sankofa.edition.read.tender_filters import single_rows
 from sankofa.edition.read.tenders import process_releases
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.errors import Absence, NotFound
-from sankofa.model.facts import TENDER
 from sankofa.model.ocds.compiled import Process, SetBy
 from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.ocds.release import decode
+from sankofa.model.provenance import TENDER
 from sankofa.model.rows import wire
 from sankofa.model.tender_rows import ContractChange, ContractRow, FlagRow
 from sankofa.operations import parameters

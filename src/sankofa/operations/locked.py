@@ -22,8 +22,7 @@ from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.days import parse_day
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem
-from sankofa.model.facts import SharedFact, provenance_id, source_of
-from sankofa.model.provenance import notice
+from sankofa.model.provenance import SharedFact, notice, provenance_id, source_of
 from sankofa.model.rows import Row, wire
 from sankofa.model.tender_rows import FlagRow
 from sankofa.operations.absence import absence_of
@@ -276,6 +275,12 @@ async def ask(call: Call, name: str, given: Mapping[str, Any]) -> Answer:
     """Perform an operation with these parameters as text. Raises the problem that REST would answer with."""
     operation = operation_named(name)
     return await perform(operation, call, arguments_of(operation, given, call))
+
+
+async def ask_rows(call: Call, name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Like `ask`: the rows, every digit of a figure kept."""
+    answer = await ask(call, name, given)
+    return [row for some in answer.selection.lists() for row in decode_answer(some)]
 
 
 def arguments_of(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:

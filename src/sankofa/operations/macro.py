@@ -33,8 +33,8 @@ from sankofa.edition.read.series_catalogue import (
 from sankofa.model.catalogue_rows import CrossRateRow, SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
-from sankofa.model.facts import MACRO
 from sankofa.model.observations import TABLED, tabled_series
+from sankofa.model.provenance import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow, wire
 from sankofa.model.text import code_words
 from sankofa.operations import parameters
@@ -338,4 +338,4 @@ def _row(pair: tuple[str, str], rates: RatePair, inputs: InputPair) -> CrossRate
         base_inverted=rates.base.inverted,
         quote_inverted=rates.quote.inverted,
     )
-    return cross_rate_row((*pair, rates.via), inputs.day, (inputs.base, inputs.quote), value, CrossRateRow)
+    return cross_rate_row((*pair, rates.via), inputs.day, (inputs.base, inputs.quote), value)

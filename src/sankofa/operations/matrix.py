@@ -15,9 +15,9 @@ from sankofa.edition.read.statement_order import line_item_of
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import FigureMatrixRow, MatrixRow, NthFigureRow, NthReleaseRow
 from sankofa.model.errors import InvalidParameter
-from sankofa.model.facts import FUND, MACRO
 from sankofa.model.limits import limit as bound
 from sankofa.model.periods import PERIOD_TYPES
+from sankofa.model.provenance import FUND, MACRO
 from sankofa.model.rows import Row, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters

@@ -30,7 +30,7 @@ from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.seek import find_in_list
 from sankofa.model.days import FOREVER, months_before
 from sankofa.model.errors import Absence, InvalidParameter, NotFound
-from sankofa.model.facts import FUND, TENDER
+from sankofa.model.provenance import FUND, TENDER
 from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, panel_key
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters

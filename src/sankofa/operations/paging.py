@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.access.cursors import IN_LOCKED_VIEWS, Position
+from sankofa.access.records import IN_LOCKED_VIEWS, Position
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.day_view import DayView

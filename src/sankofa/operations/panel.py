@@ -21,10 +21,9 @@ from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import IssuerDayRow
 from sankofa.model.days import iso_day
 from sankofa.model.errors import InvalidParameter
-from sankofa.model.facts import FUND
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.limits import limit as bound
-from sankofa.model.provenance import EVERY_SOURCE
+from sankofa.model.provenance import EVERY_SOURCE, FUND
 from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, Answer, Call, operation
 from sankofa.operations.paging import ListPage, first_page

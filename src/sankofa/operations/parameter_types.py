@@ -2,7 +2,7 @@
 
 A mistyped parameter must never silently return look-ahead, so everything is strict: ASCII digits, real
 calendar days, nothing trimmed, nothing guessed. A schema declares exactly what its reader enforces
-(contract: PAR-2).
+(contract: PAR-2): a test tries each of its keywords. No pattern is tried on a text that is too long.
 """
 
 import re
@@ -18,29 +18,6 @@ from sankofa.model.countries import country
 from sankofa.model.days import parse_day
 
 JsonSchema = dict[str, Any]
-Check = Callable[[Any], bool]
-
-_ANNOTATIONS: Final = frozenset({"examples", "description", "default"})
-_TYPES: Final[dict[str, type]] = {"string": str, "integer": int, "number": Decimal, "array": list}
-
-
-def admits(schema: JsonSchema) -> Check:
-    """Whether a value satisfies every keyword of a schema.
-
-    Raises TypeError for a keyword that nothing here enforces: it could not be honoured.
-    """
-    if unknown := schema.keys() - _ANNOTATIONS - _KEYWORDS.keys():
-        raise TypeError(f"no reader enforces {', '.join(sorted(unknown))}")
-    # Length and number first: no pattern is tried on what is too long, no item looked at of too many.
-    checks = [check(schema[keyword]) for keyword, check in _KEYWORDS.items() if keyword in schema]
-
-    def satisfied(value: Any) -> bool:
-        for check in checks:  # noqa: SIM110 - a generator would be made for every parameter of every request
-            if not check(value):
-                return False
-        return True
-
-    return satisfied
 
 
 def whole_match(pattern: str) -> re.Pattern[str]:
@@ -50,64 +27,15 @@ def whole_match(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.removesuffix("$") + r"\Z")
 
 
-def _type(name: str) -> Check:
-    expected = _TYPES[name]
-    return lambda value: type(value) is expected
-
-
-def _pattern(pattern: str) -> Check:
-    match = whole_match(pattern).match
-    return lambda text: match(text) is not None
-
-
-def _format(name: str) -> Check:
-    if name != "date":
-        raise TypeError(f"format {name} is not enforced")
-
-    def is_day(text: str) -> bool:
-        try:
-            parse_day(text)
-        except ValueError:
-            return False
-        return True
-
-    return is_day
-
-
-def _any_of(schemas: list[JsonSchema]) -> Check:
-    checks = [admits(schema) for schema in schemas]
-    return lambda value: any(check(value) for check in checks)
-
-
-def _items(schema: JsonSchema) -> Check:
-    check = admits(schema)
-    return lambda values: all(map(check, values))
-
-
-_KEYWORDS: Final[dict[str, Callable[[Any], Check]]] = {
-    "type": _type,
-    "maxLength": lambda most: lambda text: len(text) <= most,
-    "minLength": lambda least: lambda text: len(text) >= least,
-    "maxItems": lambda most: lambda values: len(values) <= most,
-    "minItems": lambda least: lambda values: len(values) >= least,
-    "minimum": lambda least: lambda number: number >= least,
-    "maximum": lambda most: lambda number: number <= most,
-    "enum": lambda words: frozenset(words).__contains__,
-    "pattern": _pattern,
-    "format": _format,
-    "anyOf": _any_of,
-    "items": _items,
-    "uniqueItems": lambda unique: lambda values: not unique or len(set(values)) == len(values),
-}
-"""In the order in which they are checked."""
-
-
 _WHOLE = whole_match("^[1-9][0-9]{0,99}$")
 _PLAIN = whole_match("^[0-9]{1,15}([.][0-9]{1,15})?$")
-_YEAR = "^[12][0-9]{3}$"
+_YEAR_PATTERN: Final = "^[12][0-9]{3}$"
+_YEAR = whole_match(_YEAR_PATTERN)
 INSTANT_PATTERN: Final = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 )
+_INSTANT = whole_match(INSTANT_PATTERN)
+_LONGEST_INSTANT: Final = 64
 IN_THE_FUTURE: Final = "a day in the future: nothing is known of it yet"
 
 
@@ -124,27 +52,20 @@ class ParameterType(Protocol):
         """The JSON schema of accepted values, the same on every day."""
 
 
-class _Declared:
-    """A kind that is validated by its own schema, so that the two cannot differ."""
-
-    @cached_property
-    def _admits(self) -> Check:
-        return admits(self.schema())
-
-    def schema(self) -> JsonSchema:
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
-class Text(_Declared):
+class Text:
     """Text of a pattern (anchored) within a length."""
 
     pattern: str
     example: str = ""
     longest: int = 64
 
+    @cached_property
+    def _match(self) -> Callable[[str], object]:
+        return whole_match(self.pattern).match
+
     def read(self, text: str, today: date) -> str:
-        if not self._admits(text):
+        if len(text) > self.longest or not self._match(text):
             such_as = f", such as {self.example}" if self.example else ""
             raise ValueError(
                 f"expected text matching {self.pattern}, at most {self.longest} characters{such_as}"
@@ -157,14 +78,14 @@ class Text(_Declared):
 
 
 @dataclass(frozen=True)
-class Choice(_Declared):
+class Choice:
     """One of a few words, spelled as documented."""
 
     words: tuple[str, ...]
     example: str = ""
 
     def read(self, text: str, today: date) -> str:
-        if not self._admits(text):
+        if text not in self.words:
             near = get_close_matches(text.lower()[:64], self.words, 3)
             meant = f"; nearest: {', '.join(near)}" if near else ""
             raise ValueError(f"expected one of {', '.join(self.words)}{meant}")
@@ -175,16 +96,16 @@ class Choice(_Declared):
 
 
 @dataclass(frozen=True)
-class Choices(_Declared):
+class Choices:
     """A list out of a few words: in a query separated by commas, in a tool call a list."""
 
     words: tuple[str, ...]
     examples: tuple[str, ...]
 
     def read(self, text: object, today: date) -> tuple[str, ...]:
-        words = text.split(",") if isinstance(text, str) else text
-        if not self._admits(words) or not isinstance(words, list):
-            unknown = [str(one) for one in words if one not in self.words] if isinstance(words, list) else []
+        words = _listed(text, len(self.words))
+        if not words or not {*words} <= {*self.words}:
+            unknown = [one for one in words if one not in self.words]
             near = get_close_matches(unknown[0].lower()[:64], self.words, 3) if unknown else []
             meant = f"; nearest: {', '.join(near)}" if near else ""
             raise ValueError(f"expected a list out of {', '.join(self.words)}{meant}")
@@ -218,11 +139,11 @@ class Day:
 
 
 @dataclass(frozen=True)
-class Instant(_Declared):
+class Instant:
     """An instant as RFC 3339 writes it, with its offset from UTC."""
 
     def read(self, text: str, today: date) -> datetime:
-        if not self._admits(text):
+        if len(text) > _LONGEST_INSTANT or not _INSTANT.match(text):
             raise ValueError("expected an instant such as 2026-07-01T06:00:00Z")
         try:
             return datetime.fromisoformat(text).astimezone(UTC)
@@ -230,11 +151,11 @@ class Instant(_Declared):
             raise ValueError("expected an instant that exists, such as 2026-07-01T06:00:00Z") from None
 
     def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": INSTANT_PATTERN, "maxLength": 64}
+        return {"type": "string", "pattern": INSTANT_PATTERN, "maxLength": _LONGEST_INSTANT}
 
 
 @dataclass(frozen=True)
-class Whole(_Declared):
+class Whole:
     """A whole number of at least 1, and at most `most` where that is given."""
 
     example: int = 25
@@ -242,7 +163,7 @@ class Whole(_Declared):
 
     def read(self, text: str, today: date) -> int:
         number = int(text) if _WHOLE.match(text) else 0
-        if not self._admits(number):
+        if not 1 <= number <= (self.most or number):
             expected = "of at least 1" if self.most is None else f"from 1 to {self.most}"
             raise ValueError(f"expected a whole number {expected}")
         return number
@@ -253,7 +174,7 @@ class Whole(_Declared):
 
 
 @dataclass(frozen=True)
-class Number(_Declared):
+class Number:
     """A number of at least 0, without exponent."""
 
     example: float = 0.01
@@ -268,13 +189,13 @@ class Number(_Declared):
 
 
 @dataclass(frozen=True)
-class Country(_Declared):
+class Country:
     """A country by its alpha-2 code, or by its alpha-3 code where `alpha3`. An unknown one has no rows."""
 
     alpha3: bool = False
 
     def read(self, text: str, today: date) -> str:
-        if not self._admits(text):
+        if not (len(text) in (2, 2 + self.alpha3) and text.isascii() and text.isalpha()):
             raise ValueError(f"expected an ISO 3166-1 alpha-2 {'or alpha-3 ' if self.alpha3 else ''}code")
         return country(text) or text.upper()
 
@@ -289,13 +210,13 @@ class Country(_Declared):
 
 
 @dataclass(frozen=True)
-class Currency(_Declared):
+class Currency:
     """A currency by its ISO 4217 code, in any case. An unknown one has no rows."""
 
     example: str
 
     def read(self, text: str, today: date) -> str:
-        if not self._admits(text):
+        if not (len(text) == 3 and text.isascii() and text.isalpha()):
             raise ValueError("expected an ISO 4217 code")
         return text.upper()
 
@@ -310,23 +231,24 @@ class Currency(_Declared):
 
 
 @dataclass(frozen=True)
-class DayOrYear(_Declared):
+class DayOrYear:
     """A calendar day, or a year as a number; the operation decides which of the two it takes."""
 
     example: str
 
     def read(self, text: str, today: date) -> date | int:
-        if not self._admits(text):
-            raise ValueError("expected a date as YYYY-MM-DD that exists, or a year")
-        return parse_day(text) if "-" in text else int(text)
+        try:
+            return int(text) if _YEAR.match(text) else parse_day(text)
+        except ValueError:
+            raise ValueError("expected a date as YYYY-MM-DD that exists, or a year") from None
 
     def schema(self) -> JsonSchema:
-        year = {"pattern": _YEAR}
+        year = {"pattern": _YEAR_PATTERN}
         return {"type": "string", "anyOf": [{"format": "date"}, year], "examples": [self.example]}
 
 
 @dataclass(frozen=True)
-class Words(_Declared):
+class Words:
     """A list of names: in a query separated by commas, in a tool call a list."""
 
     pattern: str
@@ -335,8 +257,9 @@ class Words(_Declared):
     most: int = 100
 
     def read(self, text: object, today: date) -> tuple[str, ...]:
-        names = text.split(",") if isinstance(text, str) else text
-        if not self._admits(names) or not isinstance(names, list):
+        names = _listed(text, self.most)
+        match = whole_match(self.pattern).match
+        if not names or not all(len(name) <= self.longest and match(name) for name in names):
             raise ValueError(f"expected a list of 1 to {self.most} texts matching {self.pattern}")
         return tuple(names)
 
@@ -349,3 +272,11 @@ class Words(_Declared):
             "maxItems": self.most,
             "examples": [[self.example]],
         }
+
+
+def _listed(text: object, most: int) -> list[str]:
+    """The texts of a list; none if it has too many, or anything else."""
+    names = text.split(",") if isinstance(text, str) else text
+    if not isinstance(names, list) or len(names) > most or not all(type(one) is str for one in names):
+        return []
+    return names

@@ -22,9 +22,8 @@ from sankofa.edition.read.row_proofs import (
 from sankofa.engines.edition_log import LoggedEdition
 from sankofa.engines.edition_reader import MANIFEST
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
-from sankofa.model.facts import FUND, MACRO, TENDER
 from sankofa.model.identifiers import FREE_ID_TYPES
-from sankofa.model.provenance import ORGANISATIONS
+from sankofa.model.provenance import FUND, MACRO, ORGANISATIONS, TENDER
 from sankofa.model.rows import CrosswalkRow, EntityRow, FundamentalsRow, MacroAnnualRow, MacroSeriesRow, Row
 from sankofa.model.signed_notes import consistency_path, inclusion_path
 from sankofa.model.tender_rows import TenderRow

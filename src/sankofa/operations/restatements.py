@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from sankofa.access.cursors import Position
+from sankofa.access.records import Position
 from sankofa.derive.cross_rates import SeriesVintage, revision_summary
 from sankofa.edition.read.changes import Change, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
@@ -21,8 +21,7 @@ from sankofa.edition.read.series_catalogue import (
 )
 from sankofa.model.catalogue_rows import ChangeRow, RestatementRow, SeriesRevisionsRow
 from sankofa.model.errors import NotFound
-from sankofa.model.facts import FUND, MACRO
-from sankofa.model.provenance import source_of_ref, source_ref
+from sankofa.model.provenance import FUND, MACRO, source_of_ref, source_ref
 from sankofa.model.rows import Row, wire
 from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sankofa import __version__
-from sankofa.access.cursors import Cursors
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.owner import Owner
-from sankofa.access.records import SealedRecords
+from sankofa.access.records import Cursors, SealedRecords
 from sankofa.access.tiers import AddressCounters, Grant, Quotas, Visitors, WrongKeys
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore

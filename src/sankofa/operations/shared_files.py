@@ -11,8 +11,8 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from sankofa.access.cursors import Cursors, Position
 from sankofa.access.keys import Keys
+from sankofa.access.records import Cursors, Position
 from sankofa.access.tiers import Grant, Lock
 from sankofa.edition.read.day_view import DayView, KnownDays
 from sankofa.edition.read.edition import Edition

@@ -9,8 +9,8 @@ from sankofa.edition.format.keys import party_key, searched_words
 from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.read.tender_filters import TenderFilter, tender_key, without_release
 from sankofa.edition.read.tenders import find_of_all, find_of_country, tenders_of_all, tenders_of_country
-from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
+from sankofa.model.provenance import TENDER
 from sankofa.model.tender_rows import CompactTenderRow, TenderPartyRow, TenderRow
 from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation

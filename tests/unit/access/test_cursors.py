@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.access.cursors import Cursors, Position
+from sankofa.access.records import Cursors, Position
 from sankofa.model.errors import InvalidParameter
 from tests.every import every
 

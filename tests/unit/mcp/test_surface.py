@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from sankofa.edition.read.edition import Notice, Selection
-from sankofa.mcp import calls, exchange, surface
+from sankofa.mcp import exchange, surface, tools
 from sankofa.mcp.surface import McpSurface
 from sankofa.mcp.tools import Tool
 from sankofa.model.rows import EntityRow
@@ -70,7 +70,7 @@ async def connected(
     home: Path, operation: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Client, httpx2.AsyncClient]]:
     """An SDK client on the surface in this process, with one tool."""
-    monkeypatch.setattr(calls, "tools", lambda: {"search_things": Tool(operation, "search_things")})
+    monkeypatch.setattr(tools, "tools", lambda: {"search_things": Tool(operation, "search_things")})
     service = Service(Settings(home=home))
     monkeypatch.setattr(service.edition, "get", StandInEdition)
     agents = McpSurface(service)

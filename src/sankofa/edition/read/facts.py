@@ -37,7 +37,7 @@ from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import ByteRange
 from sankofa.model.countries import alpha3_of
-from sankofa.model.facts import FUND, FactEntity, SharedFact, fact, source_of
+from sankofa.model.provenance import FUND, FactEntity, SharedFact, fact, source_of
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
 

@@ -24,7 +24,7 @@ from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.write.checks import R, RowCheck
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import FOREVER
-from sankofa.model.facts import MACRO
+from sankofa.model.provenance import MACRO
 from sankofa.model.rows import Row
 
 
@@ -196,8 +196,6 @@ class Input(StrEnum):
     """Annual tables alone."""
     SERIES = "series"
     """Dated series alone."""
-    RATES = "rates"
-    """Daily exchange rates."""
     TENDERS = "tenders"
     """Releases and their parties; `NAMES` says who the parties are."""
     NAMES = "names"

@@ -265,7 +265,6 @@ class ParquetFiles:
         derived = self._derived_from.get(table.takes_from)
         if derived is not None and not table.derived:
             raise CheckFailed(f"{table.name}: made of {table.takes_from}, and not declared as derived")
-        named = named | self._rows[table.name].input_sources
         return "; ".join(self._context.owed(named if derived is None else derived))
 
     def abandon(self) -> None:

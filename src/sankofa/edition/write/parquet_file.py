@@ -21,7 +21,6 @@ from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from functools import cache
-from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -131,21 +130,7 @@ def _maker(arrow: pa.DataType) -> Make:
 
 
 def _nested(arrow: pa.DataType) -> Make:
-    def plain(values: Sequence[Any]) -> pa.Array:
-        return pa.array(msgspec.to_builtins(values, builtin_types=(date,)), arrow)
-
-    def lists(values: Sequence[Any]) -> pa.Array:
-        if any(value is None for value in values):
-            return plain(values)
-        items = list(chain.from_iterable(values))
-        distinct = {id(item): item for item in items}  # a rate is an input of many cross rates
-        at = {number: n for n, number in enumerate(distinct)}
-        own = pa.array(msgspec.to_builtins(list(distinct.values()), builtin_types=(date,)), arrow.value_type)
-        ends = accumulate(map(len, values), initial=0)
-        taken = own.take(pa.array([at[id(item)] for item in items], pa.int32()))
-        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), taken, type=arrow)
-
-    return lists if pa.types.is_list(arrow) else plain
+    return lambda values: pa.array(msgspec.to_builtins(values, builtin_types=(date,)), arrow)
 
 
 def _days(values: Sequence[date | str | None]) -> pa.Array:

@@ -33,11 +33,6 @@ _TABLES: Final = {
     Input.SERIES: ("recapture", "series", "series_info"),
     Input.TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
-_RATES: Final = (
-    "SELECT series, series_type, frequency, country, capture_id, document, told FROM series "
-    "WHERE series IN (SELECT series FROM series WHERE series_type = 'fx' AND frequency = 'daily') "
-    "ORDER BY series, series_type, frequency, country, capture_id, part"
-)
 OTHER_TABLES: Final = frozenset(
     (
         *("acceptance", "capture", "entity_record", "fact", "fact_subject", "link", "spell"),
@@ -163,12 +158,6 @@ class BuildInputs:
                 return self._input(Input.NAMES), self._computed[name]()
             case Input.ISSUERS:
                 return [subject for subject, _ in self._ledger.fact_subjects()]
-            case Input.RATES:  # few series are rates, and the table of cross rates is long
-                rates = list(self._ledger.rows(_RATES))
-                captures = [
-                    (number, self._captures.get(number)) for number in sorted({row[4] for row in rates})
-                ]
-                return rates, captures, self._sealed(("series_info",))
         own = self._computed.get(name)
         return own and own(), self._sealed(_TABLES[name])
 

@@ -8,7 +8,7 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
-from sankofa.model.facts import FactEntity, SharedFact
+from sankofa.model.provenance import FactEntity, SharedFact
 from sankofa.model.rows import Row, doc
 
 if TYPE_CHECKING:

@@ -32,8 +32,6 @@ class TableRows:
 
     def __init__(self, context: BuildContext) -> None:
         self.context = context
-        self.input_sources: set[str] = set()
-        """Further sources, which no `source_ref` names; complete before the first row."""
 
     def take(self, key: str, row: Any) -> Iterable[object]:
         """The rows of the table for one row of its dataset or table."""

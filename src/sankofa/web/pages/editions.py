@@ -9,8 +9,7 @@ import msgspec
 from sankofa.edition.format.keys import may_name_a_person
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import NotFound, Problem, UpgradeRequired
-from sankofa.operations.answers import envelope
-from sankofa.operations.locked import ask, decode_answer, operation_named
+from sankofa.operations.locked import ask_rows
 from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
@@ -102,10 +101,9 @@ async def _figures(visit: Visit, service_id: str, edition: Edition) -> dict[tupl
     """Every vintage of every figure of a company in an edition; none where it does not know the company."""
     call = msgspec.structs.replace(visit.call, edition=edition)
     try:
-        answer = await ask(call, "get_fundamentals", {"service_id": service_id, "vintages": "all"})
+        rows = await ask_rows(call, "get_fundamentals", {"service_id": service_id, "vintages": "all"})
     except NotFound:
         return {}
-    rows: list[Row] = decode_answer(envelope(answer, edition, operation_named("get_fundamentals")))["data"]
     return {tuple(row[name] for name in (*_SHOWN, "concept", "period_start")): row for row in rows}
 
 

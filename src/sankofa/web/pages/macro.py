@@ -1,9 +1,8 @@
-"""Macro data: the catalogue by subject, a series with its vintages, an indicator, and cross rates."""
+"""Macro data: the catalogue by subject, a series with its vintages, and an indicator."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import groupby
 from typing import Any, Final
 
 from sankofa.model.countries import country_name
@@ -328,36 +327,3 @@ def _entries(rows: Iterable[Row]) -> list[dict[str, Any]]:
         if row["vintages"]:
             entry["row"] = row
     return sorted(entries.values(), key=lambda entry: (entry["name"], str(entry["row"]["country"])))
-
-
-_MOST_ROWS: Final = 60
-
-
-@page("/macro/cross-rates", "base", "quote", "as_of")
-async def cross_rates(visit: Visit) -> View:
-    """A pair of currencies, through each third; a form if none is named."""
-    base, quote = visit.given("base").strip().upper(), visit.given("quote").strip().upper()
-    title = visit.language.text("Cross rates")
-    as_of = visit.day()
-    context = {"base": base, "quote": quote, "as_of": as_of, "rows": []}
-    if not base or not quote:
-        return View("cross_rates.html", title, context)
-    limit = visit.most_rows(_MOST_VALUES)
-    result = await visit.ask("get_cross_rates", base=base, quote=quote, as_of=as_of.isoformat(), limit=limit)
-    context["rows"] = result.rows[:_MOST_ROWS]
-    lines = [
-        Line(
-            via,
-            "old" if number else "main",
-            [(date.fromisoformat(row["date"]), Decimal(row["value"])) for row in rows][::-1],
-        )
-        for number, (via, rows) in enumerate(groupby(result.rows, key=lambda row: row["via"]))
-    ]
-    columns = ("date", "via", "value", "base_rate", "quote_rate", "available_at")
-    table = [
-        (row["date"], row["via"], row["value"], *(one["value"] for one in row["inputs"]), row["available_at"])
-        for row in result.rows
-    ]
-    described = visit.language.text("%(quote)s for one %(base)s, derived", quote=quote, base=base)
-    chart = line_chart("rates", described, lines, visit.language.short, (columns, table), as_of, quote)
-    return View("cross_rates.html", f"{base} / {quote}", context, (chart,))

@@ -33,7 +33,6 @@ from sankofa.ledger.entities import NEVER, Claim, Entity
 from sankofa.ledger.spells import PARENT, states
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.facts import FUND
 from sankofa.model.identifiers import (
     FREE_ID_TYPES,
     Identifier,
@@ -41,7 +40,7 @@ from sankofa.model.identifiers import (
     stored_identifier,
     stored_lookup_key,
 )
-from sankofa.model.provenance import SERVICE, source_ref
+from sankofa.model.provenance import FUND, SERVICE, source_ref
 from sankofa.model.rows import (
     CrosswalkMatchRow,
     CrosswalkRow,

@@ -29,7 +29,9 @@ from sankofa.ledger.reports import Identity, Report
 from sankofa.model.catalogue_rows import StatementFigureRow
 from sankofa.model.countries import currency
 from sankofa.model.days import ordinal
-from sankofa.model.facts import (
+from sankofa.model.line_items import LINE_ITEMS, statement_kind
+from sankofa.model.periods import PERIOD_TYPES
+from sankofa.model.provenance import (
     FUND,
     IN_AN_ID,
     STRUCTURED,
@@ -39,8 +41,6 @@ from sankofa.model.facts import (
     record_ref,
     source_of,
 )
-from sankofa.model.line_items import LINE_ITEMS, statement_kind
-from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FactRow, FundamentalsRow, wire
 from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
 

@@ -64,7 +64,7 @@ from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
-from sankofa.model.facts import MACRO
+from sankofa.model.provenance import MACRO
 from sankofa.model.rows import MacroAnnualRow, wire
 
 ANNUAL_TABLE: Final = "af-macro-annual"

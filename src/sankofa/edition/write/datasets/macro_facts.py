@@ -46,7 +46,7 @@ from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.shared_facts import country_entity, provenance_table
 from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.model.days import iso_day, ordinal
-from sankofa.model.facts import (
+from sankofa.model.provenance import (
     MACRO,
     STRUCTURED,
     FactEntity,

@@ -3,6 +3,7 @@
 Order: by series, series_type, frequency and country, then date descending.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache, partial
@@ -11,11 +12,15 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.derive.cross_rates import FAMILY, FREQUENCY
 from sankofa.derive.series import MacroColumn, Series, SeriesVintages
 from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
 from sankofa.edition.format.macro import (
+    RATE_INPUTS,
+    RateInput,
     SeriesSummary,
     block_days,
+    encode_rate_inputs,
     list_pages,
     pack_pages,
     pack_series,
@@ -42,7 +47,8 @@ from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import iso_day
-from sankofa.model.facts import MACRO
+from sankofa.model.observations import currency_pair
+from sankofa.model.provenance import MACRO
 from sankofa.model.rows import MacroSeriesRow, doc
 from sankofa.model.vintages import in_force
 
@@ -335,3 +341,26 @@ table(
     reads=(Input.MACRO,),
     sorted_by=("series",),
 )
+
+
+@dataset(RATE_INPUTS, None, needs=(MACRO_SERIES,), reads=())
+def rate_input_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+    """By currency, the rates that a cross rate needs: those are computed on request."""
+    for currency, own in _rate_inputs(summary.key for summary in series.result.summaries).items():
+        yield KeyRows(currency, [Entry(encode_rate_inputs(own))])
+
+
+def _rate_inputs(keys: Iterable[str]) -> dict[str, list[RateInput]]:
+    """By currency, its rates against others, one for each, by code."""
+    rates: defaultdict[str, dict[str, RateInput]] = defaultdict(dict)
+    for key in sorted(keys, key=lambda key: key.split("|")):
+        series, family, frequency, _ = key.split("|")
+        pair = currency_pair(series)
+        if (family, frequency) != (FAMILY, FREQUENCY) or pair is None:
+            continue
+        base, quote = pair
+        known = rates[quote].get(base)
+        if known is None or known.inverted:
+            rates[quote][base] = RateInput(base, key, inverted=False)
+        rates[base].setdefault(quote, RateInput(quote, key, inverted=True))
+    return {currency: [own[via] for via in sorted(own)] for currency, own in sorted(rates.items())}

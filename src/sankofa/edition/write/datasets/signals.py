@@ -33,8 +33,7 @@ from sankofa.edition.write.derived_parts import issuer_part, macro_part
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import FOREVER
-from sankofa.model.facts import TENDER
-from sankofa.model.provenance import KEYED_CLASSES
+from sankofa.model.provenance import KEYED_CLASSES, TENDER
 from sankofa.model.rows import panel_key, wire
 
 _read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int, int]], list[str]]).decode

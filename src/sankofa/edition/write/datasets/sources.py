@@ -39,8 +39,7 @@ from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.tenders import SERVED_RELEASES
 from sankofa.model.catalogue_rows import CoverageRow, QualityRow, SourceRow
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.facts import FUND, TENDER
-from sankofa.model.provenance import SERVICE, source_ref
+from sankofa.model.provenance import FUND, SERVICE, TENDER, source_ref
 from sankofa.model.rows import wire
 
 _RELEASES: Final = f"""

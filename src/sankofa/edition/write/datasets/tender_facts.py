@@ -22,7 +22,15 @@ from sankofa.edition.write.tables import TableRows, table
 from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
-from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, FactEntity, FactSource, fact, record_ref
+from sankofa.model.provenance import (
+    AWARD_VALUE,
+    TENDER,
+    TENDER_VALUE,
+    FactEntity,
+    FactSource,
+    fact,
+    record_ref,
+)
 from sankofa.model.rows import FactRow, wire
 from sankofa.model.vintages import Mode, Vintage, visibilities
 

@@ -37,7 +37,7 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Built, Input, KeyRows, dataset, provenance
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.model.days import ordinal, parse_day
-from sankofa.model.facts import TENDER
+from sankofa.model.provenance import TENDER
 from sankofa.model.rows import Figure, Row, doc, instant, wire
 from sankofa.model.tender_rows import PartyIdentifier, TenderPartyRow, TenderRow
 
