@@ -12,7 +12,7 @@ import schemathesis
 from sankofa.derive.signals.contract import panels
 from sankofa.edition.format.keys import searched_words
 from sankofa.model.countries import country
-from sankofa.model.days import real_days
+from sankofa.model.days import REAL_DAYS
 from sankofa.model.figures import read_claim, read_period
 from sankofa.model.identifiers import exchange
 from sankofa.model.text import code_words
@@ -114,7 +114,7 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any],
     if case.path in WALKS and case.query and case.query.get("format") in ("csv", "arrow", "xlsx"):
         case.query["format"] = "json"  # a link to the next page is read from JSON alone
     as_of = str((case.query or {}).get("as_of", ""))
-    if re.fullmatch(real_days(), as_of) and as_of > datetime.now(UTC).date().isoformat():
+    if re.fullmatch(REAL_DAYS, as_of) and as_of > datetime.now(UTC).date().isoformat():
         case.query["as_of"] = datetime.now(UTC).date().isoformat()
     if case.path == "/v1/check" and case.query:
         _claim(case.query)
@@ -210,7 +210,7 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
     except ValueError:
         return False
     if path == "/v1/tenders":
-        if not re.fullmatch(real_days(), str(query.get("from", ""))):
+        if not re.fullmatch(REAL_DAYS, str(query.get("from", ""))):
             return False
         words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
         place, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
@@ -251,7 +251,7 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
         some = None if items is None else tuple(str(items).split(","))
         own = (said("period_type"), said("kind"), some, said("shape") or "long")
         filters = ("statement", str(inside_path.get("service_id")).upper(), *own)
-    if not filters or ("as_of" in query and not re.fullmatch(real_days(), str(query["as_of"]))):
+    if not filters or ("as_of" in query and not re.fullmatch(REAL_DAYS, str(query["as_of"]))):
         return False
     return filters_digest(filters).encode() in inside
 

@@ -1,8 +1,8 @@
 """Days: written YYYY-MM-DD, compared as text, counted as ordinals where arithmetic is needed; and the
 sessions of stock exchanges.
 
-`real_days` writes the calendar as a regular expression: many readers of `format: date` ignore leap years, so
-a JSON schema needs the pattern to say which dates a parameter takes.
+`REAL_DAYS` is the calendar as a regular expression: many readers of `format: date` ignore leap years, so a
+JSON schema needs the pattern to say which dates a parameter takes.
 
 The table `sessions.toml` is written by tools/sessions.py from published calendars. Each entry names its
 source.
@@ -10,8 +10,7 @@ source.
 
 import re
 from bisect import bisect_right
-from calendar import isleap, monthrange
-from collections.abc import Collection
+from calendar import monthrange
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -112,46 +111,18 @@ def file_instant(file_name: str, latest: str) -> str:
     return f"{day}T{dated[4] or '00'}:{dated[5] or '00'}:00Z"
 
 
-_COMMON_YEAR = 2001
+REAL_DAYS: Final = (
+    "^(?:(?:0(?:0(?:0[1-9]|[1-9][0-9])|[1-9][0-9][0-9])|[1-9][0-9][0-9][0-9])-"
+    "(?:0(?:[13578]-(?:0[1-9]|[12][0-9]|3[01])|2-(?:0[1-9]|1[0-9]|2[0-8])|[469]-(?:0[1-9]|[12][0-9]|30))"
+    "|1(?:[02]-(?:0[1-9]|[12][0-9]|3[01])|1-(?:0[1-9]|[12][0-9]|30)))"
+    "|(?:0(?:[01235679](?:0[48]|[13579][26]|[2468][048])|[48](?:[02468][048]|[13579][26]))"
+    "|[13579](?:[01345789](?:0[48]|[13579][26]|[2468][048])|[26](?:[02468][048]|[13579][26]))"
+    "|[2468](?:[048](?:[02468][048]|[13579][26])|[1235679](?:0[48]|[13579][26]|[2468][048])))-02-29)$"
+)
+"""A pattern of the days of the calendar, written YYYY-MM-DD, and of nothing else.
 
-
-@cache
-def real_days() -> str:
-    """An anchored pattern of the days of the calendar, written YYYY-MM-DD, and of nothing else.
-
-    It holds neither lookarounds nor class escapes: every dialect of regular expressions reads it alike.
-    """
-    years = range(date.min.year, date.max.year + 1)
-    first = date(_COMMON_YEAR, 1, 1)
-    days = _matching(frozenset(str(first + timedelta(n))[5:] for n in range(365)))
-    leap_years = [year for year in years if isleap(year)]
-    return f"^(?:{_of_years(years)}-{days}|{_of_years(leap_years)}-02-29)$"
-
-
-def _of_years(years: Collection[int]) -> str:
-    return _matching(frozenset(f"{year:04}" for year in years))
-
-
-def _matching(texts: frozenset[str]) -> str:
-    """A pattern of exactly these texts, all of one length: heads that go on alike share one class."""
-    if texts == {""}:
-        return ""
-    tails: dict[str, set[str]] = {}
-    for text in texts:
-        tails.setdefault(text[0], set()).add(text[1:])
-    heads: dict[frozenset[str], str] = {}
-    for head in sorted(tails):
-        rest = frozenset(tails[head])
-        heads[rest] = heads.get(rest, "") + head
-    branches = [_one_of(alike) + _matching(rest) for rest, alike in heads.items()]
-    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
-
-
-def _one_of(characters: str) -> str:
-    if len(characters) == 1:
-        return characters
-    run = len(characters) > 2 and ord(characters[-1]) - ord(characters[0]) == len(characters) - 1
-    return f"[{characters[0]}-{characters[-1]}]" if run else f"[{characters}]"
+It has neither lookarounds nor class escapes: every dialect of regular expressions reads it alike.
+"""
 
 
 _DAY: Final = timedelta(days=1)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.model.days import real_days
+from sankofa.model.days import REAL_DAYS
 from sankofa.operations.answers import API_VERSION, envelope_of, row_schema
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.contract import EDITION, FORMAT, KNOWN_BY, Operation, Parameter, endpoints
@@ -160,7 +160,7 @@ def _days_spelled_out(schema: JsonSchema) -> JsonSchema:
     """The schema with the days of the calendar where it has a date."""
     if "anyOf" in schema:
         schema = {**schema, "anyOf": [_days_spelled_out(part) for part in schema["anyOf"]]}
-    return {**schema, "pattern": real_days()} if schema.get("format") == "date" else schema
+    return {**schema, "pattern": REAL_DAYS} if schema.get("format") == "date" else schema
 
 
 def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:

@@ -1,19 +1,28 @@
 """Days are written YYYY-MM-DD and nothing else."""
 
+import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.days import FOREVER, instant, ordinal, parse_day
+from sankofa.model.days import FOREVER, REAL_DAYS, instant, ordinal, parse_day
 from tests.every import every
 
 
 @given(st.dates())
 def test_a_day_is_read_as_it_is_written(day: date) -> None:
     assert parse_day(day.isoformat()) == day
+    assert re.fullmatch(REAL_DAYS, day.isoformat())
     assert ordinal(day.isoformat()) == day.toordinal() < FOREVER
+
+
+@every(
+    "text", ["0000-01-01", "1900-02-29", "2023-02-29", "2024-02-30", "2024-04-31", "2024-13-01", "2024-01-00"]
+)
+def test_the_pattern_of_days_has_no_day_that_the_calendar_has_not(text: str) -> None:
+    assert not re.fullmatch(REAL_DAYS, text)
 
 
 @every(
