@@ -151,7 +151,7 @@ def _money(unit: str) -> str | None:
 
 
 class _ReportedFacts(TableRows):
-    """Reported figures as facts by column, like `model.facts.fact` row by row."""
+    """Reported figures as facts by column, like `model.provenance.fact` row by row."""
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
         import pyarrow
