@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tests.depth import deep_after
-from tests.faults.conftest import CORRECTION, publish_another
+from tests.faults.conftest import publish_another
 from tests.live import LiveServer, free_port, run, succeed
 from tests.nodes.commands import current, follow, refused, state
 from tests.nodes.conftest import push
@@ -257,25 +257,6 @@ def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(home: Path, edi
     assert set(read_note(home / "editions").editions) == set(editions)
 
 
-@pytest.mark.deep
-@pytest.mark.rule("SIGN-1")
-def test_a_home_of_an_older_version_serves_on_and_is_signed_by_the_next_publish(
-    home: Path, key: str, editions: tuple[str, str], tmp_path: Path
-) -> None:
-    (home / "edition-key").unlink()
-    (home / "editions" / "editions.note").unlink()
-    with LiveServer(home) as live:
-        until(lambda: live.get(ISSUER, key).status_code == 200)
-    assert "nothing is signed" in run(home, "doctor").stdout
-    assert run(home, "editions", "verify").returncode == 1
-    assert "nothing signed is published" in refused(tmp_path / "node", f"file://{home}/editions")
-    succeed(home, "publish")
-    assert current(home) == editions[1]
-    verified = succeed(home, "editions", "verify")
-    assert verified.stdout.count("signed and whole") == 3  # and the log
-    follow(tmp_path / "node", f"file://{home}/editions")
-
-
 @pytest.mark.rule("SIGN-2")
 def test_a_single_machine_serves_only_what_its_own_key_signed(
     home: Path, forger: Path, key: str, editions: tuple[str, str]
@@ -337,25 +318,6 @@ def test_a_backup_carries_the_key_and_is_itself_signed(
 
 
 @pytest.mark.deep
-@pytest.mark.rule("SIGN-3")
-def test_a_publisher_restored_from_an_older_backup_learns_what_was_published_since(
-    home: Path, destination: Path, tmp_path: Path
-) -> None:
-    node, back = tmp_path / "node", tmp_path / "back"
-    succeed(home, "backup", tmp_path / "saved")
-    third = publish_another(home, 2)
-    push(home, destination)
-    follow(node, f"file://{destination}")
-    assert current(node) == third
-    succeed(back, "restore", tmp_path / "saved")
-    succeed(back, "publish")
-    push(back, destination)
-    follow(node, f"file://{destination}")
-    assert current(node) != third
-    assert third.encode() in (back / "editions" / "PUBLISHED").read_bytes()
-
-
-@pytest.mark.deep
 @pytest.mark.rule("SIGN-4")
 def test_a_second_publisher_signs_too_and_nodes_follow_either(home: Path, forger: Path, tmp_path: Path):
     """`forger` stands by here: another HOME with a key of its own."""
@@ -376,31 +338,3 @@ def test_a_second_publisher_signs_too_and_nodes_follow_either(home: Path, forger
         assert refusal.returncode == 1
         assert named.name in refusal.stderr
     assert len((home / "edition-key").read_text().split()) == 2, "a refusal changes nothing"
-
-
-@pytest.mark.deep
-@pytest.mark.rule("SIGN-1")
-def test_the_key_is_in_home_where_the_editions_are_in_another_folder(home: Path, tmp_path: Path) -> None:
-    """`sqlite:FOLDER`: signed, told of, backed up, lost and begun anew as in HOME."""
-    folder = tmp_path / "elsewhere"
-    elsewhere = {"datastore": f"sqlite:{folder}"}
-    succeed(home, "ingest", "sample-filings", _one_filing(tmp_path), **elsewhere)
-    succeed(home, "publish", **elsewhere)
-    assert not (folder / "edition-key").exists()
-    key = succeed(home, "editions", "key", **elsewhere)
-    succeed(home, "editions", "verify", trusted_keys=key.stdout.strip(), **elsewhere)
-    backup, restored = tmp_path / "backup", tmp_path / "restored"
-    succeed(home, "backup", backup, **elsewhere)
-    succeed(restored, "restore", backup, trusted_keys=key.stdout.strip())
-    assert (restored / "edition-key").read_bytes() == (home / "edition-key").read_bytes()
-    (home / "edition-key").unlink()
-    assert run(home, "editions", "verify", **elsewhere).returncode == 1
-    anew = succeed(home, "editions", "key", "--rotate", **elsewhere)
-    assert anew.stdout != key.stdout
-    succeed(home, "editions", "verify", **elsewhere)
-
-
-def _one_filing(folder: Path) -> Path:
-    path = folder / "filing.csv"
-    path.write_text(CORRECTION.format(value=7, day=7))
-    return path

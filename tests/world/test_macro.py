@@ -103,50 +103,10 @@ def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_say
     assert annual(desk) == [("KE", 2022, 3, 1), ("KE", 2020, 1, 1)], "2021 is not listed any more"
 
 
-@pytest.mark.deep
-def test_what_a_tidy_table_no_longer_lists_is_not_served_and_its_return_is_a_vintage(desk: Desk) -> None:
-    both = TIDY + "Kenya,KEN,2020,1\nGhana,GHA,2020,2\n"
-    tables = (both, TIDY + "Kenya,KEN,2020,1\n", TIDY + "Kenya,KEN,2020,\n", both + "\n", TIDY)
-    seen = []
-    for day, table in zip((FIRST, SECOND, THIRD, FOURTH, FOURTH), tables, strict=True):
-        take(desk, day, "worldbank", "aa.bb.csv", table)
-        seen.append(annual(desk))
-    assert seen == [
-        [("GH", 2020, 2, 1), ("KE", 2020, 1, 1)],
-        [("KE", 2020, 1, 1)],
-        [("KE", 2020, None, 2)],  # listed, without a value: withdrawn
-        [("GH", 2020, 2, 3), ("KE", 2020, 1, 3)],
-        [("GH", 2020, 2, 3), ("KE", 2020, 1, 3)],  # an empty table says nothing
-    ]
-
-
 def test_a_year_still_to_come_is_a_forecast_and_skipped(desk: Desk) -> None:
     table = TIDY + "Kenya,KEN,2024,1\nKenya,KEN,2025,2\n"
     assert counts(take(desk, FIRST, "worldbank", "aa.bb.csv", table)) == (2, 1, 0, 0, 1)
     assert annual(desk) == [("KE", 2024, 1, 1)]
-
-
-@pytest.mark.deep
-@pytest.mark.rule("PIT-3")
-def test_without_a_release_date_a_value_is_known_from_the_day_of_capture(desk: Desk) -> None:
-    def told(*values: str) -> str:
-        return SERIES_CSV + "".join(
-            f"CPI.KE,cpi,monthly,KE,2023-0{n}-28,{v},i,\n" for n, v in enumerate(values, 1)
-        )
-
-    for day, values in ((FIRST, ("1", "5")), (SECOND, ("2", "5")), (THIRD, ("1", "")), (FOURTH, ("1.0", ""))):
-        take(desk, day, "series", f"{day}.csv", told(*values))
-    steady = ("2023-02-28", 5, "i", str(FIRST), 1)
-    withdrawn = ("2023-02-28", None, "i", str(THIRD), 2)
-    for day, seen in (
-        (FIRST - timedelta(days=1), []),
-        (FIRST, [steady, ("2023-01-28", 1, "i", str(FIRST), 1)]),
-        (SECOND - timedelta(days=1), [steady, ("2023-01-28", 1, "i", str(FIRST), 1)]),
-        (SECOND, [steady, ("2023-01-28", 2, "i", str(SECOND), 2)]),
-        (THIRD, [withdrawn, ("2023-01-28", 1, "i", str(THIRD), 3)]),
-        (FOURTH, [withdrawn, ("2023-01-28", 1, "i", str(THIRD), 3)]),
-    ):
-        assert series(desk, day) == seen, day
 
 
 @pytest.mark.rule("ADP-7")
@@ -170,28 +130,6 @@ def test_a_rate_is_public_on_its_day_and_a_changed_one_from_the_day_it_was_found
         ("2023-12-28", None, "USD", str(SECOND), 2),
         ("2023-12-29", Decimal("20.31"), "ZAR", str(SECOND), 2),
         ("2023-12-28", Decimal("20.5"), "ZAR", "2023-12-28", 1),
-    ]
-
-
-@pytest.mark.deep
-def test_vintages_are_the_same_whatever_order_their_files_arrive_in(tmp_path: Path) -> None:
-    files = {
-        f"{n}.csv": f"{SERIES_CSV}GDP.ZA,gdp,quarterly,ZA,2022-03-31,{value},m,{release}\n"
-        for n, (value, release) in enumerate((("5", "2022-06-01"), ("6", "2022-09-01"), ("5", "2022-12-01")))
-    }
-    answers = []
-    for number, order in enumerate((sorted(files), sorted(files, reverse=True))):
-        desk = Desk(tmp_path / f"home{number}", FIRST)
-        for name in order:
-            take(desk, FIRST, "series", name, files[name])
-        answers.append(
-            [series(desk, day) for day in (date(2022, 8, 31), date(2022, 9, 1), date(2022, 12, 1))]
-        )
-    assert answers[0] == answers[1]
-    assert [day[0][1:] for day in answers[0]] == [
-        (5, "m", "2022-06-01", 1),
-        (6, "m", "2022-09-01", 2),
-        (5, "m", "2022-12-01", 3),
     ]
 
 
