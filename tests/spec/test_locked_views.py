@@ -21,7 +21,7 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.paging import filters_digest
 from tests.live import LiveServer, create_key, run
 from tests.once import made_once
-from tests.spec.two_ledgers import BUYER, NEW, RENAMED, publish_both
+from tests.spec.two_ledgers import BUYER, GONE, NEW, RENAMED, publish_both
 from tests.torture import Trial, rounds
 
 CUT: Final = date(2025, 3, 31)
@@ -92,10 +92,17 @@ class Asker:
             "QUAGGA.INDEX",
             "sample",
             "limited",
+            "Gone Sample Mills",
+            "Latest Bricks",
+            "sample-late",
         ]
+        self.series.append("GONE.INDEX")
         self.ocids = [row["ocid"] for row in rows("/v1/tenders?country=KE&limit=1000&detail=compact")]
-        self.ids.append(service_id(f"lei:{BUYER}"))
-        self.identifiers = [("lei", BUYER), ("lei", NEW), ("lei", RENAMED), ("registry", "2026/111111/07")]
+        self.ocids.append("ocds-gone-1")
+        self.ids += [service_id(f"lei:{BUYER}"), service_id(f"lei:{GONE}"), service_id("ticker:NGX:LATEST")]
+        self.identifiers = [("lei", lei) for lei in (BUYER, NEW, RENAMED, GONE)]
+        self.identifiers += [("ticker", f"NGX:{name}") for name in ("GONE", "ZEBRA", "LATEST")]
+        self.identifiers += [("registry", number) for number in ("2026/111111/07", "G-1", "Z-1", "Z-2")]
         for one in self.ids[:30]:
             self.identifiers += [
                 (row["id_type"], row["id_value"]) for row in rows(f"/v1/crosswalk/{one}") if row["id_value"]
@@ -120,7 +127,8 @@ class Asker:
             f"/v1/crosswalk/{one}",
             f"/v1/crosswalk?id_type={id_type}&id_value={id_value}",
             f"/v1/search?q={typed}",
-            f"/v1/search?q={typed}&country={country}",
+            f"/v1/search?q={some((typed, id_value))}&country={country}",
+            f"/v1/search?q={id_value}",
             f"/v1/search?q={some(self.series)}",
             f"/v1/issuers?country={country}",
             "/v1/issuers?limit=7",
@@ -153,6 +161,7 @@ class Asker:
             f"/v1/restatements?{some(('limit=3', f'service_id={one}', f'country={country}'))}",
             f"/v1/series/{some(self.series)}/revisions",
             f"/fred/series?series_id={some(self.series)}",
+            f"/fred/series/search?search_text={some((word, 'cpi', 'sample'))}",
             f"/fred/series/observations?series_id={some(self.series)}&units={some(('lin', 'pch'))}",
             f"/fred/series/observations?series_id={some(self.series)}&output_type={some((3, 4))}",
             f"/fred/series/vintagedates?series_id={some(self.series)}",
@@ -534,10 +543,16 @@ def test_pages_without_data_are_there_too(two: Two, path: str) -> None:
     assert two.long.get(f"/at/{DAY}{path}", None).status_code == 200
 
 
-@pytest.mark.rule("LOCK-1")
-def test_the_description_of_a_locked_view_names_its_own_address(two: Two) -> None:
-    (server,) = two.long.get(f"/at/{DAY}/openapi.json", None).json()["servers"]
+@pytest.mark.rule("LOCK-1", "LOCK-2")
+def test_the_description_of_a_locked_view_names_its_own_address_and_no_later_day(two: Two) -> None:
+    description = two.long.get(f"/at/{DAY}/openapi.json", None)
+    (server,) = description.json()["servers"]
     assert server["url"] == f"{BASE}/at/{DAY}"
+    texts = [description.text]
+    texts += [two.long.get(f"/at/{DAY}{path}", None).text for path in ("/docs", "/llms.txt")]
+    for text in texts:
+        days = re.findall(r"20\d\d-\d\d-\d\d", text)
+        assert [day for day in days if day > DAY] == []
 
 
 @pytest.mark.rule("LOCK-2")

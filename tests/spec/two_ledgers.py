@@ -1,7 +1,8 @@
 """Two ledgers that agree up to a day: the sample world cut at that day, and with everything that came later.
 
 The second one also has a renamed organisation, a new one with figures and releases, a new series, restated
-figures and a source of its own.
+figures and sources of its own. Rows of every kind were in it, from before the day too, and were withdrawn: of
+a row that is gone no view shows anything, so the first ledger never had them.
 """
 
 import csv
@@ -20,6 +21,20 @@ SAMPLE: Final = Path(sankofa.__file__).parent / "sample"
 RENAMED: Final = "999900SAMPLEZA000189"
 NEW: Final = "999900SAMPLEKE000326"
 BUYER: Final = lei("ROADS")
+GONE: Final = lei("GONE")
+LATE: Final = "sample-late"
+"""A source of identifiers that comes after the day."""
+_SOURCES: Final = "".join(
+    f"""
+[sources.{name}]
+title = "A source that comes later"
+adapter = "identifiers-csv"
+license_class = "cc0"
+commercial_redistribution = true
+attribution = "{name}"
+"""
+    for name in (LATE, "sample-gone")
+)
 Rows = list[list[str]]
 
 
@@ -36,10 +51,28 @@ def publish_both(folder: Path, day: str, **engine: str) -> None:
     long.mkdir(parents=True, mode=0o700)
     for secret in short.glob("*-secret"):  # a cursor is the same text
         shutil.copy(secret, long)
+    (long / "sources.toml").write_text(_SOURCES)
     later_events(after)
-    for files in (before, after):
-        _take(long, files, **engine)
+    _take(long, before, **engine)
+    _withdraw(long, folder / "gone", before, **engine)
+    _take(long, after, **engine)
     _run(long, "publish", "--despite-floors", **engine)
+
+
+def _withdraw(home: Path, gone: Path, before: Path, **engine: str) -> None:
+    """Files and a source that an edition held and that were withdrawn; one of the files came again."""
+    withdrawn_files(gone)
+    _take(home, gone, **engine)
+    _run(home, "publish", "--despite-floors", **engine)
+    given = "--everywhere", "--reason", "wrong"
+    for path in sorted(gone.iterdir()):
+        names = [one for file in path.iterdir() for one in ("--file", file.name)]
+        _run(
+            home, "withdraw", f"sample-{path.name}", *(names if path.name != "gone" else ()), *given, **engine
+        )
+    again = before / "filings" / "za-kgalagadi.csv"
+    _run(home, "withdraw", "sample-filings", "--file", again.name, *given, **engine)
+    _run(home, "ingest", "sample-filings", again, **engine)
 
 
 def _take(home: Path, folder: Path, **settings: str) -> None:
@@ -138,50 +171,49 @@ def later_events(folder: Path) -> None:
         buyer[header.index(f"Entity.{column}")] = "KE"
     buyer[header.index("Entity.RegistrationAuthority.RegistrationAuthorityEntityID")] = "2026/222222/07"
     _write(folder / "lei" / "20260601-golden-copy.csv", _csv([header, renamed, new, buyer]))
-    columns = (
-        "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document".split(",")
-    )
-    figures = [
-        [
-            f"lei:{NEW}",
-            "revenue",
-            "9000000",
-            "ZAR",
-            "2025-01-01",
-            "2025-12-31",
-            "FY",
-            "2026-05-02",
-            "quagga-2025",
-        ],
-        [
-            f"lei:{NEW}",
-            "profit",
-            "900000",
-            "ZAR",
-            "2025-01-01",
-            "2025-12-31",
-            "FY",
-            "2026-05-02",
-            "quagga-2025",
-        ],
-        # a year that was public on the day, restated
-        [
-            f"lei:{RENAMED}",
-            "revenue",
-            "1234567",
-            "ZAR",
-            "2020-06-29",
-            "2021-06-27",
-            "FY",
-            "2026-05-02",
-            "zebra",
-        ],
-    ]
-    _write(folder / "filings" / "later-events.csv", _csv([columns, *figures]))
-    titles = "series,series_type,frequency,country,date,value,unit,release_date".split(",")
-    values = [["QUAGGA.INDEX", "cpi", "monthly", "ZA", "2026-03-31", "17", "index", "2026-04-20"]]
-    values += [["CPI.KE", "cpi", "monthly", "KE", "2022-01-31", "1", "index, 2019=100", "2026-04-20"]]
-    _write(folder / "series" / "later-events.csv", _csv([titles, *values]))
+    figures = f"""\
+lei:{NEW},revenue,9000000,ZAR,2025-01-01,2025-12-31,FY,2026-05-02,quagga-2025
+lei:{NEW},profit,900000,ZAR,2025-01-01,2025-12-31,FY,2026-05-02,quagga-2025
+lei:{RENAMED},revenue,1234567,ZAR,2020-06-29,2021-06-27,FY,2026-05-02,restates a year of before
+"""
+    _write(folder / "filings" / "later-events.csv", f"{_FIGURES}{figures}".encode())
+    values = "QUAGGA.INDEX,cpi,monthly,ZA,2026-03-31,17,index,2026-04-20\n"
+    values += 'CPI.KE,cpi,monthly,KE,2022-01-31,1,"index, 2019=100",2026-04-20\n'
+    _write(folder / "series" / "later-events.csv", f"{_VALUES}{values}".encode())
+    listed = f"lei:{RENAMED},ticker,NGX:ZEBRA,,\nlei:{RENAMED},registry,Z-1,ZA-CIPC,\n"
+    listed += "ticker:NGX:LATEST,registry,Z-2,NG-CAC,Latest Bricks Limited\n"
+    _write(folder / "late" / "20260601-late.csv", f"{_LISTED}{listed}".encode())
+
+
+_FIGURES: Final = (
+    "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document\n"
+)
+_VALUES: Final = "series,series_type,frequency,country,date,value,unit,release_date\n"
+_LISTED: Final = "entity,id_type,id_value,registry,legal_name\n"
+
+
+def withdrawn_files(folder: Path) -> None:
+    """Figures, an organisation, a series, a release and identifiers of before the day."""
+    header, *rows = list(csv.reader((SAMPLE / "lei" / "golden-copy.csv").read_text().splitlines()))
+    record = [*next(row for row in rows if row[0] == RENAMED)]
+    record[0], record[header.index("Entity.LegalName")] = GONE, "Gone Sample Mills Limited"
+    record[header.index("Entity.RegistrationAuthority.RegistrationAuthorityEntityID")] = "2011/333333/07"
+    _write(folder / "lei" / "gone.csv", _csv([header, record]))
+    figures = f"""\
+lei:{GONE},revenue,5000000,ZAR,2022-01-01,2022-12-31,FY,2023-05-02,gone-2022
+lei:{RENAMED},revenue,7654321,ZAR,2020-06-29,2021-06-27,FY,2023-05-02,restates a year of before
+"""
+    _write(folder / "filings" / "gone.csv", f"{_FIGURES}{figures}".encode())
+    values = "GONE.INDEX,cpi,monthly,ZA,2023-03-31,17,index,2023-04-20\n"
+    values += 'CPI.KE,cpi,monthly,KE,2022-01-31,2,"index, 2019=100",2023-04-20\n'
+    _write(folder / "series" / "gone.csv", f"{_VALUES}{values}".encode())
+    package = json.loads((SAMPLE / "tenders-ke" / "ke-releases-1.0.json").read_text())
+    release = package["releases"][0] | {"ocid": "ocds-gone-1", "id": "gone-1", "date": "2024-02-02T00:00:00Z"}
+    release |= {"buyer": {"name": "Gone Sample Mills Limited"}}
+    _write(folder / "tenders-ke" / "gone.json", json.dumps({**package, "releases": [release]}).encode())
+    listed = f"lei:{RENAMED},ticker,NGX:GONE,,\nlei:{RENAMED},registry,G-1,ZA-CIPC,\n"
+    for name in ("identifiers", "gone"):
+        _write(folder / name / "gone.csv", f"{_LISTED}{listed}".encode())
 
 
 def _write(path: Path, content: bytes) -> None:

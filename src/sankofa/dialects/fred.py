@@ -265,7 +265,8 @@ async def _search(question: DialectQuestion) -> DialectReply:
     answer = await question.answer("list_series", q=text)
     if answer.selection.truncated:
         question.refuse_cut(question.call.grant.row_cap + 1, "This search")
-    listed = (row for chunk in answer.selection.lists() for row in _read_row(chunk))
+    chunks = (chunk.replace(b'"observed_at":null', b'"observed_at":""') for chunk in answer.selection.lists())
+    listed = (row for chunk in chunks for row in _read_row(chunk))
     rows = [row for row in listed if row.vintages]  # an annual indicator is the `WDI:` series beside it
     if request.given("filter_variable"):
         field = _FIELDS[request.chosen("filter_variable", ("frequency", "units", "seasonal_adjustment"), "")]

@@ -3,6 +3,7 @@
 Order of checks (contract: KEY-7): path, method, then 401, 429, 400, 402, 404.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
@@ -51,6 +52,7 @@ from sankofa.operations.service import (
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
 from sankofa.rest.files import FileRoute, Receive, Send, file_response, file_route, preflight
+from sankofa.rest.openapi import without_later_examples
 from sankofa.rest.pages import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
     CURRENT,
@@ -204,6 +206,8 @@ class RestApp:
         )
         base_url = (await self._service.domains.site(head.host)).base_url.encode()
         body = answer.body.replace(base_url, b"%b/at/%b" % (base_url, str(at).encode()))
+        if scope["path"] == "/openapi.json":
+            body = await asyncio.to_thread(without_later_examples, body, at)
         headers = [field for field in answer.headers if field[0] != b"etag"]
         return Response(answer.status, headers, body)
 

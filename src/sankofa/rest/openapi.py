@@ -4,7 +4,9 @@ A new operation appears here by itself. The document is the same every day: that
 rejected is said in the descriptions of the parameters, not in their schemas.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -100,6 +102,30 @@ def examples() -> Mapping[str, Any]:
         for file in folder.iterdir()
         if file.name.endswith(".json")
     }
+
+
+_TIMES: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?(?!\d)")
+
+
+def without_later_examples(document: bytes, day: date) -> bytes:
+    """A description without the examples that name a time later than a day (contract: LOCK-2)."""
+
+    def is_later(example: object) -> bool:
+        times = _TIMES.findall(msgspec.json.encode(example).decode())
+        return any(time > str(day)[: len(time)] for time in times)
+
+    def shown(part: Any) -> Any:
+        if isinstance(part, list):
+            return [shown(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        return {
+            name: shown(one)
+            for name, one in part.items()
+            if name not in ("example", "examples") or not is_later(one)
+        }
+
+    return msgspec.json.encode(shown(msgspec.json.decode(document)))
 
 
 def _entry(settings: Settings, operation: Operation, described: Sequence[Operation]) -> JsonSchema:
