@@ -284,6 +284,11 @@ def _arrow(
     return written
 
 
+def _plain(value: object) -> object:
+    """A member as JSON has it; part of it may be written as JSON already."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
 def _members(answer: Answer, edition: Edition) -> dict[str, str]:
     """The members of the envelope that are not null, as ASCII."""
     members: dict[str, object] = {
@@ -297,7 +302,7 @@ def _members(answer: Answer, edition: Edition) -> dict[str, str]:
         **answer.members,
     }
     return {
-        name: value if isinstance(value, str) and value.isascii() else json.dumps(msgspec.to_builtins(value))
+        name: value if isinstance(value, str) and value.isascii() else json.dumps(_plain(value))
         for name, value in members.items()
         if value is not None
     }
