@@ -15,7 +15,7 @@ PRETAX = (
     "IncomeLossFromContinuingOperationsBeforeIncomeTaxes"
     "MinorityInterestAndIncomeLossFromEquityMethodInvestments"
 )
-ALL, PART, UNPROVEN, ODD = 9999900081, 9999900082, 9999900083, 9999900084
+ALL, PART, UNPROVEN, ODD, STRANGE = 9999900081, 9999900082, 9999900083, 9999900084, 9999900085
 FIGURES = {
     GOLD: 900,
     "CostsAndExpenses": 700,
@@ -28,6 +28,13 @@ FILED = {
     PART: {**FIGURES, GOLD: 800, "Revenues": 900},
     UNPROVEN: {**FIGURES, GOLD: 800},
     ODD: {**FIGURES, "Revenues": 900, "GrossProfit": 5000, "IncomeTaxExpenseBenefit": -40},
+    STRANGE: {
+        "Revenues": 900,
+        "InterestExpense": 950,
+        PRETAX: 150,
+        "IncomeTaxExpenseBenefit": 200,
+        "NetIncomeLoss": -60,
+    },
 }
 SHEET = {"Assets": 100, "Liabilities": 55, "StockholdersEquity": 40}
 """Of one of them, and it does not add up."""
@@ -126,3 +133,19 @@ def test_a_tax_of_the_wrong_sign_is_turned_and_a_gross_profit_above_revenue_is_l
     assert next(r["value"] for r in quality if r["measure"] == "unbalanced_years") == 2
     items = {r["line_item"] for r in rows(mines, PART, "statements")}
     assert ("assets" in items, "liabilities" in items, "equity" in items) == (True, False, False)
+
+
+@pytest.mark.rule("MET-15")
+def test_years_whose_figures_contradict_each_other_are_counted(mines: LiveServer) -> None:
+    rows = mines.get("/v1/quality-metrics/AF-FUND", mines.key("starter")).json()["data"]
+    counted = {r["measure"]: r["value"] for r in rows if r["measure"].endswith("_years")}
+    assert counted == {
+        "eps_of_other_sign_years": 0,
+        "interest_above_revenue_years": 2,
+        "negative_balance_years": 0,
+        "owners_above_equity_years": 0,
+        "profit_not_after_tax_years": 2,
+        "shares_unlike_eps_years": 0,
+        "tax_above_profit_years": 2,
+        "unbalanced_years": 2,
+    }

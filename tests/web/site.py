@@ -43,6 +43,7 @@ PAGES = (
     "/use",
     "/docs",
     "/docs/api",
+    "/docs/api/get_fundamentals",
     "/docs/readme",
     "/docs/ideas",
     "/docs/agents",

@@ -293,6 +293,7 @@ def test_a_visitor_enters_a_key_pages_through_tenders_and_forgets_the_key(
 def test_an_endpoint_is_tried_from_the_reference(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url) as window:
         window.go("/docs/api")
+        window.page.get_by_role("link", name="/v1/screen", exact=True).click()
         form = window.page.locator('form[data-path="/v1/screen"]')
         form.get_by_role("button", name="Try").click()
         expect(form.locator("output")).to_contain_text('"omitted"')

@@ -108,3 +108,11 @@ def test_the_interface_speaks_five_languages_and_writes_figures_as_each_does(ser
             assert grouped in answer.text, language
             assert 'lang="pt"' in visitor.get("/?lang=pt").text
             assert '<html lang="pt"' in visitor.get("/").text, "the choice is remembered"
+
+
+@pytest.mark.rule("WEB-10")
+def test_english_names_are_marked_as_english_on_translated_pages(server: LiveServer) -> None:
+    for address in ("/macro/series/CPI.ZA?lang=fr", "/macro?country=ZA&lang=ar", "/docs/api?lang=pt"):
+        page = Html.of(server.http.get(address, headers={"accept": "text/html"}).text)
+        english = [one.text for one in page.elements if one.attributes.get("lang") == "en"]
+        assert any("main" in one.inside for one in page.elements if one.text in english), address

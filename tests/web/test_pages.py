@@ -52,7 +52,7 @@ def test_every_page_exists_without_a_script_and_has_none_of_its_own(server: Live
         assert not [name for name in element.attributes if name == "style" or name.startswith("on")]
         for attribute in ("src", "action", "formaction"):
             assert element.attributes.get(attribute, "/").startswith("/")
-    assert len(answer.content) < (200_000 if address == "/docs/api" else 100_000)
+    assert len(answer.content) < 100_000
 
 
 @pytest.mark.rule("WEB-1")

@@ -109,6 +109,8 @@ def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
         for text in route.get("at_least", []):
             if filing >= {name for _, name in terms(text)} and value < (filed.sum(text) or F(0)):
                 return None
+        if "within" in route and abs(value) > abs(filed.value(route["within"]) or F(0)):
+            return None
         concepts = dict.fromkeys([*own, *proof])
         return Option(number, value_with, tuple(filed.rows[concept] for concept in concepts))
     return None

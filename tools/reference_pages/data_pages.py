@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 import sankofa.sources
+from sankofa.derive.metrics.checks import MEASURES
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.signals.contract import columns_of, common_rules, panels
 from sankofa.edition.write.tables import Table, tables
@@ -153,7 +154,9 @@ def line_items_page() -> str:
         " the items that it refuses have no figure. Each member may be off by half a unit of its own last"
         " place, all together by a thousandth of the largest. `balance_sheet` is tested for every period,"
         " whichever filings its figures come from. `identity_conflicts` of `/v1/quality-metrics` counts the"
-        " routes passed over.",
+        " routes passed over. Figures of a year that contradict each other and stay as filed are counted"
+        " there, too, each measure a number of full years: "
+        f"{', '.join(map(code, sorted(MEASURES)))} (contract: MET-15).",
     ]
     identities = [
         (

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from sankofa.derive.metrics.checks import MEASURES
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.reader import CaptureInfo, FactColumns, LedgerReader
 from sankofa.ledger.tenders import SERVED_RELEASES
@@ -33,7 +34,7 @@ PASS: Final = "PASS"  # noqa: S105 - a verdict
 FAIL: Final = "FAIL"
 UNMEASURED: Final = "UNMEASURED"
 LESS_IS_BETTER: Final = frozenset(
-    {"freshness_days", "identity_conflicts", "rejected", "restatement_rate", "unbalanced_years", "withheld"}
+    {"freshness_days", "identity_conflicts", "rejected", "restatement_rate", "withheld", *MEASURES}
 )
 _FOUR_DECIMALS: Final = Decimal("0.0001")
 

@@ -63,12 +63,14 @@ class Route(NamedTuple):
     """The breakdowns that have to close."""
     unless: tuple[str, ...]
     at_least: tuple[Sum, ...]
+    within: str
+    """The concept that the value cannot be larger than, whatever their signs; empty if there is none."""
     confirm: str
     served: bool
     since: str
     why: str
     guards: frozenset[str]
-    """The concepts of `unless` and `at_least`: without any of them in a filing neither closes it."""
+    """The concepts of `unless`, `at_least` and `within`: without any of them in a filing none closes it."""
     is_nothing: bool
     """Whether the value can only be zero."""
 
@@ -81,7 +83,7 @@ class Route(NamedTuple):
     @property
     def guarded(self) -> bool:
         """Whether more than its own terms decides if it is exact."""
-        return bool(self.members or self.unless or self.at_least or self.confirm)
+        return bool(self.members or self.guards or self.confirm)
 
     @property
     def text(self) -> str:
@@ -101,6 +103,8 @@ class Route(NamedTuple):
             provisos.append(
                 "not where it is less than " + " or ".join(f"`{written(s)}`" for s in self.at_least)
             )
+        if self.within:
+            provisos.append(f"not where it is larger than `{self.within}`, whatever their signs")
         if self.confirm:
             provisos.append(f"only where an equation of `{self.confirm}` holds")
         if self.of:
@@ -202,7 +206,7 @@ def parse(text: str) -> RouteTable:
 def _own(item: str) -> Route:
     """A figure under the item's own name, as documents have it, comes before every concept."""
     why = "The item itself, as taken from a document."
-    return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why, frozenset(), False)
+    return Route(item, 0, (Term(1, item),), "", (), (), (), "", "", True, "", why, frozenset(), False)
 
 
 def _route(item: str, number: int, entry: dict[str, Any], groups: Mapping[str, str]) -> Route:
@@ -210,6 +214,7 @@ def _route(item: str, number: int, entry: dict[str, Any], groups: Mapping[str, s
     terms = _sum(entry["take"], where) if "take" in entry else ()
     unless = _unless(entry.get("unless", ""), {term.concept for term in terms}, groups, where)
     at_least = tuple(_sum(one, where) for one in entry.get("at_least", []))
+    within = entry.get("within", "")
     return Route(
         item,
         number,
@@ -218,11 +223,12 @@ def _route(item: str, number: int, entry: dict[str, Any], groups: Mapping[str, s
         tuple(entry.get("of", "").split()),
         unless,
         at_least,
+        within,
         entry.get("confirm", ""),
         bool(entry.get("served", False)),
         entry["since"],
         entry["why"],
-        frozenset(unless).union(term.concept for least in at_least for term in least),
+        frozenset([*unless, *filter(None, [within]), *(term.concept for one in at_least for term in one)]),
         entry.get("confirm") == NOTHING and not entry.get("members"),
     )
 

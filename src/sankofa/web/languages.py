@@ -325,6 +325,14 @@ LABELS: Final[Mapping[str, str]] = {
     "share_with_lei": "Share with an LEI",
     "releases_in_ledger": "Releases in the ledger",
     "share_with_value": "Share with a value",
+    "eps_of_other_sign_years": "Years whose earnings per share have another sign than profit",
+    "interest_above_revenue_years": "Years with finance costs above revenue",
+    "negative_balance_years": "Years with a negative balance",
+    "owners_above_equity_years": "Years with owners' equity above total equity",
+    "profit_not_after_tax_years": "Years whose profit is not profit before tax less tax",
+    "shares_unlike_eps_years": "Years whose number of shares contradicts earnings per share",
+    "tax_above_profit_years": "Years with tax above profit before tax",
+    "unbalanced_years": "Years whose balance sheet does not add up",
 }
 """English labels of the words of the API, to be translated. Other words are their own label."""
 _KNOWN_ON: Final = re.compile(r"known_(\d{4}-\d{2}-\d{2})")

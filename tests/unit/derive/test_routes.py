@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import pytest
 
+from sankofa.derive.metrics.checks import odd_measures
 from sankofa.derive.metrics.lines import Fact, Lines
 from sankofa.derive.metrics.period_views import check_identities
 from sankofa.derive.metrics.routes import items_asked
@@ -299,7 +300,7 @@ def test_the_routes_breakdowns_and_identities_name_each_other() -> None:
     tables = tomllib.loads(
         "\n".join((folder / f"{name}.toml").read_text() for name in ("routes", "breakdowns"))
     )
-    fields = {"take", "members", "of", "unless", "at_least", "confirm", "served", "since", "why"}
+    fields = {"take", "members", "of", "unless", "at_least", "within", "confirm", "served", "since", "why"}
     named = {"groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes", "wholes"}
     assert tables.keys() == named | {"signed"}
     for entries in tables["items"].values():
@@ -469,4 +470,40 @@ def test_the_routes_to_equity_that_let_a_balance_sheet_add_up(
     check_identities(lines)
     figures = [lines.figure(item) for item in ("liabilities", "equity")]
     assert [figure and figure.value for figure in figures] == [liabilities, equity]
-    assert lines.is_balanced == (equity is not None)
+    assert ("balance_sheet" in lines.unmet) == (equity is None)
+
+
+@pytest.mark.rule("MET-15")
+@every(
+    ("filed", "measures"),
+    [
+        (gaap(EarningsPerShareBasic=3, NetIncomeLoss=-100), ["eps_of_other_sign_years"]),
+        (  # preferred dividends
+            gaap(
+                EarningsPerShareBasic=-3,
+                NetIncomeLoss=100,
+                NetIncomeLossAvailableToCommonStockholdersBasic=-20,
+            ),
+            [],
+        ),
+        (
+            gaap(EarningsPerShareBasic=2, NetIncomeLoss=8_000_000, CommonStockSharesOutstanding=4_000),
+            ["shares_unlike_eps_years"],
+        ),
+        (gaap(EarningsPerShareBasic=2, NetIncomeLoss=8_000_000, CommonStockSharesOutstanding=4_100_000), []),
+        (ifrs(Equity=90, EquityAttributableToOwnersOfParent=95), ["owners_above_equity_years"]),
+        (ifrs(Equity=90, EquityAttributableToOwnersOfParent=95, NoncontrollingInterests=-5), []),
+        (gaap(LiabilitiesCurrent=-5), ["negative_balance_years"]),
+    ],
+)
+def test_figures_that_contradict_each_other_are_counted_unless_another_explains_them(
+    filed: Mapping[str, int], measures: list[str]
+) -> None:
+    assert odd_measures(filing(filed)) == measures
+
+
+@every(("profit", "tax"), [(110, 40), (-10, None), (310, None), (-400, None)])
+def test_a_computed_tax_is_never_larger_than_the_profit_before_it(profit: int, tax: int | None) -> None:
+    before = "IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest"
+    figure = filing(gaap(**{before: 150, "NetIncomeLoss": profit})).figure("income_tax")
+    assert (figure and figure.value) == tax

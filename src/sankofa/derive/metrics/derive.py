@@ -13,6 +13,7 @@ rules for `as_of D` (contract: MET-1, MET-2, MET-8) then compare two such days:
 With `basis=as_known` D shows what it computes itself, whatever today does (contract: MET-13).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from sankofa.derive.metrics.checks import odd_measures
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics, slugs
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
 from sankofa.derive.metrics.lines import Fact, Figure
@@ -76,8 +78,8 @@ class Derived(NamedTuple):
     """For `basis=as_known`."""
     identity_conflicts: int = 0
     """Routes passed over in the years that a metric is computed from."""
-    unbalanced_years: int = 0
-    """Those of these years whose balance sheet does not add up."""
+    odd_years: Mapping[str, int] = {}
+    """How many of these years count for each measure of `checks`."""
 
 
 class Computed(NamedTuple):
@@ -116,12 +118,12 @@ def derive(years: IssuerYearList) -> Derived:
     # What was known on a day does not tell that an issuer would publish a full year later.
     known: list[list[Stretch]] = [[] for _ in metrics()]
     values: list[list[Value]] = [[] for _ in metrics()]
-    conflicts = unbalanced = 0
+    conflicts, odd = 0, Counter[str]()
     with localcontext(EXACT):
         for year, first, until in asked:
             table = _Table(years, year)
             conflicts += table.conflicts
-            unbalanced += not table.is_balanced
+            odd.update(table.odd)
             days = [first, *(day for day in table.days if first < day < until)]
             for number, metric in enumerate(metrics()):
                 for day, after in zip(days, [*days[1:], until], strict=True):
@@ -136,7 +138,7 @@ def derive(years: IssuerYearList) -> Derived:
                         )  # fmt: skip
                         _add_value(values[number], new)
     every = [value for of_metric in values for value in of_metric]
-    return Derived(every, histories, known, conflicts, unbalanced)
+    return Derived(every, histories, known, conflicts, odd)
 
 
 def windows(years: IssuerYearList) -> list[tuple[FullYear, int, int]]:
@@ -231,8 +233,8 @@ class _Table:
         return self._now.lines.conflicts if self._now else 0
 
     @property
-    def is_balanced(self) -> bool:
-        return self._now is None or self._now.lines.is_balanced
+    def odd(self) -> list[str]:
+        return odd_measures(self._now.lines) if self._now else []
 
     def computed(self, number: int, day: int = FOREVER, basis: StatementBasis | None = None) -> Computed:
         """A metric as known on a day; by default today."""

@@ -85,8 +85,8 @@ class Lines:
         """The concepts that each filing reports as they are known, the earliest filing first."""
         self.conflicts = 0
         """How many routes were passed over because a figure of their filing contradicts them."""
-        self.is_balanced = True
-        """False if its balance sheet does not add up, and so has neither liabilities nor equity."""
+        self.unmet = set[str]()
+        """The identities that figures of one filing contradict, by whichever routes."""
         self._end = end
         self._can_begin = routes_that_can_begin(facts)
         self._by_item: dict[str, list[Figure]] = {}
@@ -240,8 +240,9 @@ class Lines:
             filing.issuperset([term.concept for term in terms]) and value < self._sum(terms)
             for terms in route.at_least
         )
-        self.conflicts += smaller
-        return smaller
+        larger = bool(route.within) and abs(value) > abs(self.facts[route.within].value)
+        self.conflicts += smaller or larger
+        return smaller or larger
 
     def _proof(self, route: Route, value: Decimal, number: int) -> _Proof | None:
         """The proof of a route in a filing; None without one."""

@@ -81,7 +81,7 @@ def _check(lines: Lines, identity: AccountingIdentity) -> None:
                 if number:
                     lines.pass_over(term.concept, number)
             return
-    lines.is_balanced = lines.is_balanced and not identity.column
+    lines.unmet.add(identity.name)
     if identity.column or len(optional) == len(identity.optional):
         for item in identity.refused:
             lines.pass_over(item, len(list(lines.figures(item))))

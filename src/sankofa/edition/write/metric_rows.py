@@ -6,13 +6,14 @@ metrics share an input, and all share the issuer.
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 import msgspec
 
+from sankofa.derive.metrics.checks import MEASURES
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
 from sankofa.derive.metrics.derive import Derived, LaterChange, Stretch, Value
 from sankofa.derive.metrics.lines import Figure, Part
@@ -53,7 +54,8 @@ class Standings(msgspec.Struct, frozen=True, array_like=True):
     """The same for `basis=as_known`."""
     identity_conflicts: int = 0
     """Number of routes that a figure of the same filing contradicts."""
-    unbalanced_years: int = 0
+    odd_years: Mapping[str, int] = {}
+    """By measure of `checks`, the number of full years."""
     changes: list[tuple[int, int, bytes]] = []
     """Values missing because of a later filing: metric, first day, and the changes as JSON."""
 
@@ -103,7 +105,7 @@ def standings(derived: Derived) -> Standings:
         shown=_states(derived.histories),
         known=_states(derived.known),
         identity_conflicts=derived.identity_conflicts,
-        unbalanced_years=derived.unbalanced_years,
+        odd_years=derived.odd_years,
         changes=[
             (number, one.first, _encode([_changed(change) for change in one.changes]))
             for number, history in enumerate(derived.histories)
@@ -141,17 +143,17 @@ class CoverageSteps(msgspec.Struct, frozen=True, array_like=True):
     found: list[tuple[int, int, int]]
     """Metric, day, and the change in the number of those issuers that have its inputs."""
     identity_conflicts: int
-    unbalanced_years: int
+    odd_years: Mapping[str, int]
 
 
 def coverage_steps(issuers: Iterable[Standings]) -> CoverageSteps:
     """Values with a denominator of zero or less, or revised later, count as having their inputs."""
-    conflicts = unbalanced = 0
+    conflicts, odd = 0, Counter[str]()
     published: Counter[int] = Counter()
     counts: Counter[tuple[int, int]] = Counter()
     for issuer in issuers:
         conflicts += issuer.identity_conflicts
-        unbalanced += issuer.unbalanced_years
+        odd.update(issuer.odd_years)
         shown = list(issuer.stretches())
         spans = _merged((one.first, one.until) for one in shown if one.state != State.NOT_PUBLISHED)
         for first, until in spans:
@@ -168,7 +170,7 @@ def coverage_steps(issuers: Iterable[Standings]) -> CoverageSteps:
         sorted((day, step) for day, step in published.items() if step),
         sorted((*key, step) for key, step in counts.items() if step),
         conflicts,
-        unbalanced,
+        odd,
     )
 
 
@@ -185,16 +187,18 @@ def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def coverage(issuers: Iterable[CoverageSteps], asked: int) -> dict[str, Decimal]:
     """Per metric, the share of the issuers with a published full year whose inputs are present on a day; and
-    the numbers of routes that contradict an identity and of years whose balance sheet does not add up."""
-    published = conflicts = unbalanced = 0
+    the numbers of routes that contradict an identity and of years with odd figures."""
+    published = conflicts = 0
+    odd = Counter(dict.fromkeys(MEASURES, 0))
     totals = [0] * len(slugs())
     for some in issuers:
         conflicts += some.identity_conflicts
-        unbalanced += some.unbalanced_years
+        odd.update(some.odd_years)
         published += sum(step for day, step in some.published if day <= asked)
         for number, day, step in some.found:
             totals[number] += step * (day <= asked)
-    counts = {"identity_conflicts": Decimal(conflicts), "unbalanced_years": Decimal(unbalanced)}
+    counts = {name: Decimal(count) for name, count in odd.items()}
+    counts["identity_conflicts"] = Decimal(conflicts)
     if published:
         for slug, count in zip(slugs(), totals, strict=True):
             counts[f"coverage_{slug}"] = (Decimal(count) / published).quantize(_PLACES)

@@ -185,15 +185,21 @@ async def contents(visit: Visit) -> View:
 
 @page("/docs/api", needs_key=False)
 async def reference(visit: Visit) -> View:
-    """Every endpoint with its parameters, its rows and a form to try it."""
+    """Every endpoint in a line."""
     await asyncio.to_thread(documents)
-    context = {
-        "groups": list(groups()),
-        "endpoints": [_described(operation) for operation in endpoints()],
-        "current": "api",
-        "words": "",
-    }
+    context = {"groups": list(groups()), "endpoints": endpoints(), "current": "api", "words": ""}
     return View("reference.html", visit.language.text("API reference"), context)
+
+
+@page("/docs/api/{name}", needs_key=False)
+async def endpoint(visit: Visit) -> View:
+    """One endpoint with its parameters, its rows and a form to try it."""
+    await asyncio.to_thread(documents)
+    operation = next((one for one in endpoints() if one.name == visit.parameters["name"]), None)
+    if operation is None:
+        raise NotFound("There is no such endpoint.")
+    context = {"groups": list(groups()), "e": _described(operation), "current": "api", "words": ""}
+    return View("endpoint.html", operation.path, context)
 
 
 @page("/problems/{slug}", needs_key=False)
