@@ -76,8 +76,7 @@ def stale(folder: Path = FOLDER) -> list[str]:
 
 def _rows(words: Words) -> str:
     parts = [
-        '"""The rows of every endpoint, and the words its parameters take.\n\n'
-        f'docs/reference/data-dictionary.md and OpenAPI say what each field is.\n\n{_NOTICE}\n"""',
+        f'"""The rows of every endpoint, and the words its parameters take.\n\n{_NOTICE}\n"""',
         "from decimal import Decimal\nfrom typing import Annotated, Any, Literal, TypedDict",
         _KINDS_OF_VALUES,
     ]
@@ -133,6 +132,8 @@ def _typed_dict(name: str, base: str, schema: dict[str, Any], types: dict[str, t
         never = one.get("type") == "null"  # a day that no source evidences
         written = 'Annotated[None, "day"]' if never else _type_of(one, types.get(field))
         yield f"    {field}: {written}"
+        if described := one.get("description"):
+            yield f'    """{described}"""'
 
 
 def _type_of(schema: dict[str, Any], column: type | None = None) -> str:
