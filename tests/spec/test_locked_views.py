@@ -93,16 +93,15 @@ class Asker:
             "sample",
             "limited",
             "Gone Sample Mills",
-            "Latest Bricks",
             "sample-late",
         ]
         self.series.append("GONE.INDEX")
         self.ocids = [row["ocid"] for row in rows("/v1/tenders?country=KE&limit=1000&detail=compact")]
         self.ocids.append("ocds-gone-1")
-        self.ids += [service_id(f"lei:{BUYER}"), service_id(f"lei:{GONE}"), service_id("ticker:NGX:LATEST")]
+        self.ids += [service_id(f"lei:{BUYER}"), service_id(f"lei:{GONE}")]
         self.identifiers = [("lei", lei) for lei in (BUYER, NEW, RENAMED, GONE)]
-        self.identifiers += [("ticker", f"NGX:{name}") for name in ("GONE", "ZEBRA", "LATEST")]
-        self.identifiers += [("registry", number) for number in ("2026/111111/07", "G-1", "Z-1", "Z-2")]
+        self.identifiers += [("ticker", f"NGX:{name}") for name in ("GONE", "ZEBRA")]
+        self.identifiers += [("registry", number) for number in ("2026/111111/07", "G-1", "Z-1")]
         for one in self.ids[:30]:
             self.identifiers += [
                 (row["id_type"], row["id_value"]) for row in rows(f"/v1/crosswalk/{one}") if row["id_value"]

@@ -180,16 +180,15 @@ lei:{RENAMED},revenue,1234567,ZAR,2020-06-29,2021-06-27,FY,2026-05-02,restates a
     values = "QUAGGA.INDEX,cpi,monthly,ZA,2026-03-31,17,index,2026-04-20\n"
     values += 'CPI.KE,cpi,monthly,KE,2022-01-31,1,"index, 2019=100",2026-04-20\n'
     _write(folder / "series" / "later-events.csv", f"{_VALUES}{values}".encode())
-    listed = f"lei:{RENAMED},ticker,NGX:ZEBRA,,\nlei:{RENAMED},registry,Z-1,ZA-CIPC,\n"
-    listed += "ticker:NGX:LATEST,registry,Z-2,NG-CAC,Latest Bricks Limited\n"
-    _write(folder / "late" / "20260601-late.csv", f"{_LISTED}{listed}".encode())
+    listed = f"lei:{RENAMED},ticker,NGX:ZEBRA,,,2026-06-01\nlei:{RENAMED},registry,Z-1,ZA-CIPC,,2026-06-01\n"
+    _write(folder / "late" / "late.csv", f"{_LISTED}{listed}".encode())
 
 
 _FIGURES: Final = (
     "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document\n"
 )
 _VALUES: Final = "series,series_type,frequency,country,date,value,unit,release_date\n"
-_LISTED: Final = "entity,id_type,id_value,registry,legal_name\n"
+_LISTED: Final = "entity,id_type,id_value,registry,legal_name,from\n"
 
 
 def withdrawn_files(folder: Path) -> None:
@@ -211,7 +210,7 @@ lei:{RENAMED},revenue,7654321,ZAR,2020-06-29,2021-06-27,FY,2023-05-02,restates a
     release = package["releases"][0] | {"ocid": "ocds-gone-1", "id": "gone-1", "date": "2024-02-02T00:00:00Z"}
     release |= {"buyer": {"name": "Gone Sample Mills Limited"}}
     _write(folder / "tenders-ke" / "gone.json", json.dumps({**package, "releases": [release]}).encode())
-    listed = f"lei:{RENAMED},ticker,NGX:GONE,,\nlei:{RENAMED},registry,G-1,ZA-CIPC,\n"
+    listed = f"lei:{RENAMED},ticker,NGX:GONE,,,\nlei:{RENAMED},registry,G-1,ZA-CIPC,,\n"
     for name in ("identifiers", "gone"):
         _write(folder / name / "gone.csv", f"{_LISTED}{listed}".encode())
 

@@ -39,8 +39,6 @@ class CaptureInfo(NamedTuple):
     content_sha256: str = ""
     rounds_dates: bool = False
     """Whether its source gives the dates of periods rounded to month ends."""
-    since: str = ""
-    """The day from which on its undated records are known; empty if they stand for the time before it."""
 
     @property
     def day(self) -> str:
@@ -180,12 +178,7 @@ class LedgerReader:
         return None if newest is None else datetime.fromisoformat(newest)
 
     def captures(self) -> dict[int, CaptureInfo]:
-        """The files. Those of the first day stand for the time before, unless they are named by a day."""
-        files = self._files("SELECT {} FROM capture")
-        began = min((one.observed_at[:10] for one in files.values()), default="")
-        return {
-            number: one if one.day == began else one._replace(since=one.day) for number, one in files.items()
-        }
+        return self._files("SELECT {} FROM capture")
 
     def unchanged_files(self) -> dict[int, CaptureInfo]:
         """The files that said nothing new when they were read."""

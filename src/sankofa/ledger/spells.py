@@ -24,24 +24,6 @@ def states(
     or the one of the profile before, it is known from the day of its file.
     The first day is the empty text, unless nothing was known before a register recorded it.
     """
-    days, dated, spells = _dated_spells(entity, captures)
-    ends = {until for _, until, _ in spells} - {NEVER}
-    days |= ends
-    beginning = min(days, default="")
-    for day in sorted(days | {day for day in _parent_days(entity) if day > beginning}):
-        known: dict[tuple[str, str], Statement] = {}
-        for since, one in dated:
-            if since <= day:
-                known[one.subject, one.register] = one
-        claims = sorted(claim for first, until, claim in spells if first <= day < until)
-        yield day, strongest_first(known.values()), claims
-
-
-def _dated_spells(
-    entity: Entity, captures: Mapping[int, CaptureInfo]
-) -> tuple[set[str], list[tuple[str, Statement]], list[tuple[str, str, Claim]]]:
-    """The days on which something became known; the profiles, each with its day; the identifiers, each with
-    its first day and the day after its last."""
     dated = list(_dated(entity, captures))
     held = [*entity.claims, *entity.past]
     first_day: dict[str, str] = {}
@@ -50,29 +32,25 @@ def _dated_spells(
             first_day[identifier] = min(first_day.get(identifier, day), day)
     of_profiles = {one.capture_id for _, one in dated}
     for claim in held:
-        if claim.capture_id not in of_profiles or claim.identifier not in first_day:
-            # by a link, or by the filings themselves
-            linked = "" if claim.identifier in entity.subjects else captures[claim.capture_id].since
-            first_day[claim.identifier] = min(first_day.get(claim.identifier, linked), linked)
+        if claim.capture_id not in of_profiles:  # by a link, or by the filings themselves
+            first_day[claim.identifier] = ""
     days = {day for day, _ in dated}
     if any(claim.first for claim in held):
+        beginning = min(days, default="")
         days.add("")  # before the first of its spells
-        beginning = min(days - {""}, default="")
         dated = [("" if day == beginning else day, one) for day, one in dated]
         first_day = {one: "" if day == beginning else day for one, day in first_day.items()}
     spells = [(claim.first or first_day.get(claim.identifier, ""), claim.until, claim) for claim in held]
-    return days | {first for first, _, _ in spells}, dated, spells
-
-
-def claim_days(entity: Entity, captures: Mapping[int, CaptureInfo]) -> dict[Claim, str]:
-    """The first day of each identifier; empty for those of the first day, which stand for the time before."""
-    held = (*entity.claims, *entity.past)
-    is_dated = any(captures[claim.capture_id].since for claim in held)
-    if not is_dated and len(entity.statements) + len(entity.earlier) < 2:
-        return {claim: claim.first for claim in held}
-    days, _, spells = _dated_spells(entity, captures)
+    ends = {until for _, until, _ in spells} - {NEVER}
+    days |= {first for first, _, _ in spells} | ends
     beginning = min(days, default="")
-    return {claim: claim.first or ("" if day == beginning else day) for day, _, claim in spells}
+    for day in sorted(days | {day for day in _parent_days(entity) if day > beginning}):
+        known: dict[tuple[str, str], Statement] = {}
+        for since, one in dated:
+            if since <= day:
+                known[one.subject, one.register] = one
+        claims = sorted(claim for first, until, claim in spells if first <= day < until)
+        yield day, strongest_first(known.values()), claims
 
 
 class Placed(NamedTuple):
@@ -111,12 +89,8 @@ def _dated(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tupl
     by_register = defaultdict[tuple[str, str], list[Statement]](list)
     for one in (*entity.earlier, *entity.statements):
         by_register[one.subject, one.register].append(one)
-    first = {of: own[0].profile.registered for of, own in by_register.items()}
-    if len(first) > 1:  # what one of them said first stands for the time before
-        late = {of: day or captures[by_register[of][0].capture_id].since for of, day in first.items()}
-        first = {of: day if late[of] == min(late.values()) else late[of] for of, day in first.items()}
-    for of, own in by_register.items():
-        yield from _days(own, first[of], captures)
+    for own in by_register.values():
+        yield from _days(own, own[0].profile.registered, captures)
 
 
 def first_records(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, int]]:

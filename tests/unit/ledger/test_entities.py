@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.edition.write.context import BuildContext
-from sankofa.ledger.entities import Claim, Conflict, Entity
-from sankofa.ledger.reader import LedgerReader
-from sankofa.ledger.spells import claim_days
+from sankofa.ledger.entities import Conflict, Entity
 from sankofa.model.identifiers import service_id
 from sankofa.model.records import EntityRecord, Fact, Profile
 from tests.world.desk import Desk
@@ -105,22 +103,3 @@ def test_a_record_without_a_date_is_in_force_from_its_capture_and_taking_it_agai
     names = [profile.legal_name for _, _, _, profile, _ in ledger.entity_records()]
     ledger.close()
     assert names == ["A Ltd", "B Ltd", "A Ltd"]
-
-
-class Files:
-    """The files of a ledger: two of its first day, one of them named by an earlier day, and a later one."""
-
-    def query(self, statement: str) -> list[tuple[object, ...]]:
-        begun, later = "2026-01-05T06:00:00Z", "2026-03-07T06:00:00Z"
-        names = [("ids.csv", begun), ("20190105-ids.csv", begun), ("more.csv", later)]
-        return [(n, "s", instant, "cc0", name, "0" * 64) for n, (name, instant) in enumerate(names, 1)]
-
-
-@pytest.mark.rule("LOCK-4")
-def test_an_undated_identifier_is_known_from_its_file_unless_the_ledger_began_with_it() -> None:
-    captures = LedgerReader.captures(LedgerReader(Files(), b""))  # type: ignore[arg-type]
-    assert [one.since for one in captures.values()] == ["", "2019-01-05", "2026-03-07"]
-    claims = [Claim(f"isin:{number}", "s:f#1", number) for number in captures]
-    claims.append(Claim("ticker:JSE:A", "s:f#1", 3, "2015-02-03"))
-    entity = Entity(service_id(LEI), (), (LEI,), 1, claims=claims)
-    assert [*claim_days(entity, captures).values()] == ["", "2019-01-05", "2026-03-07", "2015-02-03"]

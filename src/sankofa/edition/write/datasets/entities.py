@@ -30,7 +30,7 @@ from sankofa.edition.write.datasets.issuers import first_known
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.engines.edition_reader import ALIASES
 from sankofa.ledger.entities import NEVER, Claim, Entity
-from sankofa.ledger.spells import PARENT, claim_days, states
+from sankofa.ledger.spells import PARENT, states
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import (
@@ -40,7 +40,7 @@ from sankofa.model.identifiers import (
     stored_identifier,
     stored_lookup_key,
 )
-from sankofa.model.provenance import FUND, SERVICE, TENDER, source_ref
+from sankofa.model.provenance import FUND, SERVICE, source_ref
 from sankofa.model.rows import (
     CrosswalkMatchRow,
     CrosswalkRow,
@@ -93,16 +93,11 @@ class _Known:
 
 
 def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity]]:
-    captures = context.captures
-    dated = (
-        entity.past
-        or entity.relations
-        or any(claim.first or captures[claim.capture_id].since for claim in entity.claims)
-    )
+    dated = entity.past or entity.relations or any(claim.first for claim in entity.claims)
     if not dated and not entity.earlier and not any(one.profile.registered for one in entity.statements):
         yield "", entity
         return
-    for day, statements, claims in states(entity, captures):
+    for day, statements, claims in states(entity, context.captures):
         yield day, replace(entity, statements=statements, claims=claims, earlier=[])
 
 
@@ -125,7 +120,7 @@ def changed_rows(context: BuildContext, known: Built[dict[str, bytes]]) -> Itera
 def parties_known(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     """The day of the first release that names an organisation, but not before its registers knew it."""
     days: dict[str, int] = {}
-    registered = dict(_registered(context))
+    registered = dict(_registered(context.entities))
     for country in context.tenders.countries:
         for tender in context.tenders.of(country):
             day = ordinal(tender.row.release_date[:10])
@@ -138,20 +133,10 @@ def parties_known(context: BuildContext, releases: Built[None]) -> Iterator[KeyR
     yield KeyRows("ids", [Entry("".join(ids).encode())])
 
 
-def _registered(context: BuildContext) -> Iterator[tuple[str, int]]:
-    """The first day of each organisation all of whose records have one; a record of a party has none."""
-    named_by_releases = {
-        name
-        for name in {one.source_id for one in context.captures.values()}
-        if (own := context.source(name)) and own.sku == TENDER
-    }
-    for entity in context.entities:
-        records = (*entity.statements, *entity.earlier)
-        days = [
-            one.profile.registered or context.captures[one.capture_id].since
-            for one in records
-            if one.source_id not in named_by_releases
-        ]
+def _registered(entities: Iterable[Entity]) -> Iterator[tuple[str, int]]:
+    """The first registration of each organisation all of whose records have one."""
+    for entity in entities:
+        days = [one.profile.registered for one in (*entity.statements, *entity.earlier)]
         if days and all(days):
             yield entity.service_id, ordinal(min(days))
 
@@ -296,13 +281,12 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
             ((stored_identifier(claim.identifier), claim) for claim in (*entity.claims, *entity.past)),
             key=lambda pair: (ID_TYPES.index(pair[0].id_type), pair[0].scheme or "", pair[0].value),
         )
-        first = claim_days(entity, context.captures)
         yield KeyRows(
             entity.service_id,
             [
                 Entry(
                     wire.encode(CrosswalkRow(**_claim_fields(context, entity, identifier, claim))),
-                    *_days(claim, first[claim]),
+                    *_days(claim),
                     modes=FREE if identifier.id_type in FREE_ID_TYPES else PAID,
                     tag=ID_TYPES.index(identifier.id_type),
                 )
@@ -335,9 +319,10 @@ def identifiers(context: BuildContext) -> Iterator[KeyRows]:
         yield KeyRows(key, _matches(context, matched))
 
 
-def _days(claim: Claim, first: str) -> tuple[int, int]:
+def _days(claim: Claim) -> tuple[int, int]:
     """The days on which an identifier is shown: from the first on, until the day after the last."""
-    return ordinal(first) if first else 0, ordinal(claim.last) + 1 if claim.last else FOREVER
+    first = ordinal(claim.first) if claim.first else 0
+    return first, ordinal(claim.last) + 1 if claim.last else FOREVER
 
 
 def _overlap(one: Claim, other: Claim) -> bool:
@@ -347,8 +332,7 @@ def _overlap(one: Claim, other: Claim) -> bool:
 def _matches(context: BuildContext, matched: list[tuple[Entity, Claim]]) -> Iterator[Entry]:
     for entity, claim in matched:
         fields = _claim_fields(context, entity, stored_identifier(claim.identifier), claim)
-        days = _days(claim, claim_days(entity, context.captures)[claim])
-        yield Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields)), *days)
+        yield Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields)), *_days(claim))
 
 
 def _claim_fields(
