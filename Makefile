@@ -129,7 +129,7 @@ clean: ## remove everything the targets made, data in var/ excepted
 
 define create-venv
 	@test -n "$(PYTHON)" || { echo "Sankofa needs Python 3.11 or newer; name one with PYTHON=/path/to/python3" >&2; exit 1; }
-	@$(PYTHON) -m venv $(1) || { echo "$(PYTHON) cannot create $(1); on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null && $(PYTHON) -m venv --without-pip $(1) || { echo "$(PYTHON) cannot create $(1); on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 endef
 
 # What a start imports is compiled once, also where the environment says to write no bytecode: else every start would.
@@ -137,8 +137,8 @@ $(RUNTIME): requirements/runtime.txt pyproject.toml
 	$(call create-venv,.venv)
 	@echo "installing the locked dependencies into .venv"
 	@$(BIN)/python $(INSTALL) requirements/runtime.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q src/sankofa
+	@$(BIN)/python $(INSTALL) --editable
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q -j 0 src/sankofa
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "import sankofa.cli.serving, sankofa.cli.publishing, sankofa.mcp.protocol"
 	@touch $@
 

@@ -8,9 +8,6 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
-sys.path.insert(0, str(ROOT / "src"))
-
-from sankofa.operations.service import COMMIT_FILE, commit_of_checkout  # noqa: E402 - the path is set first
 
 
 class BuildFromCheckout(build_py):
@@ -18,10 +15,14 @@ class BuildFromCheckout(build_py):
 
     def run(self) -> None:
         super().run()
-        commit = commit_of_checkout(ROOT)
-        if commit and not self.editable_mode:
+        if self.editable_mode:
+            return
+        sys.path.insert(0, str(ROOT / "src"))
+        from sankofa.operations.service import COMMIT_FILE, commit_of_checkout  # half the package
+
+        if commit := commit_of_checkout(ROOT):
             Path(self.build_lib, "sankofa", COMMIT_FILE).write_text(commit + "\n", encoding="utf-8")
-        if not self.editable_mode and (ROOT / "docs").is_dir():
+        if (ROOT / "docs").is_dir():
             target = Path(self.build_lib, "sankofa", "documentation")
             shutil.copytree(ROOT / "docs", target / "docs", dirs_exist_ok=True)
             for page in ROOT.glob("*.md"):

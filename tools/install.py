@@ -2,9 +2,14 @@
 
 pip unpacks one wheel after the other, which is most of a first start; uv unpacks them in parallel. So pip
 installs uv, by its digest like everything else, and uv the rest. Where uv cannot be had, or reaches nothing,
-pip does it all: the same wheels by the same digests.
+pip does it all: the same wheels by the same digests. An environment without pip gets the one that Python
+comes with; unpacking it first and then running it would take five seconds.
+
+`python tools/install.py --editable` installs the checkout itself, which needs setuptools.
 """
 
+import ensurepip
+import importlib.util
 import os
 import subprocess
 import sys
@@ -14,16 +19,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 _INSTALLER = _ROOT / "requirements" / "installer.txt"
 _LOCKED = ("--require-hashes", "--only-binary", ":all:", "-r")
 # Modules are compiled when they are first imported: compiling all of them takes a third of the installation.
-_PIP = (
-    sys.executable,
-    "-m",
-    "pip",
-    "install",
-    "--quiet",
-    "--no-compile",
-    "--disable-pip-version-check",
-    *_LOCKED,
-)
+_QUIETLY = ("install", "--quiet", "--no-compile", "--disable-pip-version-check")
+_EDITABLE = ("--no-index", "--no-deps", "--no-build-isolation", "--editable", str(_ROOT))
 _AS_UV_CALLS_THEM = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -33,15 +30,45 @@ _AS_UV_CALLS_THEM = {
 
 def main() -> int:
     (wanted,) = sys.argv[1:]
-    return 0 if _by_uv(wanted) else _run([*_PIP, wanted], os.environ)
+    asked = _EDITABLE if wanted == "--editable" else (*_LOCKED, wanted)
+    if not _has_pip() and _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
+        _ensure_pip()  # there is no pip outside, or an old one
+    if _has_uv() or not _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
+        _ensure_pip()
+        where = {} if asked is _EDITABLE else _where_pip_looks()
+        if not _run([*_uv(), *asked], where, quietly=True):
+            return 0
+    return _run([*_pip(), *_QUIETLY, *asked])
 
 
-def _by_uv(wanted: str) -> bool:
+def _pip() -> list[str]:
+    """That of the environment, or the one of the Python that it was made with."""
+    if _has_pip():
+        return [sys.executable, "-m", "pip"]
+    outside = getattr(sys, "_base_executable", sys.executable)
+    return [outside, "-m", "pip", "--python", sys.executable]
+
+
+def _has_pip() -> bool:
+    importlib.invalidate_caches()
+    return importlib.util.find_spec("pip") is not None
+
+
+def _ensure_pip() -> None:
+    if _has_pip():
+        return
+    bundled = sorted(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"))
+    if not (_has_uv() and bundled and not _run([*_uv(), "--no-index", str(bundled[-1])], quietly=True)):
+        ensurepip.bootstrap()
+
+
+def _has_uv() -> bool:
+    return Path(_uv()[0]).exists()
+
+
+def _uv() -> list[str]:
     uv = Path(sys.executable).with_name("uv")
-    if not uv.exists() and _run([*_PIP, str(_INSTALLER)], os.environ, quietly=True):
-        return False
-    command = [str(uv), "pip", "install", "--quiet", "--python", sys.executable, *_LOCKED, wanted]
-    return not _run(command, {**os.environ, **_where_pip_looks()}, quietly=True)
+    return [str(uv), "pip", "install", "--quiet", "--python", sys.executable]
 
 
 def _where_pip_looks() -> dict[str, str]:
@@ -62,13 +89,13 @@ def _where_pip_looks() -> dict[str, str]:
     return told
 
 
-def _run(
-    command: list[str], environment: "os._Environ[str] | dict[str, str]", *, quietly: bool = False
-) -> int:
-    done = subprocess.run(  # noqa: S603 - our own command
-        command, env=dict(environment), check=False, stderr=subprocess.DEVNULL if quietly else None
-    )
-    return done.returncode
+def _run(command: list[str], settings: dict[str, str] | None = None, *, quietly: bool = False) -> int:
+    return subprocess.run(  # noqa: S603 - our own command
+        command,
+        env={**os.environ, **(settings or {})},
+        check=False,
+        stderr=subprocess.DEVNULL if quietly else None,
+    ).returncode
 
 
 if __name__ == "__main__":
