@@ -32,7 +32,7 @@ class RowRanges:
     """The byte range of each row of a dataset, by number, for an index that leads to them."""
 
     def __init__(self) -> None:
-        self._blocks, self._starts, self._ends = array("I"), array("I"), array("I")
+        self._blocks, self._starts, self._ends = array("i"), array("i"), array("i")
 
     def add(self, block: int, ends: Sequence[int]) -> None:
         """Add the rows of a block, given the end of each."""
@@ -40,9 +40,9 @@ class RowRanges:
         self._starts.extend([0, *(end + 1 for end in ends[:-1])])
         self._ends.extend(ends)
 
-    def columns(self, numbers: Sequence[int]) -> Iterator[Iterable[int]]:
-        """The blocks of some rows, their starts and their ends."""
-        return (map(column.__getitem__, numbers) for column in (self._blocks, self._starts, self._ends))
+    def columns(self) -> "tuple[array[int], array[int], array[int]]":
+        """The block of each row, its start and its end."""
+        return self._blocks, self._starts, self._ends
 
 
 NEVER: Final = 0
@@ -75,13 +75,17 @@ class Counted(msgspec.Struct, array_like=True):
     def add(self, count: int, rows: int, first: int, last: int, published: int) -> None:
         self.count += count
         self.rows += rows
-        self.first = min(self.first, first)
-        self.last = max(self.last, last)
-        self.published = max(self.published, published)
+        if first < self.first:  # called a million times: `min` and `max` take twice as long
+            self.first = first
+        if last > self.last:
+            self.last = last
+        if published > self.published:
+            self.published = published
 
     def merge(self, other: "Counted") -> None:
         self.add(other.count, other.rows, other.first, other.last, other.published)
-        self.become_known(other.days)
+        if other.days:
+            self.become_known(other.days)
 
     def become_known(self, days: Mapping[int, "Counted"]) -> None:
         for day, other in days.items():

@@ -1,8 +1,7 @@
-"""Annual indicators, the catalogue of series and indicators, and their releases.
+"""Annual indicators, and the catalogue of series and indicators.
 
 - Indicators are ordered by country, indicator and year descending; the bulk table has every vintage.
-- The catalogue is ordered by series, series_type, frequency and country; releases newest first, then the
-  same.
+- The catalogue is ordered by series, series_type, frequency and country.
 """
 
 from array import array
@@ -10,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import partial
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
@@ -21,21 +20,16 @@ from sankofa.edition.format.keys import (
     MACRO_ANNUAL,
     MACRO_SERIES,
     SERIES_ENTRIES,
-    SERIES_RELEASES,
     annual_key,
 )
 from sankofa.edition.format.macro import (
-    ListedRelease,
     SeriesSummary,
     list_pages,
     pack_pages,
     pack_series,
-    release_pages,
-    rows_on_release_page,
     summary_of,
 )
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     NEVER,
@@ -61,7 +55,7 @@ from sankofa.edition.write.datasets.macro_series import (
 )
 from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import MacroRows, packed_columns, table
-from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
+from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.provenance import MACRO
@@ -70,48 +64,45 @@ from sankofa.model.rows import MacroAnnualRow, wire
 ANNUAL_TABLE: Final = "af-macro-annual"
 
 
-class AnnualIndex(NamedTuple):
-    """What other datasets need to know about the annual indicators."""
-
-    summaries: list[SeriesSummary]
-    """Summaries of all indicators by country, in order."""
-    catalogue: list[CatalogueEntry]
-    tally: CoverageTally
-
-
 class _IndicatorPart(msgspec.Struct, frozen=True, array_like=True):
-    """An indicator in a country as it is stored, and what other datasets need to know about it."""
+    """An indicator in a country as it is stored."""
 
+    key: str
     rows: PreparedRows
-    summary: SeriesSummary
-    entry: CatalogueEntry
     tally: list[TallyRow]
 
 
+_INDICATORS: Final = "indicator-summary"
+_Summary = tuple[SeriesSummary, CatalogueEntry]
+"""What other datasets need to know about an indicator: they need not read its rows."""
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(_IndicatorPart).decode
+_read_summary = msgspec.msgpack.Decoder(_Summary).decode
 
 
 @dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.ANNUAL,))
 def annual(context: BuildContext) -> PreparedBuilding:
-    index = AnnualIndex([], [], CoverageTally())
+    tally = CoverageTally()
     for part in map(_read, context.macro.parts(MACRO_ANNUAL, context.macro.indicators)):
-        index.summaries.append(part.summary)
-        index.catalogue.append(part.entry)
-        index.tally.update(part.tally)
-        yield PreparedKeyRows(part.summary.key, part.rows)
-    return Outcome(index, tally=index.tally)
+        tally.update(part.tally)
+        yield PreparedKeyRows(part.key, part.rows)
+    return Outcome(tally=tally)
+
+
+def _summaries(context: BuildContext) -> Iterator[_Summary]:
+    """Summaries of all indicators by country, in order."""
+    return map(_read_summary, context.macro.parts(_INDICATORS, context.macro.indicators))
 
 
 @macro_part
 def _derived(column: MacroColumn) -> Iterator[tuple[str, bytes]]:
     if column.country:
         provenance = ProvenanceText(column.captures)
-        yield MACRO_ANNUAL, _annual_part(column, provenance)
+        yield from _annual_parts(column, provenance)
         yield ANNUAL_TABLE, packed_columns([_columns(column, provenance)])
 
 
-def _annual_part(column: MacroColumn, provenance: ProvenanceText) -> bytes:
+def _annual_parts(column: MacroColumn, provenance: ProvenanceText) -> Iterator[tuple[str, bytes]]:
     (country, indicator, name, unit, note), years = column.indicator, column.years
     shared = (
         f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
@@ -134,7 +125,7 @@ def _annual_part(column: MacroColumn, provenance: ProvenanceText) -> bytes:
         )
         entries.append(Entry(row.encode(), tag=int(year)))
     if newest is None:
-        return b""
+        return
     key = annual_key(country, indicator)
     capture = column.captures[newest.capture_id]
     first, last = (ordinal(f"{entries[n].tag:04d}-12-31") for n in (-1, 0))
@@ -146,16 +137,17 @@ def _annual_part(column: MacroColumn, provenance: ProvenanceText) -> bytes:
     tally = CoverageTally()
     tally.add_once("indicators", country, sources, column.captures)
     rows = prepare(MACRO_ANNUAL, MacroAnnualRow, key, entries, pack=pack_series)
-    return _write(_IndicatorPart(rows, summary_of(key, entries), entry, tally.rows()))
+    yield MACRO_ANNUAL, _write(_IndicatorPart(key, rows, tally.rows()))
+    yield _INDICATORS, _write((summary_of(key, entries), entry))
 
 
-@dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,), reads=())
-def annual_lists(context: BuildContext, annual: Built[AnnualIndex]) -> Iterator[KeyRows]:
+@dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, reads=(Input.ANNUAL,))
+def annual_lists(context: BuildContext) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         country, indicator = summary.key.split("|")
         return annual_key("", ""), annual_key(country, ""), annual_key("", indicator)
 
-    for key, pages in list_pages(annual.result.summaries, filters):
+    for key, pages in list_pages((summary for summary, _ in _summaries(context)), filters):
         yield KeyRows(key, pages)
 
 
@@ -221,11 +213,11 @@ def _pack_catalogue(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
 
 
 @dataset(
-    SERIES_ENTRIES, SeriesCatalogueRow, pack=_pack_catalogue, needs=(MACRO_SERIES, MACRO_ANNUAL), reads=()
+    SERIES_ENTRIES, SeriesCatalogueRow, pack=_pack_catalogue, needs=(MACRO_SERIES,), reads=(Input.ANNUAL,)
 )
-def catalogue(context: BuildContext, series: Built[SeriesIndex], annual: Built[AnnualIndex]) -> Building:
+def catalogue(context: BuildContext, series: Built[SeriesIndex]) -> Building:
     """Returns its entries, in order."""
-    entries = sorted([*series.result.catalogue, *annual.result.catalogue])
+    entries = sorted([*series.result.catalogue, *(entry for _, entry in _summaries(context))])
     yield KeyRows("", (Entry(wire.encode(_catalogue_row(entry))) for entry in entries))
     return Outcome(entries)
 
@@ -239,34 +231,6 @@ def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueE
             numbers[entry.country].append(number)
     for country in sorted(numbers):
         yield KeyRows(country, [Entry(numbers[country].tobytes())])
-
-
-@dataset(SERIES_RELEASES, None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
-def releases(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
-    """By series key. Every row is made once and read back."""
-    text = ProvenanceText(context.captures)
-    check = RowCheck(SERIES_RELEASES, SeriesReleaseRow)
-    for key, of_key in series.result.releases.items():
-        shared = [
-            f'"series":"{key}","frequency":"{identity.frequency}","country":{json_text(identity.country)}'
-            for identity, _ in of_key
-        ]
-        listed = [
-            ListedRelease(
-                one.day,
-                one.added,
-                one.changed,
-                number,
-                text.around(one.capture_id, one.document),
-                json_text(one.location)[1:-1],
-            )
-            for number, (_, released) in enumerate(of_key)
-            for one in released
-        ]
-        listed.sort(key=lambda release: (-release.day, release.series))
-        pages = list(release_pages(shared, listed))
-        check.all(key, [Entry(row) for page in pages for row in rows_on_release_page(page)])
-        yield KeyRows(key, [Entry(page) for page in pages])
 
 
 def _catalogue_row(entry: CatalogueEntry) -> SeriesCatalogueRow:

@@ -9,9 +9,9 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain, count, repeat
-from operator import attrgetter, neg
-from typing import Any, Final, NamedTuple
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -37,7 +37,6 @@ from sankofa.edition.write.dataset import (
     PreparedBuilding,
     PreparedKeyRows,
     PreparedRows,
-    RowRanges,
     dataset,
     prepare,
 )
@@ -57,6 +56,9 @@ from sankofa.model.provenance import (
 )
 from sankofa.model.rows import FactRow, wire
 from sankofa.model.vintages import in_force
+
+if TYPE_CHECKING:
+    import pyarrow
 
 _ANNUAL_FACTS: Final = "af-macro-annual-fact"
 _SERIES_FACTS: Final = "af-macro-series-fact"
@@ -221,29 +223,43 @@ def _columns(
 def fact_order(
     context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
 ) -> Iterator[KeyRows]:
+    ranges = facts.ranges.columns()
     for country, measures in facts.result:
         columns = sorted(measures, key=lambda n: (n.measure, n.mode))
-        ordered = sorted(chain.from_iterable(map(_numbered, count(), columns)))
-        of_series = {rank for rank, column in enumerate(columns) if column.mode == SERIES_MODE}
-        for dated, own in ((False, ordered), (True, [one for one in ordered if one[1] in of_series])):
-            if own:
-                yield KeyRows(order_key(country, dated=dated), _order_blocks(facts.ranges, own))
+        for dated in (False, True):
+            if own := [one for one in columns if one.mode == SERIES_MODE or not dated]:
+                yield KeyRows(order_key(country, dated=dated), _order_blocks(_in_order(own, ranges)))
 
 
-_OrderedFact = tuple[int, int, int, int, int]
-"""The negative day of a fact, the position of its measure, its row, first and until."""
+def _in_order(columns: list[_MeasureFacts], ranges: "Iterable[array[int]]") -> "list[array[int]]":
+    """The facts of some measures, the newest first, else as they are given: of each its last day, first and
+    until, and the range of its row."""
+    import pyarrow
+    from pyarrow import compute
+
+    def numbers(values: "array[int]") -> "pyarrow.Array":
+        return pyarrow.Array.from_buffers(pyarrow.int32(), len(values), [None, pyarrow.py_buffer(values)])
+
+    ends, firsts, untils, rows = (array("i") for _ in range(4))
+    for one in columns:
+        ends += one.ends
+        firsts += one.firsts
+        untils += one.untils
+        rows.extend(range(one.first_row, one.first_row + len(one.ends)))
+    order = compute.array_sort_indices(numbers(ends), order="descending")  # it is stable
+    row_numbers = numbers(rows).take(order)
+    ordered = [
+        *(numbers(column).take(order) for column in (ends, firsts, untils)),
+        *(numbers(column).take(row_numbers) for column in ranges),
+    ]
+    return [array("i", column.buffers()[1].to_pybytes()[: 4 * len(column)]) for column in ordered]
 
 
-def _numbered(rank: int, column: _MeasureFacts) -> Iterator[_OrderedFact]:
-    rows = count(column.first_row)
-    return zip(map(neg, column.ends), repeat(rank), rows, column.firsts, column.untils, strict=False)
-
-
-def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[Entry]:
-    yield Entry(first_day_of_blocks([-fact[0] for fact in ordered], RANGES_PER_BLOCK))
-    for at in range(0, len(ordered), RANGES_PER_BLOCK):
-        _, _, rows, firsts, untils = zip(*ordered[at : at + RANGES_PER_BLOCK], strict=True)
-        yield Entry(encode_ranges((firsts, untils, *ranges.columns(rows))))
+def _order_blocks(facts: "list[array[int]]") -> Iterator[Entry]:
+    days, *columns = facts
+    yield Entry(first_day_of_blocks(days, RANGES_PER_BLOCK))
+    for at in range(0, len(days), RANGES_PER_BLOCK):
+        yield Entry(encode_ranges(column[at : at + RANGES_PER_BLOCK] for column in columns))
 
 
 table(

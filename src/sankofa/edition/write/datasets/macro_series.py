@@ -1,6 +1,6 @@
-"""Dated series: for each value the vintage in force on a day, newest first; every vintage in bulk.
+"""Dated series: for each value the vintage in force on a day, newest first; every vintage in bulk; releases.
 
-Order: by series, series_type, frequency and country, then date descending.
+Order: by series, series_type, frequency and country, then date descending. Releases newest first.
 """
 
 from collections import defaultdict
@@ -14,19 +14,23 @@ import msgspec
 
 from sankofa.derive.cross_rates import FAMILY, FREQUENCY
 from sankofa.derive.series import MacroColumn, Series, SeriesVintages
-from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
+from sankofa.edition.format.keys import MACRO_SERIES, SERIES_RELEASES, key_list, series_list
 from sankofa.edition.format.macro import (
     RATE_INPUTS,
     RateInput,
+    ListedRelease,
     SeriesSummary,
     block_days,
     encode_rate_inputs,
     list_pages,
     pack_pages,
     pack_series,
+    release_pages,
+    rows_on_release_page,
     summary_of,
 )
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     NEVER,
@@ -46,6 +50,7 @@ from sankofa.edition.write.dataset import (
 from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import MacroRows, packed_columns, table
 from sankofa.ledger.reader import CaptureInfo
+from sankofa.model.catalogue_rows import SeriesReleaseRow
 from sankofa.model.days import iso_day
 from sankofa.model.observations import currency_pair
 from sankofa.model.provenance import MACRO
@@ -146,6 +151,7 @@ class SeriesPart(msgspec.Struct, frozen=True, array_like=True):
 
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(list[SeriesPart]).decode
+_read_pages = msgspec.msgpack.Decoder(tuple[str, list[bytes]]).decode
 
 
 class SeriesIndex(NamedTuple):
@@ -189,6 +195,8 @@ def _derived(column: MacroColumn) -> Iterator[tuple[str, bytes]]:
     filled = [(one, entries) for one in column.series if (entries := _entries(provenance, one))]
     parts = [_part(column, one, entries, is_only=len(filled) == 1) for one, entries in filled]
     yield MACRO_SERIES, _write(parts) if parts else b""
+    if parts:
+        yield SERIES_RELEASES, _write(_release_pages(parts, provenance))
     yield SERIES_TABLE, packed_columns([_columns(column, provenance, one) for one in column.series])
 
 
@@ -219,6 +227,40 @@ def _part(column: MacroColumn, one: SeriesVintages, entries: list[Entry], *, is_
         releases,
         tally.rows(),
     )
+
+
+def _release_pages(parts: list[SeriesPart], provenance: ProvenanceText) -> tuple[str, list[bytes]]:
+    """The releases of all series of a key. Every row is made once and read back."""
+    key = parts[0].identity.series
+    shared = [
+        f'"series":"{key}","frequency":"{one.identity.frequency}","country":{json_text(one.identity.country)}'
+        for one in parts
+    ]
+    listed = [
+        ListedRelease(
+            one.day,
+            one.added,
+            one.changed,
+            number,
+            provenance.around(one.capture_id, one.document),
+            json_text(one.location)[1:-1],
+        )
+        for number, part in enumerate(parts)
+        for one in part.releases
+    ]
+    listed.sort(key=lambda release: (-release.day, release.series))
+    pages = list(release_pages(shared, listed))
+    rows = [Entry(row) for page in pages for row in rows_on_release_page(page)]
+    RowCheck(SERIES_RELEASES, SeriesReleaseRow).all(key, rows)
+    return key, pages
+
+
+@dataset(SERIES_RELEASES, None, pack=pack_pages, reads=(Input.MACRO,))
+def releases(context: BuildContext) -> Iterator[KeyRows]:
+    """By series key."""
+    names = chain(context.macro.series, context.macro.indicators)
+    for key, pages in map(_read_pages, context.macro.parts(SERIES_RELEASES, names)):
+        yield KeyRows(key, map(Entry, pages))
 
 
 def _statistics(one: SeriesVintages) -> tuple[list[SeriesRelease], dict[int, Counted]]:
