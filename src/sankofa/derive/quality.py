@@ -14,13 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
-from itertools import groupby
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.derive.metrics.checks import MEASURES
+from sankofa.derive.series import MacroColumn
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.reader import CaptureInfo, FactColumns, LedgerReader
 from sankofa.ledger.tenders import SERVED_RELEASES
@@ -127,6 +126,73 @@ class FundamentalCounts(NamedTuple):
     """Measures of the derived values."""
 
 
+class MacroCounts(msgspec.Struct, array_like=True):
+    """Counts of macro columns. An observation that several files or releases report is counted once, here and
+    for each source."""
+
+    observations: dict[str, int] = {}
+    """By source."""
+    newest: dict[str, str] = {}
+    """By source, the newest evidenced day of release."""
+    countries: set[str] = set()
+    indicators: set[str] = set()
+    series: int = 0
+    annual: int = 0
+    dated: int = 0
+    undated: int = 0
+    values: int = 0
+    restated: int = 0
+
+    def add(self, other: "MacroCounts") -> None:
+        """The counts of other columns."""
+        for source_id, count in other.observations.items():
+            self.observations[source_id] = self.observations.get(source_id, 0) + count
+        for source_id, day in other.newest.items():
+            self.newest[source_id] = max(self.newest.get(source_id, ""), day)
+        self.countries |= other.countries
+        self.indicators |= other.indicators
+        for name in ("series", "annual", "dated", "undated", "values", "restated"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def _add_figures(self, periods: set[tuple[str, str]], figures: _FiguresByPeriod) -> None:
+        """`periods` has the source and the period of each observation of one series or indicator."""
+        for source_id, _ in periods:
+            self.observations[source_id] = self.observations.get(source_id, 0) + 1
+        self.values += len(figures)
+        self.restated += _restated(figures)
+
+    @classmethod
+    def of(cls, column: MacroColumn) -> "MacroCounts":
+        counts, captures = cls(), column.captures
+        if column.country:
+            counts.countries.add(column.country)
+            counts.indicators.add(column.code)
+            figures: _FiguresByPeriod = defaultdict(set)
+            periods: set[tuple[str, str]] = set()
+            for capture_id, _document, years in column.annual():
+                periods.update((captures[capture_id].source_id, year) for year in years)
+                counts.annual += len(years)
+                for year, figure in years.items():
+                    figures[year].add(figure)
+            counts._add_figures(periods, figures)
+            return counts
+        for (_, _, country), releases in column.published():
+            counts.series += 1
+            counts.countries.update(filter(None, (country,)))
+            figures, periods = defaultdict(set), set()
+            for *_, capture_id, _document, released in releases:
+                source_id = captures[capture_id].source_id
+                periods.update((source_id, entry.date) for entry in released)
+                days = [entry.release for entry in released if entry.evidenced]
+                counts.newest[source_id] = max(counts.newest.get(source_id, ""), max(days, default=""))
+                counts.dated += len(days)
+                counts.undated += len(released) - len(days)
+                for entry in released:
+                    figures[entry.date].add(entry.value)
+            counts._add_figures(periods, figures)
+        return counts
+
+
 class DatasetCounts(NamedTuple):
     """Counts of one dataset."""
 
@@ -154,12 +220,13 @@ def measure(
     sources: Mapping[str, Source],
     day: str,
     fundamentals: FundamentalCounts,
+    macro: Callable[[], Iterable[MacroCounts]],
     recall: Recall = lambda _, count: count(),
 ) -> Measurement:
-    """Measure every dataset as of a day."""
+    """Measure every dataset as of a day. `macro` gives the counts of all macro columns."""
     by_source: dict[str, Figures] = defaultdict(dict)  # by source
     of_tenders = recall(TENDERS, lambda: _tenders(ledger, tenders, captures))
-    of_macro = recall(MACRO, lambda: _macro(ledger, captures))
+    of_macro = recall(MACRO, lambda: _macro(macro()))
     held = fundamentals.held.by_source
     by_sku: dict[str, Figures] = {
         "AF-FUND": {**_fundamentals(fundamentals, by_source), **fundamentals.metrics},
@@ -274,51 +341,22 @@ def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, Capt
     return DatasetCounts(figures, dict(by_source), newest)
 
 
-def _macro(ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> DatasetCounts:
-    """An observation that several files or releases report is counted once, here and for each source."""
-    newest: dict[str, str] = {}
-    observations: Counter[str] = Counter()
-    countries: set[str] = set()
-    indicators: set[str] = set()
-    annual = dated = undated = values = restated = series = 0
-    for (country, indicator), columns in groupby(ledger.annual(), key=itemgetter(0, 1)):
-        countries.add(country)
-        indicators.add(indicator)
-        figures: _FiguresByPeriod = defaultdict(set)
-        periods: set[tuple[str, str]] = set()
-        for *_, capture_id, _document, years in columns:
-            periods.update((captures[capture_id].source_id, year) for year in years)
-            annual += len(years)
-            for year, figure in years.items():
-                figures[year].add(figure)
-        observations.update(source_id for source_id, _ in periods)
-        values, restated = values + len(figures), restated + _restated(figures)
-    for identity, releases in groupby(ledger.series(), key=itemgetter(0, 1, 2, 3)):
-        series += 1
-        countries.update(filter(None, identity[3:]))
-        figures = defaultdict(set)
-        periods = set()
-        for *_, capture_id, _document, released in releases:
-            source_id = captures[capture_id].source_id
-            periods.update((source_id, entry.date) for entry in released)
-            days = (entry.release for entry in released if entry.evidenced)
-            newest[source_id] = max(newest.get(source_id, ""), max(days, default=""))
-            dated += sum(entry.evidenced for entry in released)
-            undated += sum(not entry.evidenced for entry in released)
-            for entry in released:
-                figures[entry.date].add(entry.value)
-        observations.update(source_id for source_id, _ in periods)
-        values, restated = values + len(figures), restated + _restated(figures)
+def _macro(columns: Iterable[MacroCounts]) -> DatasetCounts:
+    total = MacroCounts()
+    for column in columns:
+        total.add(column)
     counted = {
-        "observations": Decimal(values),
-        "series": Decimal(series),
-        "indicators": Decimal(len(indicators)),
-        "countries": Decimal(len(countries)),
-        **_share("share_with_evidenced_available_at", dated, annual + dated + undated),
-        **_share("restatement_rate", restated, values),
+        "observations": Decimal(total.values),
+        "series": Decimal(total.series),
+        "indicators": Decimal(len(total.indicators)),
+        "countries": Decimal(len(total.countries)),
+        **_share(
+            "share_with_evidenced_available_at", total.dated, total.annual + total.dated + total.undated
+        ),
+        **_share("restatement_rate", total.restated, total.values),
     }
-    by_source = {source_id: {"observations": Decimal(count)} for source_id, count in observations.items()}
-    return DatasetCounts(counted, by_source, {source_id: day for source_id, day in newest.items() if day})
+    by_source = {name: {"observations": Decimal(count)} for name, count in total.observations.items()}
+    return DatasetCounts(counted, by_source, {name: day for name, day in total.newest.items() if day})
 
 
 def _restated(reported: _FiguresByPeriod) -> int:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.engines.ledger_store import Row
-from sankofa.ledger.macro import read_annual, read_series
+from sankofa.ledger.macro import Years, read_annual, read_series
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.figures import read_unit, unit_of_indicator
@@ -151,6 +151,14 @@ class MacroColumn:
         self._rows = rows
         self._metadata = metadata
 
+    def annual(self) -> Iterator[tuple[int, str, Years]]:
+        """Of an indicator: capture, document and values by year, oldest first."""
+        return read_annual(self._rows)
+
+    def published(self) -> Iterator[tuple[tuple[str, str, str], Iterator[tuple[Any, ...]]]]:
+        """Of a key, each series (series_type, frequency, country) with what each capture reported."""
+        return groupby(read_series(self._rows), key=itemgetter(0, 1, 2))
+
     @cached_property
     def indicator(self) -> Indicator:
         return self._metadata.indicator(self.country, self.code)
@@ -159,7 +167,7 @@ class MacroColumn:
     def years(self) -> dict[str, AnnualYear]:
         """The vintages of each year of an indicator."""
         years: dict[str, AnnualYear] = {}
-        for capture_id, document, values in read_annual(self._rows):
+        for capture_id, document, values in self.annual():
             for year, value in values.items():
                 known = years.get(year)
                 if known is None:
@@ -176,8 +184,7 @@ class MacroColumn:
         """The series of the key, or the one that is made from an annual table."""
         if self.country:
             return self._tabled()
-        columns = groupby(read_series(self._rows), key=itemgetter(0, 1, 2))
-        return [self._published(Series(self.code, *kind), captured) for kind, captured in columns]
+        return [self._published(Series(self.code, *kind), captured) for kind, captured in self.published()]
 
     def _published(self, identity: Series, captured: Iterable[tuple[Any, ...]]) -> SeriesVintages:
         reports: defaultdict[str, list[SeriesReport]] = defaultdict(list)

@@ -14,10 +14,9 @@ from sankofa.engines.ledger_store import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import Persons, holds_record
 from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
-from sankofa.ledger.macro import Years, read_annual, read_series
 from sankofa.model.days import file_instant
 from sankofa.model.errors import SettingsError
-from sankofa.model.observations import ReportedValue, SeriesInfo
+from sankofa.model.observations import SeriesInfo
 from sankofa.model.provenance import source_ref
 from sankofa.model.records import Profile
 
@@ -345,10 +344,6 @@ class LedgerReader:
         """Whether a register has a record of an organisation under this identifier."""
         return holds_record(self._rows, subject)
 
-    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
-        """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
-        return ((*key, *read) for key, rows in self.stored_annual() for read in read_annual(rows))
-
     def stored_annual(self) -> Iterator[tuple[tuple[str, str], list[Row]]]:
         """Each country and indicator with its rows (capture_id, document, JSON of values), oldest first."""
         for key, own in groupby(self._rows.query(_ANNUAL), key=itemgetter(0, 1)):
@@ -362,10 +357,6 @@ class LedgerReader:
         """(capture_id, what metadata say of a series or indicator), by code, oldest first."""
         for capture_id, *info in self._rows.query(_INFO):
             yield capture_id, SeriesInfo(*info)
-
-    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
-        """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
-        return ((key, *read) for key, rows in self.stored_series() for read in read_series(rows))
 
     def stored_series(self) -> Iterator[tuple[str, list[Row]]]:
         """Each key of series with its rows (series_type, frequency, country, capture_id, document, JSON)."""

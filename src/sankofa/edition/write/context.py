@@ -166,6 +166,7 @@ class BuildContext:
             self._sources,
             day,
             self._fundamentals(day),
+            lambda: self.macro.counts(),  # they are derived only if none are recalled
             self._recalled,
         )
         if measured.shortfalls and not self._despite_floors:

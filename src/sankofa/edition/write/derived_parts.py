@@ -31,6 +31,7 @@ from typing import Any, Final, NamedTuple, cast, get_type_hints
 import msgspec
 
 from sankofa.derive.issuers import Issuer
+from sankofa.derive.quality import MacroCounts
 from sankofa.derive.series import MacroColumn, MacroMetadata
 from sankofa.derive.tender_values import processes
 from sankofa.derive.tenders import Tenders
@@ -217,6 +218,8 @@ MakeColumnParts = Callable[[MacroColumn], Iterable[tuple[str, bytes]]]
 """Makes parts of a column, each with its kind."""
 _COLUMN_PARTS: Final[list[MakeColumnParts]] = []
 _BYTES_OF_A_VALUE: Final = 24
+_COUNTS: Final = "counts"
+_read_counts = msgspec.msgpack.Decoder(MacroCounts).decode
 
 
 def macro_part(make: MakeColumnParts) -> MakeColumnParts:
@@ -253,6 +256,7 @@ def _column_record(
     try:
         column = MacroColumn(task.code, task.country, task.rows, metadata, captures)
         parts = [part for make in _COLUMN_PARTS for part in make(column)]
+        parts.append((_COUNTS, _write(MacroCounts.of(column))))
     except (SankofaError, OSError, MemoryError):
         raise
     except Exception as failure:
@@ -294,6 +298,10 @@ class MacroParts:
     def parts(self, kind: str, names: Iterable[str]) -> Iterator[bytes]:
         """The parts of these columns for a dataset or table, without those that have none."""
         return filter(None, (self._cache.read(name, kind) for name in names))
+
+    def counts(self) -> Iterator[MacroCounts]:
+        """The counts of every column."""
+        return map(_read_counts, self.parts(_COUNTS, self.by_series))
 
     def _anew(self, ledger: LedgerReader) -> Iterator[_ColumnTask]:
         """The columns that are not reused. Each is listed."""
