@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -20,6 +21,7 @@ from sankofa.edition.format.keys import (
     MACRO_ANNUAL,
     MACRO_SERIES,
     SERIES_ENTRIES,
+    SERIES_RELEASES,
     annual_key,
 )
 from sankofa.edition.format.macro import (
@@ -77,6 +79,7 @@ _Summary = tuple[SeriesSummary, CatalogueEntry]
 """What other datasets need to know about an indicator: they need not read its rows."""
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(_IndicatorPart).decode
+_read_pages = msgspec.msgpack.Decoder(tuple[str, list[bytes]]).decode
 _read_summary = msgspec.msgpack.Decoder(_Summary).decode
 
 
@@ -231,6 +234,14 @@ def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueE
             numbers[entry.country].append(number)
     for country in sorted(numbers):
         yield KeyRows(country, [Entry(numbers[country].tobytes())])
+
+
+@dataset(SERIES_RELEASES, None, pack=pack_pages, reads=(Input.MACRO,))
+def releases(context: BuildContext) -> Iterator[KeyRows]:
+    """By series key."""
+    names = chain(context.macro.series, context.macro.indicators)
+    for key, pages in map(_read_pages, context.macro.parts(SERIES_RELEASES, names)):
+        yield KeyRows(key, map(Entry, pages))
 
 
 def _catalogue_row(entry: CatalogueEntry) -> SeriesCatalogueRow:

@@ -17,8 +17,8 @@ from sankofa.derive.series import MacroColumn, Series, SeriesVintages
 from sankofa.edition.format.keys import MACRO_SERIES, SERIES_RELEASES, key_list, series_list
 from sankofa.edition.format.macro import (
     RATE_INPUTS,
-    RateInput,
     ListedRelease,
+    RateInput,
     SeriesSummary,
     block_days,
     encode_rate_inputs,
@@ -151,7 +151,6 @@ class SeriesPart(msgspec.Struct, frozen=True, array_like=True):
 
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(list[SeriesPart]).decode
-_read_pages = msgspec.msgpack.Decoder(tuple[str, list[bytes]]).decode
 
 
 class SeriesIndex(NamedTuple):
@@ -253,14 +252,6 @@ def _release_pages(parts: list[SeriesPart], provenance: ProvenanceText) -> tuple
     rows = [Entry(row) for page in pages for row in rows_on_release_page(page)]
     RowCheck(SERIES_RELEASES, SeriesReleaseRow).all(key, rows)
     return key, pages
-
-
-@dataset(SERIES_RELEASES, None, pack=pack_pages, reads=(Input.MACRO,))
-def releases(context: BuildContext) -> Iterator[KeyRows]:
-    """By series key."""
-    names = chain(context.macro.series, context.macro.indicators)
-    for key, pages in map(_read_pages, context.macro.parts(SERIES_RELEASES, names)):
-        yield KeyRows(key, map(Entry, pages))
 
 
 def _statistics(one: SeriesVintages) -> tuple[list[SeriesRelease], dict[int, Counted]]:
