@@ -230,6 +230,7 @@ def page_addresses(issuer: str) -> dict[str, str]:
         "/screen": "/screen?metric=net_margin&as_of=2024-12-31&beside=2023-12-31",
         "/signals/{signal_key}": "/signals/macro-momentum?limit=10000",
         "/docs": words,
+        "/docs/api/{name}": "/docs/api/get_fundamentals",
         "/docs/{name*}": "/docs/contract",
     }
     return {path: asked.get(path, path) for path in pages()}

@@ -17,7 +17,7 @@ class Asked:
 
     def __init__(self, series: int, values: int) -> None:
         self.request = DialectRequest("GET", "/sdmx", "data/dataflow/SANKOFA/MACRO/1.0.0", (), {})
-        self.call = SimpleNamespace(today=date(2024, 1, 1))
+        self.call = SimpleNamespace(today=date(2024, 1, 1), grant=SimpleNamespace(sample=False))
         self._series, self._values = series, values
 
     async def rows(self, name: str, **_: Any) -> list[dict[str, Any]]:
