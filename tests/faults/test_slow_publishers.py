@@ -95,6 +95,7 @@ def test_slow_publishers_delay_no_other_and_a_stop_is_heard(home: Home, number: 
     home.source("quick", QUICK)
     with collecting(home) as process:
         until(lambda: [capture["source"] for capture in home.captures()] == ["quick"])
+        until(lambda: all(home.publisher.requests(f"/{at}{SLOW}") for at in range(12)))
         assert process.poll() is None
         printed = stop(process, number)
     assert process.returncode == 1
