@@ -62,6 +62,28 @@ Servicios del C. {Juan Pérez López}
 Pago a los CC. {Pedro Gómez y Juan Pérez}
 Engº {Carlos Macuácua}
 السيد/ {أحمد محمد}
+The contact person is {Zodwa}.
+SCM Official: {Nomvula P. Dlamini}
+Kontakpersoon: {Annelie Fourie} of mnr. {P. Botha}, sel {082 555 1234}
+Rig navrae aan {Pieter Botha}; Adv. {T. Masuku} en mev. {Du Plessis}
+Imibuzo: {Bongani Cele}; xhumana noNksz. {T. Zungu}
+Mnu. {Bongani Cele} noma Umnumzana {Sipho Zulu}
+Dipatlisiso: Ntate {Lerato Mofokeng} kapa Mofumahadi {Lineo Mohapi}
+Ikopanye le Rre {Kagiso Molefe} mo {0821234567}
+Vho {Tshilidzi Mudau} na Mufumakadzi {Rudzani Netshitenzhe}
+Tuntuɓi Malam {Musa Ibrahim} a {08031234567}
+Ọgbẹni {Tunde Bakare}, Otunba {Gani Adewale} and Mazi {Chidi Okafor}
+Barr. {Ifeoma Nnadi} and Surv. {Peter Eze}
+La xiriir Mudane {Cabdi Warsame}, Marwo {Hodan Nuur}
+አቶ {በቀለ ታደሰ} ስልክ {0911123456}
+ወ/ሪት {አልማዝ ኃይሌ} እና ዶ/ር {አብይ መንግስቱ}
+W/ro {Almaz Haile}
+Hamagara Madamu {Claudine Uwase} kuri {0788123456}
+Andriamatoa {Rakoto Andrianina} sy Ramatoa {Voahangy Rasoa}
+Omukyala {Nakato Lubega}, Owek. {Joyce Ssebugwawo}
+Bambo {Chisomo Phiri} ndi Mayi {Tamanda Banda}
+Chef de projet : {Aminata Sow}
+Delivery {84 123 4567} by noon
 Cel: {(11) 95555-0192}, Telef. {(595-21) 555 019}, PBX: {2255 5019}
 Teléfono (s): {(55) 5555-0192}; appeler le {77 555 01 92}; llamar al {987 555 019}
 """
@@ -84,6 +106,13 @@ Hôpital Général Dr Denis Mukwege
 Hôpital Principal Docteur Aristide Le Dantec
 20 laptops @ R10.50 each, C.P. 06000 Ciudad de México, Sra. Directora
 Escola Primária Dr. Agostinho Neto
+Contact: Lycée Dr Kwame Nkrumah
+Hon. Minister's Residence Refurbishment
+Inkosi Langalibalele Local Municipality and Inkosi Albert Luthuli Hospital
+Danadams Pharm. Ind. Gh. Ltd
+Amai Musodzi Community Hall
+Բ 0291729403
+Contact: Emir Palace Kano
 تأهيل مستشفى الدكتور طه حسين
 Mr Muscle oven cleaner and Dr Martens safety boots
 DR SCANNER AND MR SCANNER INSTALLATION

@@ -26,8 +26,9 @@ _COLON = re.compile("[:;=|>\u2013\u2014-]|\n")
 _JOINED = re.compile(r"[ \t]*+[/&;,+|][ \t]*+(?:(?:and|or|et|ou)[ \t]*+)?\Z", re.IGNORECASE)
 _REACHED = re.compile(r"@|(?:\+|(?<!\w)0)\d[\d ().-]{6,14}\d")
 _REACHING = re.compile(r"\A[\s,]{0,3}(?:on|at|au|sur|pelo|no|kwa|via|by)\s")
-_ARABIC = re.compile("[\u0600-\u06ff]")
-_MOST_WORDS, _MOST_ARABIC, _MOST_PARTICLES = 6, 4, 3
+_CASELESS = re.compile("[\u0600-\u06ff\u1200-\u137f]")
+"""Arabic and Ethiopic, which have no capitals."""
+_MOST_WORDS, _MOST_CASELESS, _MOST_PARTICLES = 6, 4, 3
 _OF_BODIES: Final = frozenset(
     "ya wa za l d n of general generale nacional nationale national regional provincial central centrale "
     "primaire secondaire municipal municipale publique publico publica universitaire universitario rural "
@@ -35,6 +36,7 @@ _OF_BODIES: Final = frozenset(
 )
 """Words between the kind of a body and the person it is called after."""
 _DIRECT: Final = frozenset({"c/o", "attn", "att", "fao"})
+_IS: Final = frozenset({"is", "est", "ni"})
 _INITIALS: Final = 3
 _AHEAD: Final = 5
 _NEAR, _ZONE = 45, 150
@@ -151,10 +153,20 @@ class _Reader:
 
     def _another(self, number: int) -> Iterator[Span]:
         """A further name where contacts are given: a well-known one, or one with a number or an address."""
+        if self._after_institution(self._first_of_name(number)):
+            return
         if self._capital(number) and (end := self._end(number, lower=False)) > number:
             known = self._words[number].plain in vocabulary().names and end > number + 1
             if (known or self._reached_at(end)) and self._is_person(number, end, 2):
                 yield from self._run(number, enough=2, lower=False)
+
+    def _first_of_name(self, number: int) -> int:
+        """The first of the titles and names that lead up to a word."""
+        for back in range(number - 1, max(-1, number - _MOST_WORDS), -1):
+            title = self._phrase(back)[1].endswith("titles")
+            if not _LINK.match(self._gap(back)) or not (title or self._name_like(back, lower=False)):
+                return back + 1
+        return number
 
     def _after_institution(self, number: int) -> bool:
         """Whether the kind of a body or place precedes a title: `Rue du Dr Calmette`."""
@@ -175,8 +187,8 @@ class _Reader:
             gap = self._gap(number - 1)
             if not _AFTER_CONTACT.match(gap.removeprefix(",") if skipped else gap):
                 return
-            colon = colon or _COLON.search(gap) is not None
             word = self._words[number]
+            colon = colon or _COLON.search(gap) is not None or word.plain in _IS
             if self._phrase(number)[1].endswith("titles") and not _initial(word):
                 return  # the title tells the name
             is_filler = word.plain in known.fillers and not (
@@ -274,9 +286,9 @@ class _Reader:
     def _end(self, number: int, *, lower: bool) -> int:
         """After the last word of the name that begins here; the word itself if none does."""
         end = last = number
-        arabic = _ARABIC.match(self._words[number].plain) is not None
+        caseless = _CASELESS.match(self._words[number].plain) is not None
         count = 0
-        while end < len(self._words) and count < (_MOST_ARABIC if arabic else _MOST_WORDS):
+        while end < len(self._words) and count < (_MOST_CASELESS if caseless else _MOST_WORDS):
             word = self._words[end]
             if end > number and not _WITHIN.match(self._gap(end - 1)):
                 break
@@ -291,7 +303,7 @@ class _Reader:
                     break
                 end += 1
                 continue
-            if not self._name_like(end, lower=lower) or (arabic and not _ARABIC.match(word.plain)):
+            if not self._name_like(end, lower=lower) or (caseless and not _CASELESS.match(word.plain)):
                 break
             count += 1
             end = last = end + 1
@@ -316,7 +328,7 @@ class _Reader:
             return False
         if self._phrase(number)[1] in ("contacts", "authors", "offices"):
             return False
-        return lower or self._capital(number) or _ARABIC.match(plain) is not None
+        return lower or self._capital(number) or _CASELESS.match(plain) is not None
 
     def _capital(self, number: int) -> bool:
         letter = self._text[self._words[number].start]
@@ -390,4 +402,4 @@ class _Reader:
 
 def _initial(word: _Word) -> bool:
     """Whether a word is a set of initials."""
-    return len(word.plain) == 1 and word.plain.isalpha() and not _ARABIC.match(word.plain)
+    return len(word.plain) == 1 and word.plain.isalpha() and not _CASELESS.match(word.plain)

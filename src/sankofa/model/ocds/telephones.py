@@ -17,7 +17,10 @@ from typing import Final, NamedTuple
 from sankofa.model.organisations.tables import tables
 from sankofa.model.text import fold_in_place, toml_table
 
-WORD = re.compile(r"(?<!\w)[^\W\d_]/[^\W\d_](?!\w)|[^\W\d_\u00aa\u00ba]+(?:['\u2019\u02bc-][^\W\d_]+)*+|\d+")
+WORD = re.compile(
+    r"(?<!\w)(?:[^\W\d_]/[^\W\d_]|[wW\u1200-\u137f]/[^\W\d_]{2,3})(?!\w)"
+    r"|[^\W\d_\u00aa\u00ba]+(?:['\u2019\u02bc-][^\W\d_]+)*+|\d+"
+)
 _ARABIC_PREFIXES: Final = ("", "\u0628", "\u0648", "\u0641")
 _WORDS: Final = bytes(code | 32 if chr(code).isalpha() else 32 for code in range(128)) + bytes([32]) * 128
 _DIGITS: Final = bytes(48 if 48 <= code < 58 else 32 for code in range(256))
@@ -108,7 +111,8 @@ _DASHES: Final = "\\-\u2010-\u2015"
 _CANDIDATE = re.compile(rf"[+(]{{0,2}}\d(?:[\s().{_DASHES}/]{{0,3}}\+?\d)*+")
 _GROUP = re.compile(r"\d+")
 _SENTENCE = re.compile(r"[a-z]{3}[.!?]\s{1,3}[A-Z]|\n\n")
-_LETTER_BEFORE = re.compile(r"(?<!\w)[^\W\d_]\s?\Z")
+_LETTER_BEFORE = re.compile(r"(?<!\w)(?:[^\W\d_]|[^\W\d_a-z\u00e0-\u00ff]\s)\Z")
+"""A letter and a number, as in `B 4471120`; a small letter before a blank is a word."""
 _SHORTEST, _LONGEST = 6, 15
 _PLAIN, _UNBROKEN, _NANP = 7, 10, 11
 _NEAR: Final = 70
@@ -322,7 +326,9 @@ def _has_code(digits: str) -> bool:
 
 
 def _in_pairs(part: list[tuple[str, int, int]], sizes: list[int]) -> bool:
-    """`77 123 45 67`: as numbers without a trunk prefix are written, and amounts are not."""
+    """`77 123 45 67`, `84 123 4567`: as numbers without a trunk prefix are written, and amounts are not."""
+    if sizes == [2, 3, 4]:
+        return True
     values = [int(group[0]) for group in part]
     rising = all(later - earlier in (1, 2) for earlier, later in pairwise(values))
     return len(part) > 3 and sizes[-2:] == [2, 2] and min(sizes[1:]) > 1 and max(sizes) <= 3 and not rising
