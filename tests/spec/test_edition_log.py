@@ -310,8 +310,22 @@ def test_an_answer_that_was_changed_is_not_verified(
         change(body)
         return json.dumps(body)
 
-    forged = good["proof"]["checkpoint"].replace("\n1\n", "\n2\n")
+    checkpoint = good["proof"]["checkpoint"]
+    forged = checkpoint.replace("\n1\n", "\n2\n")
+    amended, cut = checkpoint.replace("\n\n", "\n\nmore\n\n"), checkpoint.removesuffix("\n")
+
+    def repeated(body: dict[str, Any]) -> None:
+        body["data"][1], body["proof"]["rows"][1] = body["data"][0], body["proof"]["rows"][0]
+
+    text = json.dumps(good)
     for wrong, why in (
+        (text.replace('"data": [', '"data": [], "data": [', 1), "twice"),
+        (text.replace('"vintage": ', '"vintage": 9, "vintage": ', 1), "twice"),
+        (changed(repeated), "has a row twice"),
+        (changed(lambda one: one.update(count=9)), "as many rows"),
+        (changed(lambda one: one["proof"].update(checkpoint=amended)), "signature of"),
+        (changed(lambda one: one["proof"].update(checkpoint=cut)), "no signed note"),
+        ('{"proof":' + "[" * 100_000, "no JSON"),
         (changed(lambda one: one["data"][0].update(vintage=9)), "Row 0"),
         (changed(lambda one: one["data"].reverse()), "Row 0"),
         (changed(lambda one: one["data"].pop()), "as many rows"),
@@ -523,6 +537,10 @@ def test_each_parquet_file_is_proven_to_be_of_its_edition(
     at = server.get(f"/at/2024-01-01{path}.proof", paid_key)
     assert at.status_code == 404
     assert server.get("/open/none.parquet.proof", paid_key).status_code == 404
+    checkpoint = json.loads(proof)["checkpoint"]
+    assert verify(here, vkey, since=checkpoint) == export["edition"]
+    with pytest.raises(ValueError, match="no signed note"):
+        verify(here, vkey, since=checkpoint.removesuffix("\n"))
     here.write_bytes(content[:-1] + b"X")
     with pytest.raises(ValueError, match="is not"):
         verify(here, vkey)

@@ -88,7 +88,7 @@ def _verified(url: httpx.URL, api_key: str | None, keys: str, since: Path | None
             _check(reply)
             for chunk in reply.iter_raw():
                 digest.update(chunk)
-    return verify_digest(digest.hexdigest(), proof, keys), proof
+    return verify_digest(digest.hexdigest(), proof, keys, since=since), proof
 
 
 def _fetched_stamp(url: httpx.URL) -> bytes:

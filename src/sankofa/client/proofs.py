@@ -5,6 +5,7 @@ the key signed.
 """
 
 import json
+import re
 from base64 import b64decode, b64encode
 from datetime import datetime
 from hashlib import file_digest, sha256
@@ -15,6 +16,7 @@ PROOF: Final = ".proof"
 """Behind the name or the address of a Parquet file: its proof."""
 _ED25519: Final = b"\x01"
 _DASH: Final = "\N{EM DASH} "
+_SIGNATURE: Final = re.compile(_DASH + r"[^\s+]+ [A-Za-z0-9+/=]+")
 _LATER: Final = ("superseded_at", "superseding_record_ref")
 
 
@@ -35,7 +37,7 @@ def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | by
     keys = [one.strip() for one in key.split(",") if one.strip()]
     try:
         if str(path_or_text)[-8:] == ".parquet":
-            return _verified_file(Path(str(path_or_text)), key)
+            return _verified_file(Path(str(path_or_text)), key, since)
         answer = _json(_text(path_or_text))
         if since is not None:
             _check_growth(answer["proof"], _text(since), keys)
@@ -44,14 +46,19 @@ def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | by
         raise ValueError(f"The answer has no whole proof: {failure!r}. Ask with proof=true.") from None
 
 
-def verify_digest(digest: str, proof: str | bytes, key: str) -> str:
+def verify_digest(
+    digest: str, proof: str | bytes, key: str, *, since: Path | str | bytes | None = None
+) -> str:
     """Check a Parquet file by its SHA-256 (hex) and its proof. Returns the id of its edition.
 
     Raises ValueError with a sentence that says what is wrong.
     """
+    keys = [one.strip() for one in key.split(",") if one.strip()]
     try:
         proven = _json(proof)
-        logged = _logged(proven, [one.strip() for one in key.split(",") if one.strip()])
+        if since is not None:
+            _check_growth(proven, _text(since), keys)
+        logged = _logged(proven, keys)
         if sha256(proven["manifest"].encode()).hexdigest() != logged["manifest_sha256"]:
             raise ValueError(f"The manifest is not that of edition {logged['edition']}.")
         listed = {one["name"]: one["sha256"] for one in json.loads(proven["manifest"])["files"]}
@@ -93,19 +100,27 @@ def _note(content: str | bytes) -> str:
     return str(document.get("proof", document)["checkpoint"])
 
 
-def _verified_file(path: Path, key: str) -> str:
+def _verified_file(path: Path, key: str, since: Path | str | bytes | None) -> str:
     beside = path.with_name(path.name + PROOF)
     if not beside.exists():
         raise ValueError(f"{beside.name} is missing: download it from the address of the file + {PROOF}.")
     with path.open("rb") as stream:
-        return verify_digest(file_digest(stream, "sha256").hexdigest(), beside.read_bytes(), key)
+        return verify_digest(file_digest(stream, "sha256").hexdigest(), beside.read_bytes(), key, since=since)
 
 
 def _json(content: str | bytes) -> Any:
     try:
-        return json.loads(content, parse_float=_Number, parse_int=_Number)
-    except ValueError as failure:
+        return json.loads(content, parse_float=_Number, parse_int=_Number, object_pairs_hook=_members)
+    except (ValueError, RecursionError) as failure:
         raise ValueError(f"It is no JSON: {failure}. Ask with proof=true, or name a Parquet file.") from None
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object. One that is there twice has two values, of which one would not be checked."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has one member twice")
+    return members
 
 
 def _bytes(text: str) -> bytes:
@@ -133,8 +148,10 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
     if not logged["edition"] == proof["edition"] == answer["edition"]:
         raise ValueError(f"The proof is about edition {logged['edition']}, the answer about another.")
     own = logged["rows"][proof["dataset"]]
-    if len(proof["rows"]) != len(rows):
+    if not len(proof["rows"]) == len(rows) == int(answer.get("count", len(rows))):
         raise ValueError("The proof is not about as many rows as the answer has.")
+    if len({int(place["index"]) for place in proof["rows"]}) != len(rows):
+        raise ValueError("The answer has a row twice.")
     for number, (row, place) in enumerate(zip(rows, proof["rows"], strict=True)):
         fields = {name: value for name, value in row.items() if name not in _LATER}
         salt = _bytes(place["salt"])
@@ -167,7 +184,7 @@ def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) ->
             raise ValueError("The log is another one than before: its past was rewritten.")
         return
     if not hashes:
-        raise ValueError(f"The answer does not prove that the log only grew: ask with since_size={first}.")
+        raise ValueError(f"Nothing proves that the log only grew: ask /v1/proof with since_size={first}.")
     if first & (first - 1) == 0:
         hashes.insert(0, old_root)
     index, last = first - 1, second - 1
@@ -224,14 +241,17 @@ def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    text, _, signatures = note.partition("\n\n")
+    text, _, signatures = note.rpartition("\n\n")
+    lines = signatures.split("\n")
+    if not all(re.fullmatch(_SIGNATURE, line) for line in lines[:-1]) or lines[-1]:
+        raise ValueError("The checkpoint is no signed note.")
     origin, size, root, *_ = text.split("\n")
     for key in keys:
         name, own_hash, encoded = (*key.split("+", 2), "", "")[:3]
         public = _bytes(encoded) if encoded else b""
         if public[:1] != _ED25519 or sha256(f"{name}\n".encode() + public).digest()[:4].hex() != own_hash:
             raise ValueError("The key is no verifier key: expected NAME+HASH+BASE64.")
-        for line in signatures.splitlines():
+        for line in lines[:-1]:
             signature = _bytes(line.rpartition(" ")[2])
             if line.startswith(f"{_DASH}{name} ") and signature[:4].hex() == own_hash and origin == name:
                 try:
