@@ -142,3 +142,23 @@ def test_fredapi_reads_an_annual_indicator_as_captured(live: LiveServer, key: st
         assert {at.year: v for at, v in series.dropna().items()} == {
             year: v for year, v in known.items() if v is not None
         }
+
+
+@pytest.mark.rule("DIA-7", "DIAL-1")
+@pytest.mark.parametrize("at", DAYS)
+def test_an_annual_indicator_is_one_series_for_each_country_by_sdmx_and_in_a_search(
+    live: LiveServer, key: str, at: date | None
+) -> None:
+    before = "" if at is None else f"/at/{at}"
+    flow = f"{before}/sdmx/data/dataflow/SANKOFA/MACRO/1.0.0"
+    series = live.get(f"{before}/v1/macro?series=WDI:{GDP}:KEN", key).json()["data"]
+    expected = [(row["date"], row["available_at"]) for row in reversed(series)]
+    assert expected
+    for path in (f"{flow}/..WDI_NY_GDP_MKTP_CD_KEN", f"{flow}/A.KE.", f"{flow}/*"):
+        lines = [line.split(",") for line in live.get(path, key).text.splitlines()[1:]]
+        assert [(line[-3], line[-1]) for line in lines if line[4] == "KE"] == expected, path
+    client = Fred(api_key=link(live, key, "--dialect", "fred")[1])
+    client.root_url = f"{live.url}{before}/fred"
+    for text in ("GDP current", GDP):
+        assert sorted(client.search(text)["id"]) == [f"WDI:{GDP}:KEN", f"WDI:{GDP}:NGA"]
+    assert list(client.search(f"WDI:{GDP}:KEN")["id"]) == [f"WDI:{GDP}:KEN"]

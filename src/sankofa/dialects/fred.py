@@ -30,16 +30,18 @@ from sankofa.dialects.fred_values import (
     figure,
     history,
     on_days,
-    series_row,
     transformed,
     xml_attributes,
     xml_document,
 )
+from sankofa.dialects.series_rows import ListedSeries, rows_numbered, series_row, stored_row, tabled_numbers
+from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.search import series_named
 from sankofa.edition.read.series_catalogue import release_rows
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
+from sankofa.model.text import code_words
 from sankofa.operations.contract import printable
 
 _XML: Final = "text/xml; charset=UTF-8"
@@ -49,7 +51,6 @@ _ROWS: Final = 100_000
 """The `limit` of observations if none is sent; a longer series is sent whole."""
 _BYTES_OF_A_ROW: Final = 90
 _released = msgspec.json.Decoder(list[dict[str, Any]]).decode
-_read_row = msgspec.json.Decoder(list[SeriesCatalogueRow]).decode
 
 
 class _Observation(msgspec.Struct, gc=False):
@@ -128,7 +129,7 @@ async def _series(question: DialectQuestion) -> DialectReply:
     return _written(question.request, "seriess", "series", period.echo(), described)
 
 
-async def _asked_series(question: DialectQuestion, period: RealTimePeriod) -> tuple[str, SeriesCatalogueRow]:
+async def _asked_series(question: DialectQuestion, period: RealTimePeriod) -> tuple[str, ListedSeries]:
     """The key and the catalogue row of the series asked for, as known at the end of the period."""
     key = question.request.given("series_id").upper()
     if not key:
@@ -140,7 +141,7 @@ async def _asked_series(question: DialectQuestion, period: RealTimePeriod) -> tu
 
 
 async def _described(
-    edition: Edition, key: str, row: SeriesCatalogueRow, period: RealTimePeriod
+    edition: Edition, key: str, row: ListedSeries, period: RealTimePeriod
 ) -> dict[str, object]:
     releases = await release_rows(edition, row.series, 0, 1)
     updated = _released(b"[%b]" % releases[0][0])[0]["release_date"] if releases and releases[0] else ""
@@ -190,7 +191,7 @@ def _computed(
     request: DialectRequest,
     known: History | list[_Observation],
     key: str,
-    row: SeriesCatalogueRow,
+    row: ListedSeries,
     period: RealTimePeriod,
     echo: Row,
 ) -> list[Any]:
@@ -262,12 +263,8 @@ async def _search(question: DialectQuestion) -> DialectReply:
     text = request.given("search_text")
     if not text:
         raise InvalidParameter("search_text", "required")
-    answer = await question.answer("list_series", q=text)
-    if answer.selection.truncated:
-        question.refuse_cut(question.call.grant.row_cap + 1, "This search")
-    chunks = (chunk.replace(b'"observed_at":null', b'"observed_at":""') for chunk in answer.selection.lists())
-    listed = (row for chunk in chunks for row in _read_row(chunk))
-    rows = [row for row in listed if row.vintages]  # an annual indicator is the `WDI:` series beside it
+    rows = await _found(question.call.edition, text)
+    question.refuse_cut(len(rows), "This search")
     if request.given("filter_variable"):
         field = _FIELDS[request.chosen("filter_variable", ("frequency", "units", "seasonal_adjustment"), "")]
         value = request.given("filter_value").lower()
@@ -282,6 +279,19 @@ async def _search(question: DialectQuestion) -> DialectReply:
     echo = {**period.echo(), "order_by": order, "sort_order": direction}
     sizes = {"count": len(rows), "offset": offset, "limit": most}
     return _written(request, "seriess", "series", {**echo, **sizes}, shown)
+
+
+async def _found(edition: Edition, text: str) -> list[ListedSeries]:
+    """The dated series of a search; an annual indicator is its `WDI:` series, one for each country."""
+    if own := await series_row(edition, text.upper()):
+        return [own]
+    tabled = await tabled_numbers(edition)
+    numbers: list[int] = []
+    whole = edition.whole if isinstance(edition, DayView) else edition  # where indicators have no day
+    for first, end in await series_named(whole, code_words(text)):
+        found = await stored_row(edition, first)
+        numbers += range(first, end) if found.vintages else tabled.get(found.series, [])
+    return await rows_numbered(edition, numbers)
 
 
 _FIELDS: Final = {

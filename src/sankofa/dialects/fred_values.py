@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from xml.sax.saxutils import quoteattr  # nosec B406
 
 import msgspec
@@ -18,19 +18,10 @@ import msgspec
 from sankofa.dialects.contract import DialectQuestion, Row
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.series_catalogue import (
-    columns_of_series,
-    entry_behind,
-    entry_count,
-    entry_on,
-    every_vintage,
-)
-from sankofa.model.catalogue_rows import SeriesCatalogueRow
+from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.limits import limit
 from sankofa.operations.locked import locked
-
-_row = msgspec.json.Decoder(SeriesCatalogueRow).decode
 
 
 class ValueStep(NamedTuple):
@@ -50,22 +41,6 @@ def edition_on(question: DialectQuestion, day: date) -> Edition:
     whole = edition.whole if isinstance(edition, DayView) else edition
     lock = question.call.lock
     return edition if day >= question.call.today else locked(whole, day if lock is None else min(day, lock))
-
-
-async def series_row(edition: Edition, key: str) -> SeriesCatalogueRow | None:
-    """The catalogue row of a series; None if there is no such series, or it was not known yet."""
-    kept = edition.cache("series rows", 1024)
-    if (known := kept.get(key)) is not None:
-        return cast("SeriesCatalogueRow", known)
-    number = await entry_behind(edition, (key, 1, "", ""))
-    if number >= entry_count(edition):
-        return None
-    stored = await entry_on(edition, number)
-    row = None if stored is None else _row(stored)
-    if row is None or row.series != key or not row.vintages:
-        return None
-    kept.put(key, row)
-    return row
 
 
 async def history(edition: Edition, key: str, day: date) -> History:

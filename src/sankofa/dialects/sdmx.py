@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest, Row
+from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest
 from sankofa.dialects.sdmx_structures import (
     AGENCY,
     DIMENSIONS,
@@ -26,12 +26,12 @@ from sankofa.dialects.sdmx_structures import (
     structure_json,
     structure_xml,
 )
+from sankofa.dialects.series_rows import ListedSeries, read_series_rows, rows_numbered, tabled_numbers
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.countries import country_name
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.limits import limit
-from sankofa.model.observations import tabled_series
 
 MOST_OBSERVATIONS: Final = limit("observations of an SDMX answer", 2_000_000, "observations", "400")
 MOST_SERIES: Final = limit("series of an SDMX data query", 5_000, "series", "400")
@@ -125,43 +125,43 @@ def _structure_reply(question: DialectQuestion, codes: Codes, wanted: Wanted) ->
     return DialectReply(structure_xml(codes, prepared, wanted), _STRUCTURE_XML)
 
 
-async def _catalogue(question: DialectQuestion, asked: _Asked | None = None) -> list[Row]:
-    """The dated series that a query may be about, those of annual tables among them. A few that are named
-    are looked up one by one."""
+async def _catalogue(question: DialectQuestion, asked: _Asked | None = None) -> list[ListedSeries]:
+    """The dated series that a query may be about. A few that are named are looked up one by one."""
     wanted = None if asked is None else asked.codes[2]
     if wanted is not None and len(wanted) <= _MOST_LOOKED_UP:
-        rows = []
-        for code in sorted(wanted):
-            q, country = code.replace("_", " "), ""
-            if table := _TABLED.fullmatch(code):
-                q, country = table[1].replace("_", " "), table[2]
-            rows += await question.rows("list_series", q=q, country=country)
+        rows = [row for code in sorted(wanted) for row in await _named(question, code)]
     else:
-        rows = await question.rows("list_series")
-    dated = [
-        row if row["vintages"] else {**row, "series": tabled_series(row["series"], row["country"])}
-        for row in rows
-        if row["vintages"] or row["country"]
-    ]
-    return [row for row in dated if asked is None or _admits(asked, _key(row))]
+        rows = await question.read(read_series_rows, "list_series")
+    # an annual indicator is the `WDI:` series beside it
+    return [row for row in rows if row.vintages and (asked is None or _admits(asked, _key(row)))]
 
 
-def _key(row: Row) -> tuple[str, str, str]:
-    return FREQUENCIES[row["frequency"]], row["country"] or NO_AREA, series_code(row["series"])
+async def _named(question: DialectQuestion, code: str) -> list[ListedSeries]:
+    """Series that may have a code."""
+    if (table := _TABLED.fullmatch(code)) is None:
+        return await question.read(read_series_rows, "list_series", q=code.replace("_", " "))
+    edition = question.call.edition
+    known = (await tabled_numbers(edition)).items()
+    numbers = [n for indicator, own in known if series_code(indicator) == table[1] for n in own]
+    return await rows_numbered(edition, numbers)
+
+
+def _key(row: ListedSeries) -> tuple[str, str, str]:
+    return FREQUENCIES[row.frequency], row.country or NO_AREA, series_code(row.series)
 
 
 def _admits(asked: _Asked, key: tuple[str, str, str]) -> bool:
     return all(codes is None or code in codes for codes, code in zip(asked.codes, key, strict=True))
 
 
-def _codes(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
+def _codes(rows: Iterable[ListedSeries]) -> dict[str, dict[str, str]]:
     """The codes of some series, with their names."""
     codes: dict[str, dict[str, str]] = {name: {} for name in DIMENSIONS}
     for row in rows:
         frequency, area, series = _key(row)
         codes["FREQ"][frequency] = _NAMES[frequency]
         codes["REF_AREA"][area] = "No one country" if area == NO_AREA else country_name(area) or area
-        codes["SERIES"].setdefault(series, row["series"])
+        codes["SERIES"].setdefault(series, row.series)
     return {name: dict(sorted(own.items())) for name, own in codes.items()}
 
 
@@ -293,14 +293,14 @@ def _became(one: _Observation) -> datetime:
     return datetime.combine(date.fromisoformat(one.available_at), time(23, 59, 59), UTC)
 
 
-async def _latest(question: DialectQuestion, asked: _Asked, row: Row) -> list[_Observation]:
+async def _latest(question: DialectQuestion, asked: _Asked, row: ListedSeries) -> list[_Observation]:
     """The values of a series as known on a day, oldest first."""
     key = _key(row)
     values = await question.rows(
         "get_macro",
-        series=row["series"],
-        country=row["country"] or "",
-        frequency=row["frequency"],
+        series=row.series,
+        country=row.country or "",
+        frequency=row.frequency,
         as_of=str(asked.as_of),
         from_=asked.since and f"{asked.since}-01-01"[:_DAY],
     )
@@ -311,13 +311,13 @@ async def _latest(question: DialectQuestion, asked: _Asked, row: Row) -> list[_O
     ]
 
 
-async def _history(question: DialectQuestion, asked: _Asked, row: Row) -> list[_Observation]:
+async def _history(question: DialectQuestion, asked: _Asked, row: ListedSeries) -> list[_Observation]:
     """Every vintage of a series known on a day, by date and the day it became public."""
     key = _key(row)
     observations = []
-    for column in await columns_of_series(question.call.edition, row["series"]):
+    for column in await columns_of_series(question.call.edition, row.series):
         _, _, frequency, country = column.split("|")
-        if (frequency, country) == (row["frequency"], row["country"] or ""):
+        if (frequency, country) == (row.frequency, row.country or ""):
             async for one in every_vintage(question.call.edition, column, asked.as_of):
                 at = one.date.isoformat()
                 if asked.since <= at and at[: len(asked.until)] <= asked.until:

@@ -4,7 +4,6 @@ Values are those of the tables captured last; inside of `/at/DAY/`, and for a ke
 series as known on the day. There is one source, 2 (World Development Indicators), and no classification.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -13,13 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
-from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, SERIES_ENTRIES, SERIES_KNOWN
+from sankofa.dialects.series_rows import ListedSeries, stored_row, tabled_numbers
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import macro_spans
-from sankofa.edition.read.series_catalogue import entry_behind
 from sankofa.edition.read.yield_points import YieldPoints
-from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.countries import alpha3_of, country, country_name
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.observations import TABLED
@@ -31,11 +28,6 @@ _EVERY_YEAR: Final = range(1, 10_000)
 _FEW: Final = 8
 """Countries that are asked about one by one; more are chosen from all."""
 _ALL: Final = "all"
-_TABLED_INDICATOR: Final = re.compile(rb'"series":"WDI:([A-Z0-9._-]+):')
-"""The indicator in a catalogue row, such as `"series":"WDI:NY.GDP.MKTP.CD:GHA"`."""
-_BEHIND_TABLED: Final = "WDI;"
-"""Sorts behind every key that begins with `WDI:`."""
-_row = msgspec.json.Decoder(SeriesCatalogueRow).decode
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _PLURALS: Final = {
     "countries": "country",
@@ -157,46 +149,24 @@ async def _indicators(question: DialectQuestion, text: str) -> list[Row]:
     ]
 
 
-async def _catalogue(edition: Edition) -> dict[str, SeriesCatalogueRow]:
+async def _catalogue(edition: Edition) -> dict[str, ListedSeries]:
     """Every indicator by its code, read once for an edition; on a day those whose `WDI:` series are known."""
     kept = edition.cache("indicators", 1)
-    listed: dict[str, SeriesCatalogueRow] | None = kept.get("")
+    listed: dict[str, ListedSeries] | None = kept.get("")
     if listed is None:
         listed = {}
         spans = await macro_spans(edition)
         numbers = [int(spans[2 * n]) for n in range(len(spans) // 2)]
         if isinstance(edition, DayView):
-            numbers = [known[0] for known in (await _tabled(edition)).values()]
+            numbers = [known[0] for known in (await tabled_numbers(edition)).values()]
         yield_points = YieldPoints(64)
         for number in numbers:
-            (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
-            row = _row(stored)
+            row = await stored_row(edition, number)
             if row.series.startswith(TABLED) or not row.vintages:
                 listed[row.series.removeprefix(TABLED).partition(":")[0]] = row
             await yield_points.step()
         kept.put("", listed)
     return listed
-
-
-async def _tabled(edition: DayView) -> dict[str, list[int]]:
-    """By indicator the numbers of its `WDI:` series in the catalogue that are known on the day."""
-    kept = edition.whole.cache("tabled indicators", 1)
-    numbers: dict[str, list[int]] | None = kept.get("")
-    if numbers is None:
-        numbers = {}
-        begin, end = [await entry_behind(edition, (key, 1, "", "")) for key in (TABLED, _BEHIND_TABLED)]
-        number = begin
-        yield_points = YieldPoints(1)
-        for first in range(begin, end, 1024):
-            rows = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, first, min(first + 1024, end))
-            for indicator in _TABLED_INDICATOR.findall(b",".join(rows)):
-                numbers.setdefault(indicator.decode(), []).append(number)
-                number += 1
-            await yield_points.step()
-        kept.put("", numbers)
-    days = await edition.numbers(SERIES_KNOWN, "", keep=True)
-    known = {one: [n for n in own if days[n] <= edition.day] for one, own in numbers.items()}
-    return {one: own for one, own in known.items() if own}
 
 
 async def _values(question: DialectQuestion, countries: str, indicators: str, dates: str) -> DialectReply:
@@ -256,10 +226,8 @@ async def _as_known(
 ) -> list[Row]:
     """The `WDI:` series of the indicator in the countries that have it."""
     edition, rows = question.call.edition, []
-    own = (await _tabled(edition)).get(indicator, []) if isinstance(edition, DayView) else []
-    for number in own:
-        (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
-        entry = _row(stored)
+    for number in (await tabled_numbers(edition)).get(indicator, []):
+        entry = await stored_row(edition, number)
         if codes is None or entry.country in codes:
             rows += await question.rows("get_macro", series=entry.series, **span)
     return [{**row, "year": int(row["date"][:4])} for row in rows]
