@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pyarrow
@@ -55,7 +56,21 @@ def test_arrow_and_csv_have_the_rows_of_json(
     key = crowded.key("starter")
     given = {"as_of": as_of, "vintages": vintages, "period_type": period_type}
     query = urlencode({name: value for name, value in given.items() if value})
-    path = f"/v1/fundamentals/{service_id(ISSUER)}?{query}"
+    same_in_every_form(crowded, key, f"/v1/fundamentals/{service_id(ISSUER)}?{query}")
+
+
+@pytest.mark.rule("LOCK-3")
+@pytest.mark.parametrize("vintages", ["latest", "all"])
+def test_a_locked_view_tells_no_capture_in_any_form(crowded: LiveServer, vintages: str) -> None:
+    key = crowded.key("starter")
+    rows = same_in_every_form(
+        crowded, key, f"/at/2021-03-01/v1/fundamentals/{service_id(ISSUER)}?vintages={vintages}"
+    )
+    assert {row["observed_at"] for row in rows} == {None}
+
+
+def same_in_every_form(crowded: LiveServer, key: str, path: str) -> list[dict[str, Any]]:
+    """The rows of an answer, after they were compared with those of its other forms."""
     rows, body = as_json(crowded.get(path, key), OPERATION)
     answer = crowded.get(path, key, accept=ARROW)
     table = pyarrow.ipc.open_stream(answer.content).read_all()
@@ -64,10 +79,11 @@ def test_arrow_and_csv_have_the_rows_of_json(
         assert list(line) == list(row)
         for name, value in row.items():
             assert arrow_text(line[name]) == arrow_value(value, line[name]), name
-    assert table.schema.metadata[b"edition"].decode() == body["edition"]
+    assert table.schema.metadata.get(b"edition", b"").decode() == (body["edition"] or "")
     text = crowded.get(path, key, accept="text/csv").text
     header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     assert len(lines) == len(rows)
     for fields, row in zip(lines, rows, strict=True):
         assert header == list(row)
         assert [csv_text(row[name], cell) for name, cell in zip(header, fields, strict=True)] == fields
+    return rows

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import force_setattr
 
+from sankofa.edition.format.columns import RowFilter
 from sankofa.edition.format.keys import (
     ENTITIES,
     FACTS,
@@ -293,6 +294,10 @@ class DayView(Edition):
             return ((b"", selection.rows),)[skip : skip + most]
         entries = (Entry(bytes(row), modes=FREE | PAID) for row in selection.slices)
         return tuple(pack(entries, _ROWS_IN_A_BLOCK))[skip : skip + most]
+
+    async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
+        """None in a locked view: they tell of the capture."""
+        return () if self.lock is not None else await super().columns(row_filter)
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         return await self.entity(key) if kind == ENTITIES else await super().raw(kind, key)
