@@ -3,7 +3,6 @@
 Order of checks (contract: KEY-7): path, method, then 401, 429, and what the dialect refuses.
 """
 
-import hashlib
 import time
 from collections.abc import Hashable
 from typing import Final
@@ -31,6 +30,7 @@ from sankofa.operations.answers import (
     RESOURCE_METADATA,
     CachedAnswer,
     Headers,
+    body_digest,
     choose_encoding,
     common_headers,
     compressed,
@@ -218,7 +218,7 @@ class _Exchange:
             reply = await self._dialect.answer(question)
             if reply.status != 200 or not reply.cached or not isinstance(reply.body, bytes):
                 return self._with_headers(reply)
-            tag = hashlib.sha256(reply.body).hexdigest()[:24]
+            tag = body_digest(reply.body)
             headers: Headers = [(b"content-type", reply.content_type.encode()), *reply.headers]
             headers.append((b"etag", f'"{tag}"'.encode()))
             body = reply.body

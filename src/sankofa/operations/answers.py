@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from datetime import date
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import brotli
 import msgspec
@@ -21,6 +21,9 @@ from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
 from sankofa.operations.contract import MEMBERS, Answer, Operation
 from sankofa.operations.parameter_types import JsonSchema
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -66,6 +69,21 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
 @cache
 def _member(name: str) -> bytes:
     return b",%b:" % _encode(name)
+
+
+def body_digest(body: bytes) -> str:
+    """What tells a body from any other, on every machine: the entity tag of an answer of a locked view.
+
+    GMAC with a key that everybody knows reads 20 bytes a nanosecond, and SHA-256 one or two.
+    """
+    return _gmac().encrypt(bytes(12), b"", body).hex()[:24]
+
+
+@cache
+def _gmac() -> "AESGCM":
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(bytes(16))
 
 
 def problem_body(problem: Problem, base_url: str, instance: str, request_id: str) -> bytes:

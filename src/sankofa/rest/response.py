@@ -21,6 +21,7 @@ from sankofa.operations.answers import (
     AnswerKey,
     CachedAnswer,
     Headers,
+    body_digest,
     choose_encoding,
     compressed,
     envelope,
@@ -194,7 +195,7 @@ async def write_answer(
             fmt.body(*work) if fmt.is_quick(answer, columns) else await asyncio.to_thread(fmt.body, *work)
         )
         headers += content_headers
-    tag = key.tag if key.lock is None else hashlib.sha256(body).hexdigest()[:24]
+    tag = key.tag if key.lock is None else body_digest(body)
     encoding = choose_encoding(key.accept_encoding, len(body))
     body = body if encoding is None else await compressed(body, encoding)
     if encoding is not None:
