@@ -139,7 +139,7 @@ $(RUNTIME): requirements/runtime.txt pyproject.toml
 	@$(BIN)/python $(INSTALL) requirements/runtime.txt
 	@$(BIN)/python $(INSTALL) --editable
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q -j 0 src/sankofa
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "import sankofa.cli.serving, sankofa.cli.publishing, sankofa.mcp.protocol"
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "import sankofa.cli.serving, sankofa.cli.publishing, sankofa.mcp.surface"
 	@touch $@
 
 $(DRIVERS): requirements/extras.txt $(RUNTIME)

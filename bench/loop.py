@@ -253,27 +253,26 @@ async def _measure(home: Path, issuer: str, key: str, rounds: int) -> float:
     holds.watch()
     worst = 0.0
     await service.start()
-    async with agents.running():
-        gc.collect()
-        gc.freeze()  # as the application does once it has started
-        pulse = asyncio.create_task(holds.pulse())
-        print(f"{'':36}{'status':>8}{'kB':>10}{'loop ms':>10}{'beat ms':>10}")
-        for question in questions(issuer, service.datastore.list_editions().editions):
-            cpu, beats = [], []
-            status = size = 0
-            for _ in range(rounds):
-                holds.cpu = holds.beat = 0.0
-                web._cache = PageCache()  # each round writes the page
-                status, size = await ask(app, question, key)
-                await asyncio.sleep(2 * _BEAT)
-                cpu.append(holds.cpu * 1000)
-                beats.append(holds.beat * 1000)
-            print(
-                f"{question.name:36}{status:8}{size / 1000:10,.0f}{median(cpu):10.1f}{median(beats):10.1f}",
-                flush=True,
-            )
-            worst = max(worst, median(cpu))
-        pulse.cancel()
+    gc.collect()
+    gc.freeze()  # as the application does once it has started
+    pulse = asyncio.create_task(holds.pulse())
+    print(f"{'':36}{'status':>8}{'kB':>10}{'loop ms':>10}{'beat ms':>10}")
+    for question in questions(issuer, service.datastore.list_editions().editions):
+        cpu, beats = [], []
+        status = size = 0
+        for _ in range(rounds):
+            holds.cpu = holds.beat = 0.0
+            web._cache = PageCache()  # each round writes the page
+            status, size = await ask(app, question, key)
+            await asyncio.sleep(2 * _BEAT)
+            cpu.append(holds.cpu * 1000)
+            beats.append(holds.beat * 1000)
+        print(
+            f"{question.name:36}{status:8}{size / 1000:10,.0f}{median(cpu):10.1f}{median(beats):10.1f}",
+            flush=True,
+        )
+        worst = max(worst, median(cpu))
+    pulse.cancel()
     await service.stop()
     return worst
 

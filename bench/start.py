@@ -4,8 +4,7 @@
 
 Each round starts the command as an operator does and asks again every few milliseconds: for the 50 rows of an
 issuer with a key, counted, until they come; and over MCP for the list of tools, as early as there is a
-connection. Between the first row and the list of tools (which waits for the SDK to be loaded) the same rows
-are asked for again and again; the slowest of these answers is what that loading costs others.
+connection. Between the first row and the list of tools the same rows are asked for again and again.
 """
 
 import argparse

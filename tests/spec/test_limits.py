@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from sankofa.mcp.exchange import LARGEST_BODY
-from sankofa.mcp.guard import LONGEST_CALL
+from sankofa.mcp.exchange import LARGEST_BODY, LONGEST_CALL
 from sankofa.mcp.surface import _FREE_BYTES
 from sankofa.operations.service import LARGEST_HEADERS, LONGEST_PATH, LONGEST_QUERY
 from sankofa.web.responses import _LARGEST_FORM

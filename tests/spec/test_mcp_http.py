@@ -266,6 +266,7 @@ def _until_closed(link: socket.socket) -> bytes:
     return received
 
 
+@pytest.mark.rule("MCP-13")
 @every("revision", REVISIONS)
 @every(
     ("body", "headers", "status"),

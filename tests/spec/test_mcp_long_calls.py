@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sankofa.mcp.guard import LONGEST_CALL
+from sankofa.mcp.exchange import LONGEST_CALL
 from tests.every import every
 from tests.live import LiveServer
 from tests.spec.mcp_messages import NEW, OLD, SANDBOX, message, post

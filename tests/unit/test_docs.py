@@ -272,4 +272,4 @@ def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
     assert answer.selection.count == 3
     assert b'"period_type":"FY"' in answer.selection.rows
     assert example_operation.path in describe(settings, [example_operation])["paths"]
-    assert Tool(example_operation, "get_full_years").title == "Get full years"
+    assert Tool(example_operation, "get_full_years").described()["title"] == "Get full years"

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from sankofa.model.identifiers import service_id
-from sankofa.operations.service import Service
-from sankofa.rest.app import RestApp, Scope
-from sankofa.rest.files import Receive, Send
+from sankofa.operations.service import Receive, Scope, Send, Service
+from sankofa.rest.app import RestApp
 from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 from tests.live import create_key

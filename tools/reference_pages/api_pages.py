@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Final
 
-import sankofa.mcp.guard
+import sankofa.mcp.exchange
 import sankofa.rest.request
 import sankofa.web.responses
 import sankofa.web.visit
@@ -19,7 +19,7 @@ from sankofa.settings import Settings
 from tools.reference_pages.markdown import code, member_row, page, schema_text, shown, table
 
 _SURFACES: Final = {
-    sankofa.mcp.guard.__name__: "MCP",
+    sankofa.mcp.exchange.__name__: "MCP",
     sankofa.rest.request.__name__: "REST",
     sankofa.web.responses.__name__: "pages",
     sankofa.web.visit.__name__: "pages",

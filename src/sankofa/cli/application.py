@@ -17,10 +17,9 @@ from sankofa.cli.process import configure, keep_freed_memory
 from sankofa.dialects.app import DialectsApp
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.locked import AT, NO_DAY, PREFIX, day_of_path, without_day
-from sankofa.operations.service import Service
-from sankofa.rest.app import Application, RestApp, Scope
+from sankofa.operations.service import Application, Receive, Scope, Send, Service
+from sankofa.rest.app import RestApp
 from sankofa.rest.cors import Cors
-from sankofa.rest.files import Receive, Send
 from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 
@@ -57,8 +56,7 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
         observing = observe_requests(service, metrics_folder)
         tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in (*duties, *observing.duties)]
         try:
-            async with agents.running(loaded=gc.freeze):
-                yield
+            yield
         finally:
             for task in tasks:
                 task.cancel()
@@ -130,7 +128,6 @@ def _settle() -> None:
 async def _lifespan(
     running: Callable[[], AbstractAsyncContextManager[None]], receive: Receive, send: Send
 ) -> None:
-    """Starts and stops in one task, as the MCP surface's own tasks require."""
     await receive()
     async with running():
         await send({"type": "lifespan.startup.complete"})

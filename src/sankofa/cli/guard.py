@@ -20,14 +20,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from starlette.types import Message
-
 from sankofa.cli.process import descriptor_limit, raise_descriptor_limit
 from sankofa.model.errors import RateLimited
 from sankofa.model.limits import limit
 from sankofa.operations.answers import NO_STORE, PROBLEM_JSON, problem_body, problem_headers
-from sankofa.rest.app import Application, Scope
-from sankofa.rest.files import Receive, Send
+from sankofa.operations.service import Application, Message, Receive, Scope, Send
 from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.serving")

@@ -32,7 +32,7 @@ from granian.server.mp import MPServer
 from sankofa.cli.application import Duty, application
 from sankofa.cli.guard import ConnectionLimits, shed_connections
 from sankofa.cli.process import STOP_SECONDS, SignalSafeEvent
-from sankofa.rest.app import Application
+from sankofa.operations.service import Application
 
 _log = logging.getLogger("sankofa.serving")
 

@@ -9,7 +9,6 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from msgspec.structs import replace
-from starlette.types import Receive, Scope, Send
 
 from sankofa.access.domains import Site
 from sankofa.access.keys import presented_key
@@ -38,7 +37,15 @@ from sankofa.operations.answers import (
 )
 from sankofa.operations.contract import Call
 from sankofa.operations.locked import AT, NO_DAY, locked, narrower
-from sankofa.operations.service import ObservedRequest, Service, check_request, read_body
+from sankofa.operations.service import (
+    ObservedRequest,
+    Receive,
+    Scope,
+    Send,
+    Service,
+    check_request,
+    read_body,
+)
 
 _LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "400")
 _BODY_SECONDS: Final = limit("time for the body of a request to a dialect", 10.0, "seconds", "400")

@@ -1,1 +1,1 @@
-"""The MCP surface: the operations as tools for agents, on the official SDK."""
+"""The MCP surface: the operations as tools for agents."""

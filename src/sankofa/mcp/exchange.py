@@ -1,34 +1,20 @@
-"""One HTTP request to the MCP endpoint, from its body to its answer.
-
-A tool answers with the JSON bytes REST would send. They never pass through the SDK's models, which
-would print every number anew: the SDK answers with a placeholder, and the bytes take its place on
-the way out.
-"""
+"""One HTTP request to the MCP endpoint: the checks before its message is read, its body and its answer."""
 
 import asyncio
-import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
-from starlette.types import Message, Receive, Send
 
+from sankofa.access.domains import Domains, Site
+from sankofa.access.keys import presented_key
 from sankofa.access.tiers import Grant, Quotas, Usage
-from sankofa.edition.read.yield_points import CALL_BYTES, in_thread_if_large
-from sankofa.mcp.guard import (
-    ContentTooLarge,
-    Envelope,
-    KnownCalls,
-    PlainCall,
-    RequestTimeout,
-    refusal_of_the_sdk,
-)
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, RateLimited
 from sankofa.model.limits import limit
 from sankofa.operations.answers import (
-    JSON,
     NO_STORE,
     PRIVATE,
     PROBLEM_JSON,
@@ -38,23 +24,174 @@ from sankofa.operations.answers import (
     problem_body,
     problem_headers,
 )
+from sankofa.operations.service import Receive, Send
+from sankofa.settings import Settings
+
+
+class OriginNotAllowed(Problem):
+    """403: a page of an origin the operator did not allow is calling."""
+
+    status, slug, title = 403, "origin-not-allowed", "Origin not allowed"
+
+
+class NotAcceptable(Problem):
+    """406: MCP is answered in JSON, which the client does not accept."""
+
+    status, slug, title = 406, "not-acceptable", "Not acceptable"
+
+
+class RequestTimeout(Problem):
+    """408: the body did not arrive in time."""
+
+    status, slug, title = 408, "request-timeout", "Request timeout"
+
+
+class ContentTooLarge(Problem):
+    """413: no message to this server is that long."""
+
+    status, slug, title = 413, "content-too-large", "Content too large"
+
+
+class MisdirectedRequest(Problem):
+    """421: the request names a host this server does not answer to."""
+
+    status, slug, title = 421, "misdirected-request", "Misdirected request"
+
+
+_ACCEPTED: Final = ("*/*", "application/*", "application/json")
+
+
+def check_content(headers: Headers) -> None:
+    """Raises BadRequest or NotAcceptable unless the client sends JSON and takes it."""
+    sent = accepted = b""
+    for name, value in headers:
+        if name == b"content-type":
+            sent = value
+        elif name == b"accept":
+            accepted = value
+    if not sent.lower().startswith(b"application/json"):
+        raise BadRequest("Invalid Content-Type header")
+    if not _takes_json(accepted):
+        raise NotAcceptable("Accept application/json.")
+
+
+@lru_cache(maxsize=64)
+def _takes_json(accept: bytes) -> bool:
+    kinds = accept.decode("latin-1").lower().split(",")
+    return any(kind.partition(";")[0].strip() in _ACCEPTED for kind in kinds)
+
+
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+_ANY = "*"
+
+
+class Guard:
+    """The allowed hosts and origins. A host without a port stands for every port."""
+
+    def __init__(self, settings: Settings, domains: Domains) -> None:
+        self._domains = domains
+        allowed = _listed(settings.mcp_allowed_hosts)
+        own_hosts = (_host_of(url) for url in (settings.base_url, settings.public_mcp_url))
+        self._hosts = frozenset((*_LOCAL, *own_hosts, *(name.removesuffix(":*") for name in allowed)))
+        named = (origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
+        self._origins = frozenset(named) | settings.cors_allowed()
+
+    async def check(self, headers: Headers) -> Site:
+        """The site of the request. Raises MisdirectedRequest or OriginNotAllowed.
+
+        A customer's domain is a name of this server, and its own pages may ask. No Origin means no browser.
+        """
+        host = next(value for name, value in headers if name == b"host" and value).lower()
+        site = await self._domains.site(host)
+        if site.keys is None and _ANY not in self._hosts and not self._is_own_host(host.decode("latin-1")):
+            raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")
+        for origin in (value.decode("latin-1").lower() for name, value in headers if name == b"origin"):
+            if _ANY in self._origins or origin in self._origins:
+                continue
+            if origin == site.base_url:
+                continue
+            scheme, _, authority = origin.partition("://")
+            if scheme not in ("http", "https") or not self._is_own_host(authority):
+                raise OriginNotAllowed("MCP does not answer to that Origin; see SANKOFA_MCP_ALLOWED_ORIGINS.")
+        return site
+
+    def _is_own_host(self, authority: str) -> bool:
+        return authority in self._hosts or _without_port(authority) in self._hosts
+
+
+def key_of(headers: Headers) -> str:
+    """The key of a request. Raises Unauthorized for none, or for more than one."""
+    return presented_key(_texts(headers, b"x-api-key"), _texts(headers, b"authorization"))
+
+
+def _texts(headers: Headers, wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in headers if name == wanted]
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip().lower() for part in text.split(",") if part.strip()]
+
+
+def _host_of(url: str) -> str:
+    return _without_port(urlsplit(url).netloc.rpartition("@")[2].lower())
+
+
+def _without_port(authority: str) -> str:
+    host, colon, port = authority.rpartition(":")
+    return host if colon and port.isdigit() else authority
+
+
+LONGEST_CALL: Final = limit(
+    "MCP call of a tool", 64 * 1024, "bytes", "400, naming the longest argument of a call"
+)
+"""Five times the longest question that any tool takes."""
+_LONGEST_NAME: Final = 64
+
+
+class _LongParams(msgspec.Struct, rename={"meta": "_meta"}, omit_defaults=True):
+    name: str
+    arguments: dict[str, msgspec.Raw] | None = None
+    meta: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _LongCall(msgspec.Struct):
+    jsonrpc: msgspec.Raw
+    id: msgspec.Raw
+    method: str
+    params: _LongParams
+
+
+_read_long = msgspec.json.Decoder(_LongCall).decode
+
+
+def without_arguments(body: bytes) -> tuple[bytes, InvalidParameter]:
+    """The message without its arguments, and what is wrong with these.
+
+    Raises ContentTooLarge for a message that is no call, BadRequest for what is none at all.
+    """
+    try:
+        call = _read_long(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise BadRequest("Not a call of a tool, and too long for any other message.") from None
+    if call.method != "tools/call" or not call.params.arguments:
+        raise ContentTooLarge(f"A message of at most {LONGEST_CALL} bytes is accepted.")
+    name, _ = max(
+        call.params.arguments.items(), key=lambda argument: len(argument[0]) + len(bytes(argument[1]))
+    )
+    call.params.arguments = None
+    label = (
+        name if name.isascii() and name.isprintable() and 0 < len(name) <= _LONGEST_NAME else "(an argument)"
+    )
+    return msgspec.json.encode(call), InvalidParameter(label, "longer than anything a tool takes")
+
 
 LARGEST_BODY: Final = limit("MCP message", 1024 * 1024, "bytes", "413")
-"""No call of a tool is longer; the SDK takes a quarter of a second to read a megabyte."""
 _BODY_SECONDS: Final = limit("time for the body of an MCP message", 10.0, "seconds", "408")
-_encode: Final = msgspec.json.Encoder().encode
-MARK: Final = secrets.token_hex(16)
-"""The SDK writes it where the body goes: as the text of a result, and as a member of its structure.
-
-Random in each process and never sent (it is always replaced), so no client can write one in its id.
-"""
-_TEXT: Final = f'"{MARK}"'.encode()
-_STRUCTURED: Final = f'{{"{MARK}":0}}'.encode()
 
 
 @dataclass(slots=True)
 class Exchange:
-    """The state of one request, and what is sent beside the SDK's envelope."""
+    """One HTTP request and its answer."""
 
     send: Send
     method: str
@@ -69,23 +206,14 @@ class Exchange:
     usage: Usage | None = None
     over_quota: RateLimited | None = None
     unread: InvalidParameter | None = None
-    """Why the arguments were not handed to the SDK; see `long_calls`."""
+    """Why the arguments were not read; see `without_arguments`."""
     tool_headers: Headers = field(default_factory=list)
-    tool_body: bytes | None = None
-    """The answer of a tool; `from_sdk` puts it where the SDK has `MARK`."""
-    failed: Problem | None = None
-    """The problem of a call that was performed before the SDK saw it."""
-    sdk_answer: bytes | None = None
-    """The SDK's answer, with a mark where the body of the tool goes."""
-    refusal: Problem | None = None
     answered: bool = False
     operation: str = "mcp"
     """The name under which the request is counted."""
     problem: str = ""
     status: int = 0
     size: int = 0
-    _start: Message | None = None
-    _parts: list[bytes] = field(default_factory=list)
 
     async def read(self, headers: Headers, receive: Receive) -> bytes:
         """The whole body; one that announces itself as too large is not read. Raises Problem."""
@@ -120,42 +248,6 @@ class Exchange:
         self.problem = problem.slug
         return problem_body(problem, self.base_url, instance or self.path, self.request_id).decode()
 
-    async def from_sdk(self, message: Message) -> None:
-        """The ASGI `send` given to the SDK: holds its answer until all of it is there."""
-        if message["type"] == "http.response.start":
-            self._start = message
-            return
-        self._parts.append(message.get("body", b""))
-        if message.get("more_body", False) or self._start is None:
-            return
-        status: int = self._start["status"]
-        media_type = dict(self._start["headers"]).get(b"content-type", b"")
-        body = b"".join(self._parts)
-        if self.refusal is not None:
-            await self.refuse(self.refusal)
-        elif status >= 400 and not media_type.startswith(b"application/json"):
-            await self.refuse(refusal_of_the_sdk(status, body.decode()))
-        else:
-            self.sdk_answer = body if status == 200 else None
-            if self.tool_body is not None:
-                body = await in_thread_if_large(len(self.tool_body), _spliced, body, self.tool_body)
-            content_type = [(b"content-type", media_type)] if body else []
-            await self.answer(status, [*content_type, *self.tool_headers], body)
-
-    def learn(self, known: KnownCalls, call: PlainCall) -> None:
-        """Have the next call of this shape answered by `answer_at_once`."""
-        if self.sdk_answer is not None and self.tool_body is not None:
-            known.learn(call, self.sdk_answer, _TEXT, _STRUCTURED)
-
-    async def answer_at_once(self, envelope: Envelope, call_id: bytes, body: bytes) -> None:
-        """The answer of a tool in an envelope that the SDK wrote for another."""
-        parts = (
-            *(envelope.before_id, call_id, envelope.before_text),
-            *_as_text(body),
-            *(envelope.before_structure, body, envelope.end),
-        )
-        await self.answer(200, [JSON], b"".join(parts))
-
     async def refuse(self, problem: Problem) -> None:
         """Answer with a problem as HTTP does, not as a tool result."""
         self.problem = problem.slug
@@ -178,25 +270,3 @@ class Exchange:
 
 def _too_large() -> ContentTooLarge:
     return ContentTooLarge(f"A message of at most {LARGEST_BODY} bytes is accepted.")
-
-
-def _spliced(envelope: bytes, body: bytes) -> bytes:
-    """The SDK's answer with the body in both places; untouched where it answered something else."""
-    head, separator, rest = envelope.partition(_TEXT)
-    middle, _, tail = rest.partition(_STRUCTURED)
-    return b"".join((head, *_as_text(body), middle, body, tail)) if separator else envelope
-
-
-def _as_text(body: bytes) -> Iterator[bytes]:
-    """JSON as a JSON string, in pieces: one call for a large body would block the interpreter.
-
-    Encoded JSON has no control characters, so only backslash and quote need escaping. A body that is one
-    piece is left to the encoder, which takes two thirds of the time.
-    """
-    if len(body) <= CALL_BYTES:
-        yield _encode(body.decode())
-        return
-    yield b'"'
-    for start in range(0, len(body), CALL_BYTES):
-        yield body[start : start + CALL_BYTES].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-    yield b'"'

@@ -109,9 +109,17 @@ class Tool:
         self._types = {name: _json_type(p) for name, p in self._parameters.items()}
         self._translated = _TranslatedNames(operation)
 
-    @property
-    def title(self) -> str:
-        return self.name.replace("_", " ").capitalize()
+    def described(self) -> dict[str, Any]:
+        """The tool as `tools/list` has it."""
+        return {
+            # What only reads can be repeated: no hint is needed for that.
+            "annotations": {"destructiveHint": False, "openWorldHint": False, "readOnlyHint": True},
+            "description": self.description,
+            "inputSchema": self.input_schema(),
+            "name": self.name,
+            "outputSchema": answer_schema(self.operation),
+            "title": self.name.replace("_", " ").capitalize(),
+        }
 
     @property
     def description(self) -> str:
@@ -343,10 +351,6 @@ def _body(operation: Operation, call: Call, answer: Answer, hint: str) -> bytes:
     return envelope(hinted, call.edition, operation)
 
 
-class UnknownTool(Exception):
-    """There is no tool of that name: an error of the protocol, and the SDK's to write."""
-
-
 class ToolCalls:
     """Performs calls of the tools against the current edition."""
 
@@ -354,17 +358,11 @@ class ToolCalls:
         self._service = service
         self.tools = tools()
 
-    async def perform(self, exchange: Exchange, name: str, arguments: Arguments) -> bytes:
-        """The body REST has for the same call, as far as it fits. Raises Problem or UnknownTool."""
+    async def perform(self, exchange: Exchange, tool: Tool, arguments: Arguments) -> bytes:
+        """The body REST has for the same call, as far as it fits. Raises Problem."""
         service = self._service
-        if exchange.failed is not None:
-            raise exchange.failed
-        await exchange.count(service.quotas)  # for a body that only the SDK could read
         if exchange.over_quota is not None:
             raise exchange.over_quota
-        tool = self.tools.get(name)
-        if tool is None:
-            raise UnknownTool(name)
         if exchange.unread is not None:
             raise exchange.unread
         operation, now = tool.operation, service.clock()

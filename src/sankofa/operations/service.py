@@ -41,6 +41,13 @@ from sankofa.replication.following_store import FollowingStore, FollowState
 from sankofa.replication.stores import only_follows, open_store
 from sankofa.settings import Settings
 
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""What a surface is to the HTTP server (ASGI)."""
+
 COMMIT_FILE: Final = "commit.txt"
 """Written into the package when a wheel is built (`setup.py`)."""
 UNKNOWN: Final = "unknown"
@@ -125,7 +132,7 @@ def check_head(hosts: int, size: int) -> None:
         raise BadRequest("A request names the host it is for in exactly one Host header.")
 
 
-async def read_body(receive: Callable[[], Awaitable[Any]], most: int, seconds: float) -> bytes:
+async def read_body(receive: Receive, most: int, seconds: float) -> bytes:
     """The body of a request. Raises BadRequest for one that is too large, too slow or cut short."""
     parts: list[bytes] = []
     size, more = 0, True
@@ -147,8 +154,8 @@ async def read_body(receive: Callable[[], Awaitable[Any]], most: int, seconds: f
 
 async def send_stream(
     chunks: AsyncIterator[bytes],
-    receive: Callable[[], Awaitable[Any]],
-    send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    receive: Receive,
+    send: Send,
 ) -> None:
     """Send as fast as the client reads, and stop once it is gone, which the server does not report."""
 

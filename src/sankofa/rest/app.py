@@ -5,11 +5,9 @@ Order of checks (contract: KEY-7): path, method, then 401, 429, 400, 402, 404.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from datetime import date
 from functools import partial
-from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
 from msgspec.structs import replace
@@ -45,13 +43,17 @@ from sankofa.operations.proofs import PROOF_OF_ROW, with_proof
 from sankofa.operations.service import (
     LONGEST_PATH,
     LONGEST_QUERY,
+    Application,
     ObservedRequest,
+    Receive,
+    Scope,
+    Send,
     Service,
     check_target,
     send_stream,
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
-from sankofa.rest.files import FileRoute, Receive, Send, file_response, file_route, preflight
+from sankofa.rest.files import FileRoute, file_response, file_route, preflight
 from sankofa.rest.openapi import without_later_examples
 from sankofa.rest.pages import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
@@ -78,9 +80,6 @@ from sankofa.rest.response import (
     same_edition,
     write_answer,
 )
-
-Scope = MutableMapping[str, Any]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _READ_METHODS = ("GET", "HEAD")
 _ALLOW = "GET, HEAD, OPTIONS"

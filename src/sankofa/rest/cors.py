@@ -8,8 +8,7 @@ from collections.abc import Awaitable, MutableMapping
 from typing import Any, Final
 
 from sankofa.operations.answers import Headers
-from sankofa.rest.app import Application, Scope
-from sankofa.rest.files import Receive, Send
+from sankofa.operations.service import Application, Receive, Scope, Send
 from sankofa.settings import ANY_ORIGIN
 
 _METHODS: Final = b"GET, HEAD, POST, OPTIONS"

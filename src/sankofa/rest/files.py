@@ -31,9 +31,6 @@ from sankofa.operations.shared_files import day_file, signed_grant
 from sankofa.rest.request import Head, asked_edition, read_query
 from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION, Response, Streamed
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
 MOST_RANGES: Final = limit("byte ranges of a download", 16, "ranges", "the whole file is sent")
 """For more ranges than this the whole file is sent, as the RFC allows."""
 _CLOSE: Final = 256

@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 from msgspec.structs import replace
-from starlette.types import Receive, Scope, Send
 
 from sankofa.access.domains import Site
 from sankofa.access.owner import SIGN_IN
@@ -25,7 +24,7 @@ from sankofa.model.errors import (
 from sankofa.operations.answers import Headers, common_headers, problem_headers
 from sankofa.operations.contract import EDITION, Call
 from sankofa.operations.locked import locked, narrower, refuse_edition
-from sankofa.operations.service import ObservedRequest, Service, send_stream
+from sankofa.operations.service import ObservedRequest, Receive, Scope, Send, Service, send_stream
 from sankofa.web.data import cited_sources
 from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
 from sankofa.web.languages import language

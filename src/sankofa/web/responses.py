@@ -13,7 +13,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
-from starlette.types import Receive, Scope
 
 from sankofa.access.domains import Site
 from sankofa.access.owner import PATHS, address_of_path
@@ -21,7 +20,7 @@ from sankofa.model.errors import BadRequest, InvalidParameter, NotFound, Problem
 from sankofa.model.limits import limit
 from sankofa.operations.answers import Headers, choose_encoding, compressed
 from sankofa.operations.locked import day_of_path
-from sankofa.operations.service import Service, read_body
+from sankofa.operations.service import Receive, Scope, Service, read_body
 from sankofa.web.documents import pictures
 from sankofa.web.view import View, assets, inside, stylesheet_digest
 from sankofa.web.visit import PageRequest, Visit, read_form

@@ -1,9 +1,7 @@
 """What today's tools cannot show: renamed and numeric arguments, 402, defects, clients slow or gone."""
 
-import errno
 import json
 import logging
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import date
@@ -17,7 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from sankofa.edition.read.edition import Notice, Selection
-from sankofa.mcp import exchange, surface, tools
+from sankofa.mcp import exchange, tools
 from sankofa.mcp.surface import McpSurface
 from sankofa.mcp.tools import Tool
 from sankofa.model.rows import EntityRow
@@ -27,9 +25,7 @@ from sankofa.operations.parameter_types import Day
 from sankofa.operations.parameters import Limit
 from sankofa.operations.service import Service
 from sankofa.rest.app import RestApp
-from sankofa.rest.pages import open_pages
 from sankofa.settings import Settings
-from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 DayParameter = Annotated[date | None, Day(), "From this day on."]
@@ -77,7 +73,6 @@ async def connected(
     transport = httpx2.ASGITransport(RestApp(service, {}, mounted={"/mcp": agents}))
     headers = {"x-api-key": "sankofa-sandbox", "accept": "application/json"}
     async with (
-        agents.running(),
         httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as http,
         Client(streamable_http_client("http://localhost/mcp", http_client=http)) as client,
     ):
@@ -126,90 +121,6 @@ async def test_a_body_that_breaks_off_is_a_400(tmp_path, search, monkeypatch):
         sent = await ask(http._transport.app, asgi_scope())  # type: ignore[attr-defined]
         assert sent[0]["status"] == 400
         assert (b"connection", b"close") in sent[0]["headers"]
-
-
-PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-
-
-@pytest.mark.rule("MCP-13")
-async def test_a_message_that_comes_before_the_sdk_is_loaded_is_answered_once_it_is(tmp_path, monkeypatch):
-    go_on = threading.Event()
-    load = McpSurface._load_protocol
-
-    def slow_load(agents: McpSurface) -> Any:
-        assert go_on.wait(PATIENCE)
-        return load(agents)
-
-    monkeypatch.setattr(McpSurface, "_load_protocol", slow_load)
-    service = Service(Settings(home=tmp_path))
-    agents = McpSurface(service)
-    app = RestApp(service, open_pages(service), mounted={"/mcp": agents})
-    answers: list[list[dict[str, Any]]] = []
-
-    async def ping() -> None:
-        answers.append(await ask(app, asgi_scope(), body=PING))
-
-    async with agents.running(), anyio.create_task_group() as group:
-        group.start_soon(ping)
-        health = await ask(app, asgi_scope() | {"method": "GET", "path": "/health"}, body=b"")
-        assert health[0]["status"] == 200
-        refused = asgi_scope()
-        refused["headers"].remove((b"x-api-key", b"sankofa-sandbox"))
-        assert (await ask(app, refused, body=PING))[0]["status"] == 401
-        assert not answers
-        go_on.set()
-    assert answers[0][0]["status"] == 200
-    assert json.loads(answers[0][1]["body"]) == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    await service.stop()
-
-
-@pytest.mark.rule("MCP-13")
-async def test_an_sdk_that_cannot_be_loaded_is_a_503_until_it_can(tmp_path, monkeypatch, caplog):
-    load = McpSurface._load_protocol
-    failures = [OSError(errno.EMFILE, "Too many open files")]
-
-    def failing_load(agents: McpSurface) -> Any:
-        if failures:
-            raise failures.pop()
-        return load(agents)
-
-    monkeypatch.setattr(McpSurface, "_load_protocol", failing_load)
-    monkeypatch.setattr(surface, "_RETRY_SECONDS", 0.05)
-    service = Service(Settings(home=tmp_path))
-    agents = McpSurface(service)
-    app = RestApp(service, {}, mounted={"/mcp": agents})
-    statuses = set()
-    async with agents.running():
-        with anyio.fail_after(PATIENCE):
-            while 200 not in statuses:
-                (answer, _) = await ask(app, asgi_scope(), body=PING)
-                statuses.add(answer["status"])
-                assert answer["status"] == 200 or (b"retry-after", b"2") in answer["headers"]
-                await anyio.sleep(0.01)
-    assert statuses <= {200, 503}
-    (record,) = (record for record in caplog.records if record.levelno >= logging.ERROR)
-    assert "trying again" in record.getMessage()
-    await service.stop()
-
-
-@pytest.mark.rule("MCP-13")
-async def test_a_message_does_not_wait_for_the_sdk_for_ever(tmp_path, monkeypatch):
-    go_on = threading.Event()
-    monkeypatch.setattr(McpSurface, "_load_protocol", lambda _: go_on.wait(PATIENCE) and no_sdk())
-    monkeypatch.setattr(surface, "_LOAD_SECONDS", 0.05)
-    service = Service(Settings(home=tmp_path))
-    agents = McpSurface(service)
-    app = RestApp(service, {}, mounted={"/mcp": agents})
-    async with agents.running():
-        sent = await ask(app, asgi_scope(), body=PING)
-        go_on.set()
-    assert sent[0]["status"] == 503
-    assert b"MCP surface" in sent[1]["body"]
-    await service.stop()
-
-
-def no_sdk() -> Any:
-    raise ImportError("no SDK")
 
 
 def asgi_scope() -> dict[str, Any]:

@@ -5,7 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
-import sankofa.mcp.guard
+import sankofa.mcp.exchange
 from sankofa.model.errors import Problem
 from sankofa.operations.service import Service
 from sankofa.rest.pages import open_pages, problems
@@ -15,7 +15,7 @@ from sankofa.settings import Settings
 
 
 def test_every_problem_of_every_surface_is_explained() -> None:
-    assert sankofa.mcp.guard.ContentTooLarge in problems()
+    assert sankofa.mcp.exchange.ContentTooLarge in problems()
     assert all(problem.__doc__ and problem.__doc__.startswith(str(problem.status)) for problem in problems())
 
 
