@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr, replace
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.columns import columns_of
-from sankofa.edition.read.bare_rows import sources_in, without_capture
+from sankofa.edition.read.row_forms import sources_in, without_capture
 from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.days import parse_day

@@ -1,7 +1,8 @@
 """The formats of an answer: JSON, CSV, Arrow or Excel, as `Accept` asks, with the same rows in each.
 
 Rows are kept as the JSON they are served as. For the others they are read once more, column by column
-(`edition.format.columns`); for CSV and Arrow, many of them are taken from the columns that an edition stores.
+(`edition.format.columns`). All rows of a key on a day are had quicker: lines of CSV are another form of
+stored blocks, and Arrow has the columns that an edition stores.
 
 See contract: ENV-7, ENV-10.
 """
@@ -15,18 +16,19 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from sankofa.edition.format.columns import (
     Column,
-    RowFilter,
     columns_of,
     read_columns,
     table_of,
     visible_rows,
 )
+from sankofa.edition.read.row_forms import Form
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import Row
@@ -48,8 +50,8 @@ _WORTH_COLUMNS: Final = 256
 _QUICK_ROWS: Final = 1_024
 _BYTES_A_ROW: Final = 1_000
 """Stored columns cover a whole key: unpacking this many bytes takes as long as reading one row."""
-StoredColumns = Sequence[bytes | memoryview]
-"""Columns of an edition in Arrow form."""
+Stored = Sequence[bytes | memoryview]
+"""What an edition has of an answer: slices of lines for CSV, columns in Arrow form for Arrow."""
 _EXCEL_EPOCH: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - a workbook has no time zones
 _EXCEL_ROWS: Final = 1_048_576
 _EXCEL_COLUMNS: Final = 16_384
@@ -65,20 +67,28 @@ class ResponseFormat(NamedTuple):
     packed: bool = False
     """Whether the buffers of an Arrow stream are compressed, which its reader undoes by itself."""
 
-    def wants_columns(self, answer: Answer) -> RowFilter | None:
-        """Which stored columns could serve the answer; None if reading the rows is quicker."""
-        few = answer.selection.count < _WORTH_COLUMNS
-        known = self.media_type in (CSV, ARROW) and ARROW in media_types()
-        return None if few or not known else answer.selection.row_filter
+    async def stored(self, operation: Operation, answer: Answer, edition: Edition) -> Stored:
+        """What the edition has of the answer; nothing if reading the rows is quicker, or necessary."""
+        row_filter = answer.selection.row_filter
+        if row_filter is None or self.media_type == XLSX:
+            return ()
+        if self.media_type == CSV:
+            kind, key, day, modes, tag = row_filter
+            form = _csv_form(_shape(operation, answer))
+            lines = await edition.select(kind, key, day=day, modes=modes, tag=tag, form=form)
+            return () if lines is None else lines.slices
+        return () if answer.selection.count < _WORTH_COLUMNS else await edition.columns(row_filter)
 
-    def is_quick(self, answer: Answer, stored: StoredColumns) -> bool:
+    def is_quick(self, answer: Answer, stored: Stored) -> bool:
         """Whether the body takes two or three milliseconds, of which a thread would cost the half."""
+        if self.media_type == CSV and stored:
+            return True
         if answer.selection.count > (_QUICK_ROWS if stored else _WORTH_COLUMNS) or self.media_type == XLSX:
             return False
-        return (self.media_type == CSV and not stored) or "pyarrow" in sys.modules  # loading takes longer
+        return self.media_type == CSV or "pyarrow" in sys.modules  # loading takes longer
 
     def body(
-        self, operation: Operation, answer: Answer, edition: Edition, stored: StoredColumns = ()
+        self, operation: Operation, answer: Answer, edition: Edition, stored: Stored = ()
     ) -> tuple[Headers, bytes]:
         """The header fields that stand for the envelope, and the body in this format."""
         columns = columns_of(_shape(operation, answer))
@@ -89,8 +99,9 @@ class ResponseFormat(NamedTuple):
         members = _members(answer, edition)
         terms = operation.notice(answer, edition)
         if self.media_type == CSV:
-            lines = _stored_lines(columns, answer, stored) or _lines(columns, answer.selection.lists())
-            body = b"%b\r\n%b" % (",".join(column.name for column in columns).encode(), lines)
+            lines = stored or _lines(columns, answer.selection.lists())
+            header = ",".join(column.name for column in columns)
+            body = b"\n".join((f"{header}\r".encode(), *lines, b""))
             kind = b"text/csv; charset=utf-8; header=present"
         elif self.media_type == XLSX:
             body, kind = _workbook(columns, answer.selection.lists(), terms.text), XLSX.encode()
@@ -167,39 +178,31 @@ def _shape(operation: Operation, answer: Answer) -> type[Row]:
     return next((s for s in operation.shapes if s.__struct_encode_fields__ == names), operation.row)
 
 
-def _lines(columns: tuple[Column, ...], pieces: Iterable[bytes]) -> bytes:
-    """The lines of RFC 4180: null is nothing at all.
+def _lines(columns: tuple[Column, ...], pieces: Iterable[bytes]) -> list[bytes]:
+    """The lines of RFC 4180, without the line feed: null is nothing at all.
 
     Column by column, because few have anything to be quoted: half the cost of the standard library's writer.
     """
     days_as_text = tuple(Column(c.name, str if c.type is date else c.type) for c in columns)
-    lines: list[str] = []
+    lines: list[bytes] = []
     for rows in pieces:
-        lines += map(",".join, zip(*map(_fields, read_columns(days_as_text, rows, str, int)), strict=True))
-    return "\r\n".join((*lines, "")).encode()
-
-
-def _stored_lines(columns: tuple[Column, ...], answer: Answer, stored: StoredColumns) -> bytes | None:
-    """As `_lines`, from stored columns: a quarter of the cost. None if those do not serve."""
-    table = _stored_table(columns, answer, stored)
-    if table is None or any(c.type is float and table[c.name].null_count < len(table) for c in columns):
-        return None  # a float is written otherwise than JSON writes it
-    import pyarrow
-    from pyarrow import csv
-
-    sink = pyarrow.BufferOutputStream()
-    options = csv.WriteOptions(include_header=False, quoting_style="none", batch_size=len(table))
-    try:
-        csv.write_csv(table, sink, options)
-    except pyarrow.ArrowInvalid:  # a value has to be quoted
-        return None
-    lines: bytes = sink.getvalue().to_pybytes().replace(b"\n", b"\r\n")
+        fields = map(_fields, read_columns(days_as_text, rows, str, int))
+        lines += [f"{','.join(line)}\r".encode() for line in zip(*fields, strict=True)]
     return lines
 
 
-def _stored_table(
-    columns: tuple[Column, ...], answer: Answer, stored: StoredColumns
-) -> "pyarrow.Table | None":
+@cache
+def _csv_form(shape: type[Row]) -> Form:
+    columns = columns_of(shape)
+
+    def rewrite(rows: bytes, _: Sequence[int]) -> tuple[bytes, Sequence[int]]:
+        lines = _lines(columns, [b"[%b]" % rows])
+        return b"\n".join(lines), [end - 1 for end in accumulate(len(line) + 1 for line in lines)]
+
+    return Form(shape, rewrite)
+
+
+def _stored_table(columns: tuple[Column, ...], answer: Answer, stored: Stored) -> "pyarrow.Table | None":
     """The rows of an answer from stored columns; None if reading the rows is quicker, or necessary."""
     selection = answer.selection
     if selection.row_filter is None or not 0 < sum(map(len, stored)) <= _BYTES_A_ROW * selection.count:
@@ -264,7 +267,7 @@ def _workbook(columns: tuple[Column, ...], pieces: Iterable[bytes], terms: str) 
 def _arrow(
     columns: tuple[Column, ...],
     answer: Answer,
-    stored: StoredColumns,
+    stored: Stored,
     members: dict[str, str],
     *,
     packed: bool,

@@ -187,12 +187,11 @@ async def write_answer(
         content_headers, body = await asyncio.to_thread(atom, operation, answer, call, target)
         headers += content_headers
     else:
-        row_filter = fmt.wants_columns(answer)
-        columns = () if row_filter is None else await call.edition.columns(row_filter)
-        work = operation, answer, call.edition, columns
+        stored = await fmt.stored(operation, answer, call.edition)
+        work = operation, answer, call.edition, stored
         # Ten thousand rows take a twentieth of a second, and others are waiting.
         content_headers, body = (
-            fmt.body(*work) if fmt.is_quick(answer, columns) else await asyncio.to_thread(fmt.body, *work)
+            fmt.body(*work) if fmt.is_quick(answer, stored) else await asyncio.to_thread(fmt.body, *work)
         )
         headers += content_headers
     tag = key.tag if key.lock is None else body_digest(body)

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import Entry, RowSlice, Shorten, cut, slices_of
+from sankofa.edition.format.row_blocks import Entry, Rewrite, RowSlice, cut, slices_of
 from sankofa.edition.format.visibility import first_day_of_blocks, rows_visible_on, visible
 from sankofa.engines.block_file import Block, ByteRange
 from sankofa.model.days import FOREVER, iso_day
@@ -139,12 +139,12 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[RowSlice], int
     return cut(rows, slices, sparse=4 * len(chosen) < count + replaced), len(chosen), len(seen) > room
 
 
-def with_shorter_rows(block: Block, shorten: Shorten) -> Block:
+def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
     """A block of a column whose rows are rewritten."""
     index, stored = block
     count, replaced, _ = _HEADER.unpack_from(index)
     at = _SIZE + 4 * (2 * count + 3 * replaced)
-    rows, ends = shorten(bytes(stored), memoryview(index)[at:].cast("i"))
+    rows, ends = rewrite(bytes(stored), memoryview(index)[at:].cast("i"))
     return b"".join((index[:at], array("i", ends).tobytes())), rows
 
 

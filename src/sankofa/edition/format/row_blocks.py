@@ -257,15 +257,15 @@ def row_columns(block: Block) -> RowColumns:
     )
 
 
-Shorten = Callable[[bytes, Sequence[int]], tuple[bytes, Sequence[int]]]
-"""Rewrites rows that end at some places; returns the rows, and where they end now."""
+Rewrite = Callable[[bytes, Sequence[int]], tuple[bytes, Sequence[int]]]
+"""Rewrites rows that end at some places; returns the rows, and where they end now. One byte separates two."""
 
 
-def with_shorter_rows(block: Block, shorten: Shorten) -> Block:
+def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
     """A block whose rows are rewritten."""
     index, stored = block
     ends = row_ends(block)
-    rows, moved = shorten(bytes(stored), ends)
+    rows, moved = rewrite(bytes(stored), ends)
     if not index:
         return index, rows
     count, stretches = _HEADER.unpack_from(index)

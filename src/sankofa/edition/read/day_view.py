@@ -33,6 +33,7 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.row_forms import Form
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.engines.block_file import Block
@@ -121,6 +122,7 @@ class DayView(Edition):
         self.cached_parts = whole.cached_parts
         self.terms_of_sources = whole.terms_of_sources
         self._reader = self.bare if locked else edition._reader
+        self.forms = self.bare.cache if locked else edition.forms
         self.caches = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -204,6 +206,11 @@ class DayView(Edition):
         return bool(first <= self.day)
 
     async def _entity(self, service_id: str) -> bytes | None:
+        if (first := self.first_days.get(service_id)) is not None and self.day < first:
+            return None
+        if first is not None and service_id.encode() not in (await self.known_days()).dated_ids:
+            row = await super().raw(ENTITIES, service_id)  # which never changed
+            return None if row is None else bytes(row)
         states = await self.entity_states(service_id)
         return states[-1][1] if states else None
 
@@ -253,6 +260,7 @@ class DayView(Edition):
         where: Callable[[bytes], bool] | None = None,
         skip: int = 0,
         passed: int = 0,
+        form: Form | None = None,
     ) -> Selection | None:
         """As `Edition.select`; organisations and their identifiers as they were known."""
         first: int | None = None
@@ -265,7 +273,16 @@ class DayView(Edition):
                 elif _ISSUED.match(key) and not await self.knows(key):
                     return None
             selection = await super().select(
-                kind, key, day=day, modes=modes, tag=tag, limit=limit, where=where, skip=skip, passed=passed
+                kind,
+                key,
+                day=day,
+                modes=modes,
+                tag=tag,
+                limit=limit,
+                where=where,
+                skip=skip,
+                passed=passed,
+                form=form,
             )
             if selection is not None and self.lock is not None:
                 force_setattr(selection, "sources", self.bare.source(kind, key))

@@ -20,7 +20,7 @@ from sankofa.edition.format.row_blocks import (
     without_last,
 )
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.edition.read.bare_rows import BareReader, Sources
+from sankofa.edition.read.row_forms import BareReader, Form, FormReader, Sources, block_cache
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
 from sankofa.engines.block_file import Block, ByteRange, NeedsRows
@@ -54,9 +54,9 @@ class Selection(msgspec.Struct, frozen=True):
     following: tuple[int | str, ...] | None = None
     """Where the next rows begin; None if there are none."""
     sources: Sources | None = None
-    """Sources of the rows, if `bare_rows` read them; None if unknown."""
+    """Sources of the rows, if `row_forms` read them; None if unknown."""
     organisations: frozenset[bytes] | None = None
-    """Organisations that the rows name, if `bare_rows` read them; None if unknown."""
+    """Organisations that the rows name, if `row_forms` read them; None if unknown."""
 
     @property
     def rows(self) -> bytes:
@@ -105,6 +105,7 @@ class Edition:
         self._reader: EditionReader | BareReader = reader
         self.bare = BareReader(reader)
         """Reads rows for locked views."""
+        self.forms = block_cache()
         self._cached_numbers: dict[tuple[str, str], memoryview] = {}
         self._cached_blocks: dict[tuple[str, str], Block] = {}
         self._cached_keys: dict[str, tuple[str, ...]] = {}
@@ -195,14 +196,16 @@ class Edition:
         where: Callable[[bytes], bool] | None = None,
         skip: int = 0,
         passed: int = 0,
+        form: Form | None = None,
     ) -> Selection | None:
         """The rows under a key that are visible on a day, in their order; None if there is no such key.
 
         `skip` blocks are left out, and the first `passed` matching rows of the next one: both come from
-        `following` of an earlier selection.
+        `following` of an earlier selection. In another form `where` tests rows of that form.
         """
+        reader = self._reader if form is None else FormReader(self._reader, form, self.forms)
         if limit is None and where is None and not skip and not passed:
-            return await self._every(kind, key, day, modes, tag)
+            return await self._every(reader, RowFilter(kind, key, day, modes, tag))
 
         take = partial(select, day=day, modes=modes, tag=tag)
         if where is not None:
@@ -213,7 +216,7 @@ class Edition:
         count = 0
         yield_points = YieldPoints(_BLOCKS_PER_YIELD if where is None else _FILTERED_BLOCKS_PER_YIELD)
         while True:
-            blocks = await self._reader.blocks(kind, key, skip, most, _shows_any(day, modes))
+            blocks = await reader.blocks(kind, key, skip, most, _shows_any(day, modes))
             if blocks is None:
                 return None
             for number, block in enumerate(blocks, skip):
@@ -329,12 +332,14 @@ class Edition:
             self._cached_numbers[kind, key] = numbers
         return numbers
 
-    async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
+    async def _every(
+        self, reader: EditionReader | BareReader | FormReader, row_filter: RowFilter
+    ) -> Selection | None:
         """All rows in one read: the most frequent question."""
-        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
+        kind, key, day, modes, tag = row_filter
+        blocks = await reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
             return None
-        row_filter = RowFilter(kind, key, day, modes, tag)
         if len(blocks) == 1:
             slices, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
             return Selection(slices, count, truncated=False, row_filter=row_filter)
@@ -364,6 +369,7 @@ class Edition:
     def close(self) -> None:
         self.cached_parts.clear()
         self.caches.clear()
+        self.forms.clear()
         self._cached_numbers.clear()
         self._cached_blocks.clear()
         self._reader.close()

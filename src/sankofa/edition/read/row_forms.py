@@ -1,18 +1,20 @@
-"""Rows without the instant of their capture and the digest of their file (contract: LOCK-3).
+"""Rows in another form than they are stored in. A block is rewritten once and cached, so that the next
+question reads it like a stored one.
 
-Locked views read rows through `BareReader`. It rewrites a block once and caches it, so that the next locked
-question reads it as one with `as_of` does. It also remembers the sources of the rows.
+`FormReader` reads any form, such as figures as facts, or lines of CSV. Locked views read rows through
+`BareReader`, without the instant of their capture and the digest of their file (contract: LOCK-3). It also
+remembers the sources of the rows.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple, cast
 
-from sankofa.edition.format import macro, row_blocks
+from sankofa.edition.format import macro
 from sankofa.edition.format.keys import FULL_YEARS, MACRO_SERIES, STATEMENTS
-from sankofa.edition.format.row_blocks import RowSlice, Shorten
+from sankofa.edition.format.row_blocks import Rewrite, RowSlice, with_rewritten_rows
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.engines.block_file import Block, ByteCache, ByteRange, LazyBlocks, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
@@ -28,12 +30,12 @@ _ENTRY_BYTES: Final = 512
 _KEYS_KEPT: Final = 16_384
 _ROWS_KEPT: Final = 8_192
 METRICS: Final = "metrics"
-_SHORTENED: Final[dict[str, Callable[[Block, Shorten], Block]]] = {
-    "fundamentals": row_blocks.with_shorter_rows,
-    STATEMENTS: row_blocks.with_shorter_rows,
-    FULL_YEARS: row_blocks.with_shorter_rows,
-    METRICS: row_blocks.with_shorter_rows,
-    MACRO_SERIES: macro.with_shorter_rows,
+_SHORTENED: Final[dict[str, Callable[[Block, Rewrite], Block]]] = {
+    "fundamentals": with_rewritten_rows,
+    STATEMENTS: with_rewritten_rows,
+    FULL_YEARS: with_rewritten_rows,
+    METRICS: with_rewritten_rows,
+    MACRO_SERIES: macro.with_rewritten_rows,
 }
 """How a block of each kind is rewritten: its index says where rows end."""
 
@@ -96,13 +98,66 @@ def _marks(rows: bytes) -> Iterator[tuple[int, int, bytes]]:
             at = rows.find(mark, at + len(mark))
 
 
-class _BareRows(bytes):
-    """The rows of a block, with their sources and its index."""
+class _Rows(bytes):
+    """The rows of a block in another form, with its index."""
 
     block_index: bytes | memoryview
+
+
+class _BareRows(_Rows):
+    """With their sources."""
+
     sources: Sources
     alone: bool = False
     """Whether its key has no other block."""
+
+
+BlockCache = ByteCache[Hashable]
+"""Blocks in another form than they are stored in."""
+
+
+def block_cache() -> BlockCache:
+    return ByteCache(_CACHE_BYTES, _ENTRY_BYTES)
+
+
+class Form(NamedTuple):
+    """Another form of rows."""
+
+    name: Hashable
+    """Differs wherever the same rows become others."""
+    rewrite: Rewrite
+
+
+class FormReader:
+    """Reads the rows of an edition in a form."""
+
+    def __init__(self, reader: "EditionReader | BareReader", form: Form, cache: BlockCache) -> None:
+        self._reader = reader
+        self._form = form
+        self._cache = cache
+
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
+    ) -> Sequence[Block] | None:
+        """As `EditionReader.blocks`."""
+        blocks = await self._reader.blocks(kind, key, skip, most, needs_rows)
+        if not blocks:
+            return blocks
+        if len(blocks) == 1:
+            return (self._in_form((kind, key, skip), blocks[0]),)
+        return LazyBlocks(lambda n: self._in_form((kind, key, skip + n), blocks[n]), range(len(blocks)))
+
+    def _in_form(self, place: tuple[str, str, int], block: Block) -> Block:
+        name = self._form.name, place
+        if (cached := self._cache.get(name)) is not None:
+            return cast("_Rows", cached).block_index, cached
+        if not block[1]:  # which `needs_rows` left out
+            return block
+        index, stored = with_rewritten_rows(block, self._form.rewrite)
+        rows = _Rows(stored)
+        rows.block_index = index
+        self._cache.put(name, rows)
+        return index, rows
 
 
 class BareReader:
@@ -110,7 +165,7 @@ class BareReader:
 
     def __init__(self, reader: EditionReader) -> None:
         self._reader = reader
-        self._blocks = ByteCache[tuple[str, str, int]](_CACHE_BYTES, _ENTRY_BYTES)
+        self.cache = block_cache()
         self._rows = BoundedCache[ByteRange, _SingleRow](_ROWS_KEPT)
         self._sources: dict[tuple[str, str], Sources] = {}
 
@@ -123,7 +178,7 @@ class BareReader:
         """As `EditionReader.blocks`."""
         if kind not in _SHORTENED:
             return await self._reader.blocks(kind, key, skip, most, needs_rows)
-        first: Any = self._blocks.get((kind, key, 0))
+        first: Any = self.cache.get((kind, key, 0))
         if first is not None and first.alone:
             return ((first.block_index, first),) if not skip and most else ()
         blocks = await self._reader.blocks(kind, key, skip, most, needs_rows)
@@ -138,7 +193,7 @@ class BareReader:
 
     def _bare(self, kind: str, key: str, number: int, block: Block) -> Block:
         name = kind, key, number
-        if (cached := self._blocks.get(name)) is not None:
+        if (cached := self.cache.get(name)) is not None:
             return cast("_BareRows", cached).block_index, cached
         if not block[1]:  # which `needs_rows` left out
             return block
@@ -148,9 +203,9 @@ class BareReader:
         bare.sources = sources_in(bare, bare.count(_REF))
         if len(self._sources) >= _KEYS_KEPT:
             self._sources.clear()
-            self._blocks.clear()
+            self.cache.clear()
         self._sources[kind, key] = self._sources.get((kind, key), bare.sources) | bare.sources
-        self._blocks.put(name, bare)
+        self.cache.put(name, bare)
         return index, bare
 
     def source(self, kind: str, key: str) -> Sources | None:
