@@ -23,6 +23,10 @@ FIGURES = {
     PRETAX: 150,
     "NetIncomeLoss": 110,
 }
+LONG = (
+    "DeconsolidatedRevenueExpensesAndOtherIncomeFromTheSaleOfLongTermTimberRightsAndOtherNoncurrentAssetsHeldByASubsidiaryWhoseControl"
+    "WasLostInTheYearNetOfTaxAndOfTheShareOfNoncontrollingInterestsAndOfOtherHoldersOfEquity"
+)
 FILED = {
     ALL: FIGURES,
     PART: {**FIGURES, GOLD: 800, "Revenues": 900},
@@ -34,6 +38,7 @@ FILED = {
         PRETAX: 150,
         "IncomeTaxExpenseBenefit": 200,
         "NetIncomeLoss": -60,
+        LONG: 3,
     },
 }
 SHEET = {"Assets": 100, "Liabilities": 55, "StockholdersEquity": 40}
@@ -149,3 +154,29 @@ def test_years_whose_figures_contradict_each_other_are_counted(mines: LiveServer
         "tax_above_profit_years": 2,
         "unbalanced_years": 2,
     }
+
+
+@pytest.mark.rule("FUND-6", "FUND-9")
+def test_a_line_item_with_a_long_name_can_be_asked_on_every_surface(mines: LiveServer) -> None:
+    key = mines.key("professional")
+    issuer = service_id(cik(STRANGE))
+    rows = mines.rows(f"/v1/fundamentals/{issuer}", key)
+    (item,) = {row["line_item"] for row in rows if row["concept"] == f"us-gaap:{LONG}"}
+    assert len(item) > 256
+    asked = f"line_items={item}"
+    assert {row["concept"] for row in mines.rows(f"/v1/fundamentals/{issuer}?{asked}", key)} == {
+        f"us-gaap:{LONG}"
+    }
+    assert mines.rows(f"/v1/shared/facts?entity_id={issuer}&measure={item}", key)
+    assert mines.rows(f"/v1/fundamentals/{issuer}/matrix?line_item={item}", key)
+    assert mines.rows(f"/v1/restatements?line_item={item}", key) == []
+    assert (
+        mines.rows(f"/v1/check?subject={issuer}&measure={item}&period=2013&value=3&unit=USD", key)[0][
+            "verdict"
+        ]
+        == "supported"
+    )
+    page = mines.http.get(
+        f"/company/{issuer}/figure?line_item={item}&period_end=2013-12-31", headers={"X-API-Key": key}
+    )
+    assert page.status_code == 200

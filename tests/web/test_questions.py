@@ -52,6 +52,10 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
     "how fresh are the figures of Nigeria": (["/country/NG"], ["days ago"]),
     "what was Gold Fields' revenue of 2020": (_GOLD_FIELDS, ["3892100000", "3,892"]),
     "what is its debt": (_GOLD_FIELDS, ["1526900000"]),
+    "and which filing says so": (
+        [*_GOLD_FIELDS, "Total debt"],
+        ["Borrowings", "1526900000", "0001193125-21-101972"],
+    ),
     "how profitable is it beside others of the country": (_GOLD_FIELDS, ["Net margin", "19.2"]),
     "what was its profit, as known in 2016": (
         [*_GOLD_FIELDS, ("/company/", {"as_of": "2016-12-31"})],

@@ -18,6 +18,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+LONGEST_LINE_ITEM: Final = 900
+"""Characters of a line item. A concept has at most 600 (`ledger.ingest`), and snake_case adds
+an underscore before every second one at most."""
+
 _NAME: Final = re.compile(r"(?:us-gaap|ifrs-full|dei|srt):[A-Z][A-Za-z0-9]*|[a-z][a-z0-9_]*")
 _TERM: Final = re.compile(r"\s*+([+-]?)\s*+([\w:-]+)")
 

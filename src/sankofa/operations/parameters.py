@@ -8,7 +8,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import LONGEST_FILTER
 from sankofa.model.catalogue_rows import FOLLOWED, SEARCH_TYPES
 from sankofa.model.identifiers import EDITION_PATTERN, ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
-from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
+from sankofa.model.line_items import LINE_ITEMS, LONGEST_LINE_ITEM, STATEMENT_KINDS
 from sankofa.model.observations import (
     ASKED_SERIES_PATTERN,
     FREQUENCIES,
@@ -78,7 +78,7 @@ LimitOrAll = Annotated[
 ]
 LineItems = Annotated[
     tuple[str, ...] | None,
-    kinds.Words(r"^[a-z0-9_]{1,120}$", "revenue", longest=120),
+    kinds.Words(r"^[a-z0-9_]+$", "revenue", longest=LONGEST_LINE_ITEM),
     "Line items to return; an item that the issuer does not report has no rows.",
 ]
 FundamentalsOrder = Annotated[
@@ -245,7 +245,7 @@ ClaimSubject = Annotated[
 ]
 ClaimMeasure = Annotated[
     str | None,
-    kinds.Text(r"^[a-z0-9_]{0,120}$", "revenue", longest=120),
+    kinds.Text(r"^[a-z0-9_]*$", "revenue", longest=LONGEST_LINE_ITEM),
     "A line item or metric; omitted or empty for a series.",
 ]
 ClaimPeriod = Annotated[
@@ -271,10 +271,14 @@ RestatedUntil = Annotated[
     "Last day on which the new figure became public; today (UTC) where omitted.",
 ]
 LineItem = Annotated[
-    str | None, kinds.Text(r"^[a-z0-9_]{1,120}$", "profit", longest=120), "Only this line item."
+    str | None,
+    kinds.Text(r"^[a-z0-9_]+$", "profit", longest=LONGEST_LINE_ITEM),
+    "Only this line item.",
 ]
 MatrixLineItem = Annotated[
-    str, kinds.Text(r"^[a-z0-9_]{1,120}$", "revenue", longest=120), "Line item, e.g. revenue."
+    str,
+    kinds.Text(r"^[a-z0-9_]+$", "revenue", longest=LONGEST_LINE_ITEM),
+    "Line item, e.g. revenue.",
 ]
 Release = Annotated[
     str,
@@ -362,6 +366,6 @@ Dataset = Annotated[
 ]
 Measure = Annotated[
     str | None,
-    kinds.Text(r"^[A-Za-z0-9][A-Za-z0-9._-]*$", "revenue", longest=256),
+    kinds.Text(r"^[A-Za-z0-9][A-Za-z0-9._-]*$", "revenue", longest=LONGEST_LINE_ITEM),
     "One measure only, in any case: a line item, an indicator code, a series key, award_value, tender_value.",
 ]

@@ -12,7 +12,7 @@ import msgspec
 
 from sankofa.derive.metrics.contract import metrics
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
+from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS, line_item
 from sankofa.web import data
 from sankofa.web.bars import heat_map
 from sankofa.web.charts import Chart, KnownValue, small_line, step_chart
@@ -232,9 +232,22 @@ def _figure_address(visit: Visit, row: Row, as_of: date) -> str:
 def _with_definitions(rows: list[Row]) -> list[dict[str, Any]]:
     known = {metric.slug: metric for metric in metrics()}
     return [
-        {**row, "summary": known[row["metric"]].summary, "formula": known[row["metric"]].explanation}
+        {
+            **row,
+            "summary": known[row["metric"]].summary,
+            "formula": known[row["metric"]].explanation,
+            "inputs": [{**figure, "line_item": _served_as(figure)} for figure in row["inputs"]],
+        }
         for row in rows
     ]
+
+
+def _served_as(figure: Row) -> str:
+    """The line item under which `/v1/fundamentals` serves a figure.
+
+    A statement or a metric may use it for another one: borrowings as total debt.
+    """
+    return line_item(figure["concept"]) if figure["concept"] else figure["line_item"]
 
 
 def _heat(visit: Visit, rows: list[_Known]) -> Chart:
@@ -296,24 +309,24 @@ _IDENTITY: Final = ("period_end", "period_start", "concept", "unit")
 async def figure(visit: Visit) -> View:
     """The vintages of one figure as steps. The part `figure` is what opens over a company's page."""
     service_id = visit.parameters["service_id"]
-    line_item = visit.given("line_item")
-    if not line_item:
+    item = _served_as({name: visit.given(name) for name in ("concept", "line_item")})
+    if not item:
         raise InvalidParameter("line_item", "required")
     as_of = visit.day()
-    every = (await data.vintages(visit, service_id, line_item)).rows
-    newest = await _chosen(visit, service_id, line_item, every)
+    every = (await data.vintages(visit, service_id, item)).rows
+    newest = await _chosen(visit, service_id, item, every)
     rows = [row for row in every if all(row[name] == newest[name] for name in _IDENTITY)]
     rows.sort(key=lambda row: row["vintage"])
     rows = rows or [newest]  # the tier holds the others back
     entity = (await visit.ask("get_entity", service_id=service_id, shown=False)).first
     name = entity["legal_name"] or service_id
     known = [row for row in rows if row["available_at"] <= as_of.isoformat()]
-    title = f"{label(visit.language, line_item)} {newest['period_end']}"
+    title = f"{label(visit.language, item)} {newest['period_end']}"
     chart = vintage_chart(visit, rows, visit.language.text("The figure from the day it became known"), as_of)
     context = {
         "name": name,
         "service_id": service_id,
-        "line_item": line_item,
+        "line_item": item,
         "rows": rows,
         "newest": newest,
         "as_of": as_of,
@@ -322,7 +335,7 @@ async def figure(visit: Visit) -> View:
     return View("figure.html", f"{title} · {name}", context, (chart,) if chart else (), ("figure",))
 
 
-async def _chosen(visit: Visit, service_id: str, line_item: str, every: list[Row]) -> Row:
+async def _chosen(visit: Visit, service_id: str, item: str, every: list[Row]) -> Row:
     """The figure that the address names: of the latest period known that day. Raises NotFound.
 
     Where none was known that day, it is the one that became known first: no later filing changes either.
@@ -334,7 +347,7 @@ async def _chosen(visit: Visit, service_id: str, line_item: str, every: list[Row
 
     day = visit.day().isoformat()
     known = await visit.ask(
-        "get_fundamentals", shown=False, service_id=service_id, line_items=line_item, as_of=day
+        "get_fundamentals", shown=False, service_id=service_id, line_items=item, as_of=day
     )
     if rows := [row for row in known.rows if is_asked(row)]:
         return max(rows, key=lambda row: (row["period_end"], row["available_at"]))
