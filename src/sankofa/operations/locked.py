@@ -17,9 +17,9 @@ from msgspec.structs import force_setattr, replace
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.columns import columns_of
-from sankofa.edition.read.row_forms import sources_in, without_capture
 from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
+from sankofa.edition.read.row_forms import sources_in, without_capture
 from sankofa.model.days import parse_day
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem
 from sankofa.model.provenance import SharedFact, notice, provenance_id, source_of

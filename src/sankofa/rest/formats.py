@@ -28,8 +28,8 @@ from sankofa.edition.format.columns import (
     table_of,
     visible_rows,
 )
-from sankofa.edition.read.row_forms import Form
 from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.row_forms import Form
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers

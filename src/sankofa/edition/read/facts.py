@@ -33,8 +33,8 @@ from sankofa.edition.format.row_blocks import (
     select_where,
 )
 from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
-from sankofa.edition.read.row_forms import Form
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.row_forms import Form
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import ByteRange

@@ -30,8 +30,8 @@ from sankofa.edition.format.issuer_pages import (
 )
 from sankofa.edition.format.keys import ISSUERS, listed_under
 from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
-from sankofa.edition.read.row_forms import SingleRows
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.row_forms import SingleRows
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import ByteRange
