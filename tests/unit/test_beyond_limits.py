@@ -19,7 +19,7 @@ import pytest
 
 from sankofa.access.keys import _LONGEST, Keys
 from sankofa.access.records import SealedRecords
-from sankofa.cli import archive, guard, metrics_server
+from sankofa.cli import archive, guard, metrics
 from sankofa.cli.guard import KnownClients
 from sankofa.collect import fetch, network
 from sankofa.collect.network import CollectFailed
@@ -92,51 +92,21 @@ def test_so_many_large_answers_without_a_key_are_sent_at_once(under_way: int, st
     assert asyncio.run(ask())[0]["status"] == status
 
 
-class _Silent:
-    """In the place of a collector that reads a ledger."""
-
-    async def watch_ledger(self) -> None:
-        await asyncio.sleep(60)
-
-    def collect(self) -> Iterator[Any]:
-        return iter(())
-
-
-@pytest.mark.limit(
-    "connections to the metrics port", "request on the metrics port", "time for a request on the metrics port"
-)
-def test_the_metrics_port_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_server, "_MOST_CONNECTIONS", 3)
-    monkeypatch.setattr(metrics_server, "_REQUEST_SECONDS", 1.0)
-    monkeypatch.setattr(metrics_server, "_LONGEST_HEAD", 1_000)
-
-    async def exchange(port: int, sent: bytes) -> bytes:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        with closing(writer):
-            writer.write(sent)
-            try:
-                return await asyncio.wait_for(reader.read(), 20)
-            except ConnectionResetError:
-                return b""
-
-    async def bounds() -> None:
-        listener = socket.create_server(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-        registry: Any = SimpleNamespace(collect=lambda: iter(()))
-        serving = asyncio.create_task(metrics_server._serve(_Silent(), registry, listener))  # type: ignore[arg-type]
-        head = b"GET / HTTP/1.1\r\nA: %b\r\n\r\n"
-        fitting = 1_000 - len(head % b"")
-        assert b" 404 " in await exchange(port, head % (b"a" * fitting))
-        assert await exchange(port, head % (b"a" * 2_000)) == b""
-        assert await exchange(port, b"GET / HT") == b"", "after a second"
-        monkeypatch.setattr(metrics_server, "_REQUEST_SECONDS", 60.0)
-        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
-        assert await asyncio.wait_for(idle[0][0].read(), 20) == b"", "the fourth takes its place"
-        for _, writer in idle:
-            writer.close()
-        serving.cancel()
-
-    asyncio.run(bounds())
+@pytest.mark.limit("time for a request on the metrics port")
+def test_a_silent_client_of_the_metrics_port_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "_REQUEST_SECONDS", 0.5)
+    listener = socket.create_server(("127.0.0.1", 0))
+    served: Any = SimpleNamespace(text=lambda: b"sankofa_up 1\n")
+    with metrics.metrics_server(served, listener) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with socket.create_connection(listener.getsockname(), 20) as silent:
+            silent.sendall(b"GET /metr")
+            for path, answer in ((b"/metrics", b"sankofa_up 1\n"), (b"/", b"Metrics are at /metrics.\n")):
+                with socket.create_connection(listener.getsockname(), 20) as link:
+                    link.sendall(b"GET %b HTTP/1.0\r\n\r\n" % path)
+                    assert link.makefile("rb").read().endswith(answer)
+            assert silent.recv(100) == b""
+        server.shutdown()
 
 
 @pytest.mark.limit("members of an archive")

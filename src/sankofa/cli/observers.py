@@ -1,16 +1,13 @@
-"""Observers of a worker's requests: Prometheus counts, the access log and OpenTelemetry traces.
+"""Observers of a worker's requests: Prometheus counts (`metrics`), the access log and OpenTelemetry traces.
 
 A request only joins a list, which is worked off a few times a second: together they cost a fraction of what
-each costs alone. Counts are plain numbers, written to a file each second for the metrics process: the values
-of prometheus-client, shared between processes, cost ten times as much (docs/decisions/request-cost.md).
+each costs alone.
 """
 
 import asyncio
 import os
 import sys
 import time
-from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,103 +18,9 @@ from typing import Any, Final
 import msgspec
 
 from sankofa import __version__
-from sankofa.model.errors import SettingsError, StoreUnavailable
+from sankofa.cli.metrics import RequestCounter, write_counts
+from sankofa.model.errors import SettingsError
 from sankofa.operations.service import ObservedRequest, Service
-
-SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-BYTES: Final = (256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216)
-_COUNTS_SECONDS: Final = 1.0
-_PROBE_EVERY: Final = 10  # writes
-
-
-class Requests(msgspec.Struct):
-    """Requests of one operation with one status."""
-
-    count: int = 0
-    seconds: float = 0.0
-    bytes: int = 0
-    by_seconds: list[int] = msgspec.field(default_factory=lambda: [0] * (len(SECONDS) + 1))
-    by_bytes: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BYTES) + 1))
-
-
-class WorkerCounts(msgspec.Struct):
-    """Everything a worker tells the supervisor."""
-
-    requests: dict[str, dict[int, Requests]] = {}
-    refusals: dict[str, int] = {}
-    quota: dict[str, int] = {}
-    over_quota: dict[str, int] = {}
-    edition: str | None = None
-    built_from: str | None = None
-    dependencies: dict[str, tuple[bool, float]] = {}
-    """Whether it answers, and within how many seconds."""
-
-
-class RequestCounter:
-    """An observer of the service of one worker."""
-
-    def __init__(self) -> None:
-        self._requests: defaultdict[str, defaultdict[int, Requests]] = defaultdict(
-            lambda: defaultdict(Requests)
-        )
-        self._refusals: defaultdict[str, int] = defaultdict(int)
-        self._quota: defaultdict[str, int] = defaultdict(int)
-        self._over_quota: defaultdict[str, int] = defaultdict(int)
-
-    def __call__(self, request: ObservedRequest) -> None:
-        seconds, size = request.seconds, request.size
-        cell = self._requests[request.operation][request.status]
-        cell.count += 1
-        cell.seconds += seconds
-        cell.bytes += size
-        cell.by_seconds[bisect_left(SECONDS, seconds)] += 1
-        cell.by_bytes[bisect_left(BYTES, size)] += 1
-        if request.grant is not None:
-            self._quota[request.grant.tier] += 1
-        if request.problem:
-            self._refusals[request.problem] += 1
-            if request.status == 429 and request.grant is not None:
-                self._over_quota[request.grant.tier] += 1
-
-    def counts(self, service: Service, dependencies: dict[str, tuple[bool, float]]) -> bytes:
-        """The counts as JSON, for the metrics process."""
-        edition = built_from = None
-        with suppress(StoreUnavailable):
-            current = service.edition.get()
-            edition, built_from = current.id, current.manifest.get("built_from")
-        counts = WorkerCounts(
-            {name: dict(by_status) for name, by_status in self._requests.items()},
-            self._refusals,
-            self._quota,
-            self._over_quota,
-            edition,
-            built_from,
-            dependencies,
-        )
-        return msgspec.json.encode(counts)
-
-
-async def write_counts(counter: RequestCounter, service: Service, folder: Path) -> None:
-    """Write them each second, for as long as the worker runs; look at the dependencies now and then."""
-    path = folder / f"{os.getpid()}.json"
-    dependencies: dict[str, tuple[bool, float]] = {}
-    writes = 0
-    while True:
-        if writes % _PROBE_EVERY == 0:
-            checks = await service.probe()
-            dependencies = {name: (failure is None, took / 1000) for name, (failure, took) in checks.items()}
-        writes += 1
-        content = counter.counts(service, dependencies)
-        with suppress(OSError):  # a full disk stops no request
-            await asyncio.to_thread(_replace, path, content)
-        await asyncio.sleep(_COUNTS_SECONDS)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_suffix(".new")
-    partial.write_bytes(content)
-    partial.replace(path)
-
 
 _LOG_SECONDS: Final = 0.2
 _MOST_WAITING: Final = 50_000

@@ -154,7 +154,7 @@ def _listen_for_metrics(settings: Settings) -> socket.socket:
 
 def _serve_metrics(folder: Path, listener: socket.socket) -> None:
     """In a process of its own, which alone loads what it needs."""
-    from sankofa.cli.metrics_server import serve_metrics
+    from sankofa.cli.metrics import serve_metrics
 
     serve_metrics(folder, listener)
 
