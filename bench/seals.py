@@ -22,7 +22,7 @@ def main() -> None:
         ingest = cost([SANKOFA, "ingest", SOURCE, *bulk], environment)
         starting = cost([SANKOFA, "editions"], environment).cpu
         verify = cost([SANKOFA, "ledger", "verify"], environment)
-        rows = int(verify.output.rpartition("rows ")[2].partition(":")[0])
+        rows = int(ingest.output.rpartition("read ")[2].partition(",")[0])
         publish = cost([SANKOFA, "publish"], environment)
         again = cost([SANKOFA, "publish"], environment)
     for name, spent in (
@@ -31,7 +31,7 @@ def main() -> None:
         ("publish again", again),
         ("verify", verify),
     ):
-        print(f"{name:16}{spent.cpu:8.2f} s of processor{(spent.cpu - starting) / rows * 1e6:8.2f} us a row")
+        print(f"{name:16}{spent.cpu:8.2f} s of processor{(spent.cpu - starting) / rows * 1e6:8.2f} us a fact")
     for name, spent in (("publish", publish), ("publish again", again)):
         print(f"verifying is {(verify.cpu - starting) / spent.cpu:.1%} of {name}")
 

@@ -163,7 +163,7 @@ def test_a_damaged_ledger_is_not_saved_as_if_it_were_whole(saved: tuple[Path, Pa
     home = Path(shutil.copytree(saved[0], tmp_path / "home"))
     with sqlite3.connect(home / "ledger.sqlite") as database:
         database.execute("DROP TRIGGER fact_refuses_update")
-        database.execute("UPDATE fact SET value = value || '0'")
+        database.execute("UPDATE fact SET told = told || ' '")
     database.close()
     refused = run(home, "backup", tmp_path / "backup")
     assert refused.returncode == 1

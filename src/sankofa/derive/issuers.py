@@ -25,7 +25,8 @@ from typing import Final, NamedTuple
 from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_years
 from sankofa.derive.metrics.lines import concepts_used
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reader import CaptureInfo, FactColumns, Facts
+from sankofa.ledger.facts import FactColumns
+from sankofa.ledger.reader import CaptureInfo, Facts
 from sankofa.ledger.reports import Identity, Published, Report, Reports
 from sankofa.ledger.spells import Placed, places
 from sankofa.model.days import ordinal, tradable_from

@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import msgspec
-
 from sankofa.engines.private_files import locked, make_private_folder, operator_errors
 
 Row = tuple[Any, ...]
@@ -27,10 +25,6 @@ class LedgerRows(Protocol):
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         """The rows of a SELECT, streamed."""
-
-    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        """Columns of a clustered table, for the rows under one value of the first key column, in key
-        order. Faster than rows for many of them."""
 
     def close(self) -> None: ...
 
@@ -89,16 +83,12 @@ class LedgerStore(Protocol):
         """Close the connections of the serving side."""
 
 
-_listed = msgspec.json.Decoder(list[Any]).decode
-
-
 class SqliteRows:
     """See `LedgerRows`."""
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self._path = path
         self._database = database
-        self._first: dict[str, str] = {}  # by table, the first column of its key
 
     @classmethod
     def open(cls, path: Path) -> "SqliteRows":
@@ -127,20 +117,6 @@ class SqliteRows:
         with operator_errors(self._path):  # a damaged page shows when it is read
             for row in cursor:  # noqa: UP028 - a `yield from` closes it, which fails after its connection
                 yield row
-
-    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        """One text of JSON for each column: half the cost of a tuple for each row.
-
-        The table is clustered by its key and read in that order.
-        """
-        if table not in self._first:
-            columns = self._database.execute(f"PRAGMA table_info({table})")
-            self._first[table] = next(name for _, name, _, _, _, position in columns if position == 1)
-        listed = ", ".join(f"json_group_array({name})" for name in names)
-        with operator_errors(self._path):
-            statement = f"SELECT {listed} FROM {table} WHERE {self._first[table]} = ?"
-            (row,) = self._database.execute(statement, (key,))
-        return [_listed(text) for text in row]
 
     def close(self) -> None:
         self._database.close()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -63,12 +63,6 @@ SELECT c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
 WHERE c.relnamespace = to_regnamespace('sankofa_ledger')
 AND t.tgname = 'refuses_changes' AND t.tgenabled = 'A'
 """
-_KEY_COLUMNS = """
-SELECT a.attname FROM pg_index AS i
-CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, position)
-JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-WHERE i.indisprimary AND i.indrelid = to_regclass(?) ORDER BY k.position
-"""
 _COLUMNS = """
 SELECT attname FROM pg_attribute
 WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
@@ -83,7 +77,6 @@ class PostgresRows:
     def __init__(self, server: Server) -> None:
         self._connection = server.connect()
         self._names = count()
-        self._keys: dict[str, list[str]] = {}  # by table, the columns of its key
         self._transactions = count(1)
         self._transaction = 0  # the number of the one under way
 
@@ -130,17 +123,6 @@ class PostgresRows:
     def _on_cursor(self, statement: str) -> psycopg.Cursor[Row]:
         with operator_errors():
             return self._connection.execute(statement.encode())
-
-    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        """Transposes here; the server would sort once for each column."""
-        if table not in self._keys:
-            self._keys[table] = [name for (name,) in self.query(_KEY_COLUMNS, (f"{LEDGER}.{table}",))]
-        columns = self._keys[table]
-        statement = (
-            f"SELECT {', '.join(names)} FROM {table} WHERE {columns[0]} = ? ORDER BY {', '.join(columns)}"
-        )
-        rows = list(self.query(statement, (key,)))
-        return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in names]
 
     def close(self) -> None:
         self._connection.close()

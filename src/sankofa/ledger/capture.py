@@ -12,12 +12,18 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.engines.ledger_store import LedgerRows, LedgerSession, Row
+from sankofa.ledger.facts import DOCUMENT, Texts, encode_facts, facts_in
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
 from sankofa.model.days import file_instant
 from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink
 
 _BATCH = 10_000
+_FACTS: Final = 20_000
+"""Facts after which those of whole subjects are appended."""
+_MOST_FACTS: Final = 10 * _FACTS
+"""Facts after which they are appended although there may be more of their subject."""
+_TOLD: Final = "SELECT capture_id, told FROM fact WHERE subject = ? AND source_id = ?"
 # What a source dates has its place in time, whenever it arrives.
 _ABSORB_DATED_RECORDS = """
     INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
@@ -189,9 +195,8 @@ class Capture:
         """The withdrawal of this very file, which now counts again."""
         self.cleaned_copy: CleanedCopy | None = None
         """The cleaned copy to write, for a file whose bytes are not stored."""
-        self.fact_subjects: set[str] = set()
-        """Subjects of its facts, new or not."""
-        self._facts: list[Row] = []
+        self._facts: dict[str, list[Texts]] = {}  # by subject
+        self._waiting_facts = 0
         self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
         self._withheld: list[Row] = []
         self._links: list[Row] = []
@@ -220,14 +225,14 @@ class Capture:
             return
         if self.cleaned_copy is not None:
             self.cleaned_copy(RecordKind.FACT, fact)
-        self._facts.append(
-            (
-                subject, concept, unit, end, start, available, document, value, confidence,
-                self.source_id, location, declared, self.id,
-            )
-        )  # fmt: skip
-        if len(self._facts) >= _BATCH:
-            self.flush()
+        own = self._facts.get(subject)
+        if own is None or self._waiting_facts >= _MOST_FACTS:
+            if self._waiting_facts >= _FACTS:
+                self.flush()
+            own = self._facts.setdefault(subject, [])
+        texts = concept, unit, end, start, available, document, value, confidence, location, declared
+        own.append(texts)
+        self._waiting_facts += 1
 
     def entity(self, record: EntityRecord) -> None:
         if record.subject in self.persons or (record.profile.parent or "") in self.persons:
@@ -288,8 +293,7 @@ class Capture:
             self.cleaned_copy(RecordKind.PERSON, hashed)
 
     def flush(self) -> None:
-        self.fact_subjects.update(row[0] for row in self._facts)
-        self._count(self._facts, self.session.append("fact", self._facts) if self._facts else 0)
+        self._flush_facts()
         for table, rows in (("link", self._links), ("spell", self._spells)):
             self._count(rows, self._absorb(table, rows, _absorb_undated(table, repeated=self.repeated)))
         undated = _absorb_undated("entity_record", repeated=self.repeated)
@@ -313,11 +317,34 @@ class Capture:
         self.counts.skipped += tally.forecasts
         self.appended_in_passing += tally.in_passing
 
+    def _flush_facts(self) -> None:
+        """Append what the source has not told before of each subject."""
+        rows: list[Row] = []
+        appended = 0
+        for subject, facts in self._facts.items():
+            documents = {texts[DOCUMENT] for texts in facts}
+            known: set[Texts] = set()
+            part = 0
+            for capture_id, stored in self.session.query(_TOLD, (subject, self.source_id)):
+                part += capture_id == self.id
+                known.update(facts_in(stored, documents))
+            if new := sorted(set(facts).difference(known)):
+                rows.append((subject, self.source_id, part, len(new), encode_facts(new), self.id))
+                appended += len(new)
+        if rows:
+            self.session.append("fact", rows)
+        self._count_rows(self._waiting_facts, appended)
+        self._facts = {}
+        self._waiting_facts = 0
+
     def _count(self, rows: list[Row], appended: int) -> None:
-        self.counts.read += len(rows)
-        self.counts.appended += appended
-        self.counts.unchanged += len(rows) - appended
+        self._count_rows(len(rows), appended)
         rows.clear()
+
+    def _count_rows(self, read: int, appended: int) -> None:
+        self.counts.read += read
+        self.counts.appended += appended
+        self.counts.unchanged += read - appended
 
     def _absorb(self, table: str, rows: list[Row], statement: str) -> int:
         if not rows:

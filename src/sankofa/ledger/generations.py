@@ -13,12 +13,11 @@ See docs/decisions/licences-and-withdrawals.md. See contract: PROV-6, ING-9.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib.resources import files
-from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -127,7 +126,7 @@ def columns_of(table: str) -> tuple[str, ...]:
 _BY_SOURCE: Final = frozenset(
     {"acceptance", "annual", "capture", "entity_record", "fact", "link", "series", "spell", "unchanged_file"}
 )
-_BY_CAPTURE: Final = frozenset({"fact_subject", "indicator", "release", "series_info"})
+_BY_CAPTURE: Final = frozenset({"indicator", "release", "series_info"})
 _DATED: Final = _BY_SOURCE | _BY_CAPTURE | {"party", "seal", "withheld_party"}
 _TABLE: Final = re.compile(r"\b(FROM|JOIN) (\w+)(?: AS (\w+))?")
 _PER_CAPTURE: Final = 1 << 32
@@ -142,15 +141,11 @@ class CaptureFilter(NamedTuple):
     stands_for: Mapping[int, int]
     """The captures that are read under another number."""
 
-    def passed(self, names: Sequence[str], columns: list[list[Any]]) -> list[list[Any]]:
-        """Columns as `LedgerRows.columns` has them."""
-        at = names.index("capture_id")
-        wanted = [number in self.captures for number in columns[at]]
-        if not all(wanted):
-            columns = [list(compress(column, wanted)) for column in columns]
-        if self.stands_for:
-            columns[at] = [self.stands_for.get(number, number) for number in columns[at]]
-        return columns
+    def passed(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Rows that begin with their capture."""
+        for number, *rest in rows:
+            if number in self.captures:
+                yield self.stands_for.get(number, number), *rest
 
 
 class _CutSession(ABC):
@@ -163,9 +158,6 @@ class _CutSession(ABC):
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         return self._session.query(_TABLE.sub(self._cut, sql), parameters)
-
-    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        return self.capture_filter.passed(names, self._session.columns(table, names, key))
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._session.snapshot()
@@ -194,17 +186,6 @@ class PastSession(_CutSession):
         if table not in _DATED:
             return named[0]
         return f"{word} (SELECT * FROM {table} WHERE {self._condition}) AS {alias or table}"  # noqa: S608 - a number
-
-
-class CapturedSession(_CutSession):
-    """A ledger session whose columns are those of some captures; its SELECTs are not cut."""
-
-    def __init__(self, session: LedgerRows, capture_filter: CaptureFilter) -> None:
-        super().__init__(session)
-        self.capture_filter = capture_filter
-
-    def _cut(self, named: re.Match[str]) -> str:
-        return named[0]
 
 
 class FilteredSession(_CutSession):

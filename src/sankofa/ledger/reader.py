@@ -13,6 +13,7 @@ import msgspec
 from sankofa.engines.ledger_store import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import Persons, holds_record
+from sankofa.ledger.facts import FactColumns, join_facts
 from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
 from sankofa.model.days import file_instant
 from sankofa.model.errors import SettingsError
@@ -56,22 +57,6 @@ class Holding(NamedTuple):
     rows: int
 
 
-class FactColumns(NamedTuple):
-    """Facts by column: one fact has the same position in each."""
-
-    concept: list[str]
-    unit: list[str]
-    period_end: list[str]
-    period_start: list[str]
-    available_at: list[str]
-    document: list[str]
-    value: list[str]
-    confidence: list[str]
-    location: list[str]
-    declared_period: list[str]
-    capture_id: list[int]
-
-
 class Linked(NamedTuple):
     """An identifier of a subject, and its first and last day; empty if a source names none."""
 
@@ -101,7 +86,7 @@ class Facts(Protocol):
     """Where the facts of a subject are read."""
 
     def facts(self, subject: str) -> FactColumns:
-        """The facts of one subject by column, in the order of `schema.sql`."""
+        """The facts of one subject by column, in the order of their texts."""
 
     def acceptances(self, subject: str) -> dict[str, str]:
         """By document of one subject, the instant of its acceptance: the last where sources differ."""
@@ -114,21 +99,26 @@ _SERIES = """
     SELECT series, series_type, frequency, country, capture_id, document, told FROM series
     ORDER BY 1, 2, 3, 4, capture_id, part
 """
-_COUNT_FACTS: Final = "SELECT count(*) FROM fact WHERE subject = ?"
-_ACCEPTANCE: Final = ("document", "instant", "capture_id")
-
-
-def _last_instants(columns: list[list[str]]) -> dict[str, str]:
-    documents, instants, _ = columns
-    return dict(sorted(zip(documents, instants, strict=True)))
+_FACTS: Final = "SELECT capture_id, source_id, told FROM fact WHERE subject = ? ORDER BY capture_id, part"
+_COUNT_FACTS: Final = "SELECT facts FROM fact WHERE subject = ?"
+_ACCEPTANCE: Final = "SELECT capture_id, document, instant FROM acceptance WHERE subject = ?"
 
 
 class LedgerReader:
     """Reads a ledger."""
 
-    def __init__(self, rows: LedgerRows, gate_key: bytes, *, partial: bool = False) -> None:
+    def __init__(
+        self,
+        rows: LedgerRows,
+        gate_key: bytes,
+        *,
+        partial: bool = False,
+        capture_filter: CaptureFilter | None = None,
+    ) -> None:
+        """`capture_filter` selects facts and acceptances; other rows are as the session has them."""
         self._rows = rows
         self._gate_key = gate_key
+        self._filter = capture_filter
         self._partial = partial
         """Whether some of its sources are left out."""
 
@@ -235,17 +225,12 @@ class LedgerReader:
 
     def fact_subjects(self) -> list[tuple[str, int]]:
         """Every subject of a fact, with the capture that first brought it."""
-        rows = self._rows.query(
-            "SELECT subject, min(capture_id) FROM fact_subject WHERE subject <> '' "
-            "GROUP BY subject ORDER BY subject"
-        )
+        rows = self._rows.query("SELECT subject, min(capture_id) FROM fact GROUP BY subject ORDER BY subject")
         return [(subject, capture_id) for subject, capture_id in rows]
 
     def fact_captures(self) -> dict[str, list[int]]:
         """For every subject with facts, the captures that brought any: its facts change only with them."""
-        return self._by_subject(
-            "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
-        )
+        return self._by_subject("SELECT DISTINCT subject, capture_id FROM fact ORDER BY subject, capture_id")
 
     def acceptance_captures(self) -> dict[str, list[int]]:
         """For every subject, the captures that brought acceptances of its documents."""
@@ -260,8 +245,12 @@ class LedgerReader:
         return captures
 
     def facts(self, subject: str) -> FactColumns:
-        """The facts of one subject by column, in the order of `schema.sql`."""
-        return FactColumns(*self._rows.columns("fact", FactColumns._fields, subject))
+        """The facts of one subject by column, in the order of their texts."""
+        return join_facts(list(self._captured(_FACTS, subject)))
+
+    def _captured(self, select: str, subject: str) -> Iterator[Row]:
+        rows = self._rows.query(select, (subject,))
+        return rows if self._filter is None else self._filter.passed(rows)
 
     def count_facts(self, subject: str) -> int:
         """Number of facts of a subject."""
@@ -269,7 +258,7 @@ class LedgerReader:
 
     def acceptances(self, subject: str) -> dict[str, str]:
         """As `Facts.acceptances`."""
-        return _last_instants(self._rows.columns("acceptance", _ACCEPTANCE, subject))
+        return dict(sorted(row[1:] for row in self._captured(_ACCEPTANCE, subject)))
 
     def capture_filter(self) -> CaptureFilter:
         """The arguments with which `generations.CapturedSession` in another process reads the same facts."""

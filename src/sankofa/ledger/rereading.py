@@ -33,10 +33,11 @@ from sankofa.sources.registry import Source
 from sankofa.vault.journal import Received, Withdrew
 from sankofa.vault.store import Vault, event_number
 
-_BATCH: Final = 10_000
+_BATCH: Final = 8 << 20
+"""Characters of rows that are copied together."""
 _PER_CAPTURE: Final = 1 << 32
 _BY_SOURCE: Final = ("acceptance", "fact", "entity_record", "link", "spell", "annual", "series")
-_BY_CAPTURE: Final = ("release", "indicator", "series_info", "fact_subject")
+_BY_CAPTURE: Final = ("release", "indicator", "series_info")
 _LONGEST_REASON: Final = 1_000
 
 
@@ -238,6 +239,7 @@ class _Again:
         source = columns.index("source_id") if "source_id" in columns else None
         place = columns.index("number") if "number" in columns else None
         batch: list[Row] = []
+        size = 0
         for row in self._session.query(select, (self._before,)):
             number = moved.get(row[at])
             if number is None:
@@ -249,9 +251,11 @@ class _Again:
             if place is not None:
                 copy[place] = number * _PER_CAPTURE + copy[place] % _PER_CAPTURE
             batch.append(tuple(copy))
-            if len(batch) >= _BATCH:
+            size += sum(len(value) for value in copy if isinstance(value, str))
+            if size >= _BATCH:
                 self._session.append(table, batch)
                 batch.clear()
+                size = 0
         if batch:
             self._session.append(table, batch)
 

@@ -23,32 +23,17 @@ CREATE TABLE IF NOT EXISTS unchanged_file (
     license_class  TEXT NOT NULL
 ) /* clustered */;
 
--- One figure as one document reports it. available_at is '' where the source evidences no day:
--- the day of capture then stands for it, and ingesting the file again does not move it.
+-- The figures that a file reports of a subject and its source had not told before: how many, and by column their
+-- distinct texts and the number of the text of each: [[texts, numbers], ...] (ledger.facts). available_at is '' where
+-- the source evidences no day: the day of capture then stands for it, and ingesting the file again does not move it.
 CREATE TABLE IF NOT EXISTS fact (
-    subject         TEXT NOT NULL,
-    concept         TEXT NOT NULL,
-    unit            TEXT NOT NULL,
-    period_end      TEXT NOT NULL,
-    period_start    TEXT NOT NULL,
-    available_at    TEXT NOT NULL,
-    document        TEXT NOT NULL,
-    value           TEXT NOT NULL,
-    confidence      TEXT NOT NULL,
-    source_id       TEXT NOT NULL,
-    location        TEXT NOT NULL,
-    declared_period TEXT NOT NULL,
-    capture_id      BIGINT NOT NULL,
-    PRIMARY KEY (subject, concept, unit, period_end, period_start, available_at, document, value, confidence, source_id,
-                 location, declared_period)
-) /* clustered */;
-
--- Which captures brought facts of which subject, so that who is in the ledger, and who changed since a capture, is
--- not asked of all facts. A row of no subject ('') says that a capture was looked through.
-CREATE TABLE IF NOT EXISTS fact_subject (
     subject    TEXT NOT NULL,
+    source_id  TEXT NOT NULL,
+    part       BIGINT NOT NULL,
+    facts      BIGINT NOT NULL,
+    told       TEXT NOT NULL,
     capture_id BIGINT NOT NULL,
-    PRIMARY KEY (subject, capture_id)
+    PRIMARY KEY (subject, capture_id, part)
 ) /* clustered */;
 
 -- When a register accepted a document of a subject: an instant in UTC.

@@ -18,7 +18,7 @@ from sankofa.engines.ledger_store import LedgerSession, Row
 from sankofa.model.errors import OperatorError
 
 TABLES: Final = (
-    "acceptance", "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party",
+    "acceptance", "annual", "capture", "entity_record", "fact", "indicator", "link", "party",
     "recapture", "release", "series", "series_info", "spell", "unchanged_file", "withdrawal", "withheld",
     "withheld_party",
 )  # fmt: skip

@@ -56,13 +56,6 @@ def _refusal(now: datetime, because: str) -> OperatorError:
 
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
 
-# Only the subjects of which the file had something new.
-_ABSORB_FACT_SUBJECTS = """
-    INSERT INTO fact_subject SELECT * FROM staged_fact_subject AS s
-    WHERE s.subject = '' OR EXISTS (
-        SELECT 1 FROM fact AS f WHERE f.subject = s.subject AND f.capture_id = s.capture_id
-    )
-"""
 _SAME_BYTES = (
     "SELECT file_name FROM capture WHERE source_id = ? AND content_sha256 = ? "
     "UNION ALL SELECT file_name FROM unchanged_file WHERE source_id = ? AND content_sha256 = ?"
@@ -180,9 +173,6 @@ class Ledger(LedgerReader):
         if capture.is_news:
             self._session.stage("capture", [(*row, json.dumps(vars(capture.counts)))])
             self._session.absorb(_ABSORB_CAPTURE)
-            told_of = sorted({"", *capture.fact_subjects})
-            self._session.stage("fact_subject", [(subject, capture.id) for subject in told_of])
-            self._session.absorb(_ABSORB_FACT_SUBJECTS)
         elif not capture.is_known_file and numbered:
             self._session.append("unchanged_file", [row])
 

@@ -41,7 +41,7 @@ from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_r
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.engines.ledger_store import LedgerRows, Row
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.generations import CapturedSession, CaptureFilter
+from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, Facts, LedgerReader
 from sankofa.ledger.spells import places
 from sankofa.model.errors import SankofaError
@@ -86,7 +86,7 @@ def _reading(
 ) -> Iterator[Callable[[IssuerTask], DerivedIssuer]]:
     """Derives issuers in a process of its own."""
     with closing(open_ledger()) as rows, rows.snapshot():
-        facts = LedgerReader(CapturedSession(rows, capture_filter), b"")
+        facts = LedgerReader(rows, b"", capture_filter=capture_filter)
         yield partial(_derived, declared_parts(kinds), facts, captures)
 
 

@@ -35,7 +35,7 @@ _TABLES: Final = {
 }
 OTHER_TABLES: Final = frozenset(
     (
-        *("acceptance", "capture", "entity_record", "fact", "fact_subject", "link", "spell"),
+        *("acceptance", "capture", "entity_record", "fact", "link", "spell"),
         *("unchanged_file", "withdrawal"),
     )
 )
