@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date
+from itertools import chain
 from typing import Final, NamedTuple
 
 from sankofa.model.financial_years import (
@@ -70,16 +71,24 @@ class IssuerYears:
         rows = sorted(durations, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
         years = FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
         # Where no full year is reported: what the template itself declares, then the half-years and nine
-        # months, which begin with the year, and last the quarters that begin after a balance sheet.
+        # months, which begin with the year, and last the balance sheets that quarters are compared with.
         declared = [
             (e.known, None, max(1, round(e.end - _HINT_QUARTERS[e.declared] * QUARTER)))
             for e in rows
             if e.declared in _HINT_QUARTERS
         ]
-        begun = [e for e in rows if e.start and months_of(e.start, e.end) in (6, 9)]
-        opened = [e for e in rows if e.start and self._opens_with_a_balance_sheet(e)]
+        begun = [(e, e.start - 1) for e in rows if e.start and months_of(e.start, e.end) in (6, 9)]
+        sheets: defaultdict[int, list[YearEvidence]] = defaultdict(list)
+        for e in chain.from_iterable(self._instants.values()):
+            if e.facts >= _BALANCE_SHEET:
+                sheets[e.known].append(e)
+        opened = [
+            (e, eve)
+            for e in rows
+            if e.start and (eve := _balance_sheet_before(e.start, e.end, sheets.get(e.known, ())))
+        ]
         cumulative, compared = (
-            KnownYears((e.known, None, max(1, eve)) for e, eve in _year_ends_before(kind, years))
+            KnownYears((e.known, None, max(1, eve)) for e, eve in _exact_ones(kind, years))
             for kind in (begun, opened)
         )
         self._evidence = (years, KnownYears(declared), cumulative, compared)
@@ -169,16 +178,6 @@ class IssuerYears:
             return ends.get(day, 0) * DWARFED > max(ends.values())
         return year_ends.quarters_from_a_year_end(day)
 
-    def _opens_with_a_balance_sheet(self, quarter: YearEvidence) -> bool:
-        """Whether the report of a quarter compares with the balance sheet of the day before it.
-
-        A quarterly report does so with that of the last year-end, and with no other.
-        """
-        start, end = quarter.start or 0, quarter.end
-        eve = self._instants.get(start - 1, ())
-        same_report = [e for e in eve if e.known == quarter.known and e.facts >= _BALANCE_SHEET]
-        return months_of(start, end) == 3 and bool(same_report)
-
     def _figures(self, day: int, known: int) -> int:
         """The most figures for an instant that any one day brought, counting only days up to `known`."""
         return _most(self._instants.get(day), known)
@@ -189,10 +188,20 @@ def _most(evidence: list[YearEvidence] | None, known: int) -> int:
     return max([e.facts for e in evidence if e.known <= known], default=0) if evidence else 0
 
 
-def _year_ends_before(begun: list[YearEvidence], years: FullYears) -> list[tuple[YearEvidence, int]]:
-    """Periods that begin a year, each with the day before it; without rounded ones close to an exact one."""
-    eves = [(e, (e.start or 0) - 1) for e in begun]
-    if not any(e.rounded for e in begun):
+def _balance_sheet_before(start: int, end: int, sheets: Iterable[YearEvidence]) -> int | None:
+    """The year-end whose balance sheet the report of a quarter compares with, the one of most figures.
+
+    A quarterly report compares with that of the last year-end: three, six or nine months before.
+    """
+    if months_of(start, end) != 3:
+        return None
+    compared = [(e.facts, e.end) for e in sheets if months_of(e.end + 1, end) in (3, 6, 9)]
+    return max(compared)[1] if compared else None
+
+
+def _exact_ones(eves: list[tuple[YearEvidence, int]], years: FullYears) -> list[tuple[YearEvidence, int]]:
+    """Periods, each with the year-end before it, without rounded ones close to an exact one."""
+    if not any(e.rounded for e, _ in eves):
         return eves
     real = sorted({*years.real_ends, *(eve for e, eve in eves if not e.rounded)})
     return [(e, eve) for e, eve in eves if not (e.rounded and close_to(real, eve))]

@@ -276,6 +276,17 @@ def test_a_quarter_that_opens_with_a_balance_sheet_is_the_first_of_its_year() ->
     assert named(issuer, "", "2010-06-30", "2010-11-02") == ("FY", 2010)
 
 
+@pytest.mark.rule("PER-3")
+def test_the_balance_sheet_that_a_later_quarter_is_compared_with_is_the_year_ends() -> None:
+    known, quarter = "2011-08-12", ("2011-04-01", "2011-06-30")
+    counts = {"2011-06-30": 25, "2011-03-31": 6, "2010-12-31": 25, "2009-12-31": 2}
+    balances = [YearEvidence(on(known), None, on(end), facts=facts) for end, facts in counts.items()]
+    issuer = IssuerYears([*balances, told(known, *quarter, 15), told(known, "2010-04-01", "2010-06-30", 15)])
+    assert named(issuer, "", "2010-12-31", known) == ("FY", 2010)
+    assert named(issuer, *quarter, known) == ("Q2", 2011)
+    assert named(issuer, "", "2011-06-30", known) == ("H1", 2011)
+
+
 evidence = st.builds(
     lambda known, end, days, declared: YearEvidence(
         known.toordinal(), None if days is None else max(1, end.toordinal() - days), end.toordinal(), declared
