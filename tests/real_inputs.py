@@ -77,8 +77,8 @@ _HEAD = re.compile(rb'\{"cik": ?"?(\d+)"?, ?"entityName": ?"([^"]*)"')
 
 
 def _of_years(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the quarters and halves that begin after the January of the year in which they end."""
-    return [row for row in rows if "start" not in row or row["start"][:7] <= f"{row['end'][:4]}-01"]
+    """Without the quarters that begin after the July of the year in which they end."""
+    return [row for row in rows if "start" not in row or row["start"][:7] <= f"{row['end'][:4]}-07"]
 
 
 class _Digits(float):

@@ -135,9 +135,10 @@ def _with_its_sign(item: str, route: dict[str, Any], option: Option, filed: File
     if not re.fullmatch(r"[\w:-]+", concept) or not option.value:
         return option
     lefts = [
-        (
-            sum(s * (option.value if n == "$" else filed.value(n)) for s, n in terms(equation)),
-            sum(s * (-option.value if n == "$" else filed.value(n)) for s, n in terms(equation)),
+        tuple(
+            not _is_rounding(sum(values, F(0)), values)
+            for own in (option.value, -option.value)
+            for values in [[s * (own if n == "$" else filed.value(n)) for s, n in terms(equation)]]
         )
         for equation in said()["confirmations"][item]
         for others in [{concept, *(name for _, name in terms(equation) if name != "$")}]
@@ -350,7 +351,7 @@ def _is_rounding(rest: Fraction, values: list[Fraction]) -> bool:
 
 def _unit(value: Fraction) -> Fraction:
     """The largest power of ten that a value is a multiple of."""
-    unit = F(10) ** 30
+    unit = F(10) ** 30 if value else F(10)
     while value % unit:
         unit /= 10
     return unit

@@ -185,6 +185,15 @@ def test_a_negative_outflow_is_turned_only_where_its_filing_proves_the_sign() ->
     assert lines.conflicts > 0
 
 
+def test_a_profit_has_its_sign_turned_where_only_the_other_leads_from_the_profit_before_tax() -> None:
+    before = "IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest"
+    told = {"ProfitLoss": 24_200_000, before: -24_212_783}
+    assert filing(gaap(**told)).figure("profit").value == -24_200_000  # type: ignore[union-attr]
+    # The profit of the owners bears the figure out: it is the profit before tax that is in doubt.
+    assert filing(gaap(**told, NetIncomeLoss=24_200_000)).figure("profit").value == 24_200_000  # type: ignore[union-attr]
+    assert filing(gaap(**told, IncomeTaxExpenseBenefit=5_000_000)).figure("profit").value == -24_200_000  # type: ignore[union-attr]
+
+
 def balance_sheet(**optional: int) -> Lines:
     sheet = {"Assets": 100, "Liabilities": 55, "StockholdersEquity": 40, **optional}
     lines = filing(gaap(**sheet))

@@ -61,7 +61,7 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-_ZERO = Decimal(0)
+_ZERO, _ONE = Decimal(0), Decimal(1)
 _Proof = tuple[Decimal, list[str]]
 """The amount that members add to the value, and the concepts that prove it."""
 
@@ -181,9 +181,10 @@ class Lines:
         for sign, others, concepts in _equations(item) if value else ():
             if any(concept in filing and filing >= concepts for filing in self.filings):
                 rest = self._sum(others)
-                if not sign * value + rest:
+                values = [value, *(self.facts[term.concept].value for term in others)]
+                if is_rounding(sign * value + rest, values):
                     return False
-                turned = turned or sign * value == rest
+                turned = turned or is_rounding(sign * value - rest, values)
         return turned
 
     def _turned(self, item: str, step: RouteStep, figure: Figure) -> Figure | None:
@@ -285,6 +286,23 @@ class Lines:
             values = {concept: facts[concept].value for concept in breakdown.concepts & filing}
             self._closed[name, number] = closed(breakdown, values)
         return self._closed[name, number]
+
+
+def is_rounding(left: Decimal, values: Sequence[Decimal]) -> bool:
+    """Whether what is left can come from rounding each figure to its last place, and is next to nothing."""
+    units = sum([_ONE.scaleb(_last_place(value)) for value in values], _ZERO)
+    return abs(left) * 2 <= units and abs(left) * 1000 <= max(map(abs, values), default=_ZERO)
+
+
+def _last_place(value: Decimal) -> int:
+    """The power of ten that a figure other than zero is given to: the largest that divides it."""
+    _, digits, exponent = value.as_tuple()
+    last = int(exponent)
+    for digit in reversed(digits):
+        if digit:
+            break
+        last += 1
+    return last
 
 
 def _with_turned_sign(figure: Figure) -> Figure:

@@ -19,13 +19,13 @@ from itertools import combinations, product
 from operator import itemgetter
 from typing import NamedTuple
 
-from sankofa.derive.metrics.lines import Fact, Figure, Lines
+from sankofa.derive.metrics.lines import Fact, Figure, Lines, is_rounding
 from sankofa.ledger.reports import Report
 from sankofa.model.countries import currency
 from sankofa.model.line_items import AccountingIdentity, table
 from sankofa.model.vintages import in_order
 
-_ZERO, _ONE = Decimal(0), Decimal(1)
+_ZERO = Decimal(0)
 _MOST_OPTIONAL = 3
 
 
@@ -143,27 +143,10 @@ def _holds(
     for count in range(min(len(free), _MOST_OPTIONAL) + 1):
         for taken in combinations(free, count):
             more = [value for value, _ in taken]
-            if _is_rounding(rest + sum(more, _ZERO), [*values, *more]):
+            if is_rounding(rest + sum(more, _ZERO), [*values, *more]):
                 whole = together.union(concept for _, concept in taken)
                 return True if column or lines.in_one_filing(whole) else None
     return False
-
-
-def _is_rounding(left: Decimal, values: Sequence[Decimal]) -> bool:
-    """Whether what is left can come from rounding each figure to its last place, and is next to nothing."""
-    units = sum([_ONE.scaleb(_last_place(value)) for value in values], _ZERO)
-    return abs(left) * 2 <= units and abs(left) * 1000 <= max(map(abs, values), default=_ZERO)
-
-
-def _last_place(value: Decimal) -> int:
-    """The power of ten that a figure other than zero is given to: the largest that divides it."""
-    _, digits, exponent = value.as_tuple()
-    last = int(exponent)
-    for digit in reversed(digits):
-        if digit:
-            break
-        last += 1
-    return last
 
 
 @cache
