@@ -1,7 +1,6 @@
 """Derived values: GET /v1/screen, /v1/metrics/{service_id} and /v1/signals/{signal_key}."""
 
 from calendar import monthrange
-from collections import Counter
 from datetime import date
 from typing import get_args
 
@@ -20,7 +19,6 @@ from sankofa.edition.read.issuers import (
     TOO_OLD,
     Ranking,
     dated,
-    omissions,
     rank_of,
     screen,
     screen_order,
@@ -31,7 +29,7 @@ from sankofa.edition.read.seek import find_in_list
 from sankofa.model.days import FOREVER, months_before
 from sankofa.model.errors import Absence, InvalidParameter, NotFound
 from sankofa.model.provenance import FUND, TENDER
-from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, panel_key
+from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, panel_key, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answer, Call, operation
@@ -62,7 +60,7 @@ class _Missing(msgspec.Struct):
 
 _ORDER = RowOrder("metric")
 _TAGS = {slug: tag for tag, slug in enumerate(slugs())}
-_STATES = {reason: state for state, reason in REASONS.items()}
+_REASON_MARKS = {reason: b'"reason":"%b"' % reason.encode() for reason in REASONS.values()}
 _read = msgspec.json.Decoder(list[_Missing]).decode
 _read_metrics = msgspec.json.Decoder(list[_Named]).decode
 _OMITTED: dict[str, JsonSchema] = {
@@ -174,22 +172,23 @@ async def get_metrics(
     values = values or NO_ROWS
     rows = values.rows
     listed = await edition.select("omitted", key, day=day, modes=modes, tag=tag) or NO_ROWS
-    missing = _read(b"[%b]" % listed.rows) if listed.count else []
-    omitted = omissions(Counter(_STATES[one.reason] for one in missing))
+    missing = listed.rows
+    omitted = {reason: missing.count(mark) for reason, mark in _REASON_MARKS.items()}
     if max_age:
         omitted[TOO_OLD] = 0
         if rows and year_end(rows) < _oldest(page.day, max_age):
             every = await edition.select("metrics", key, day=day, modes=modes, tag=tag) or NO_ROWS
             too_old = [_Missing(one.metric, TOO_OLD, []) for one in _read_metrics(b"[%b]" % every.rows)]
             omitted[TOO_OLD] = len(too_old)
-            missing = sorted([*missing, *too_old], key=lambda one: one.metric)
+            both = sorted([*_read(b"[%b]" % missing), *too_old], key=lambda one: one.metric)
+            missing = wire.encode(both)[1:-1]
             values, rows = NO_ROWS, b""
     slices = (dated(rows, page.day),) if rows else ()
     selection = replace(values, slices=slices, row_filter=None)
     members = {
         "basis": applied,
         "omitted": omitted,
-        "missing": msgspec.to_builtins(missing),
+        "missing": msgspec.Raw(b"[%b]" % missing),
         **await predecessor_hint(edition, key, selection, call.today),
     }
     return page.answer(selection, _ORDER, as_of=page.day, members=members)
