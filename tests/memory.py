@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from sankofa.engines.block_file import Block, ByteRange, NeedsRows
+from sankofa.engines.block_file import Block, ByteCache, ByteRange, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
 from sankofa.engines.publication import Manifest
 
@@ -14,6 +14,8 @@ class MemoryReader(EditionReader):
     def __init__(self, manifest: Manifest | None = None) -> None:
         self.manifest: Manifest = manifest or {}
         self.damage: str | None = None
+        self.scope = "memory"
+        self.cache = ByteCache()
         self.files: Mapping[str, bytes] = {}
         self.asked = 0
         """How many blocks were handed out."""

@@ -65,6 +65,10 @@ class ByteCache(Generic[K]):
             return None
         return self._values.get(key)
 
+    def get_all(self, keys: Sequence[K]) -> list[bytes | None]:
+        """The values of many keys, which stay as old as they are."""
+        return list(map(self._values.get, keys))
+
     def put(self, key: K, value: bytes) -> None:
         if len(value) > self._most or key in self._values:
             return
@@ -184,7 +188,7 @@ class BlockFileWriter:
 class BlockFileReader:
     """The file, mapped. Whatever is read was compared with its digest before; raises Damaged."""
 
-    def __init__(self, file: CheckedFile, cache: ByteCache[int] | None = None) -> None:
+    def __init__(self, file: CheckedFile, cache: ByteCache[Hashable] | None = None) -> None:
         self._cache = cache or ByteCache()
         self._serial = next(_serials) << 48  # offsets of different files are different keys of the cache
         size = file.size

@@ -89,7 +89,7 @@ class Datastore:
         self._unsigned: dict[str, str | None] = {}
         """Editions that this process brought and that are to be signed: the seal of each, where known."""
         self._states = FileStates()
-        self._opened = OpenParts(self._states, ByteCache(cache_bytes))
+        self._opened = OpenParts(self._states, ByteCache(cache_bytes, entry_bytes=512))
 
     def build(self) -> EditionWriter:
         with operator_errors(self._editions):

@@ -11,11 +11,11 @@ import os
 import shutil
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from sankofa.engines.block_file import Block, BlockFileReader, ByteCache, ByteRange, NeedsRows, NotChecked
@@ -73,7 +73,7 @@ def link_or_copy(source: Path, destination: Path) -> None:
 class OpenPart:
     """A file of blocks that is open."""
 
-    def __init__(self, path: Path, file: StoredFile, states: FileStates, cache: ByteCache[int]) -> None:
+    def __init__(self, path: Path, file: StoredFile, states: FileStates, cache: ByteCache[Hashable]) -> None:
         self.file = CheckedFile(path, file.size, file.pages, states)
         self.blocks = BlockFileReader(self.file, cache)
 
@@ -81,9 +81,9 @@ class OpenPart:
 class OpenParts:
     """The files of blocks that this process has open: editions that share one share its map and its cache."""
 
-    def __init__(self, states: FileStates, cache: ByteCache[int] | None = None) -> None:
+    def __init__(self, states: FileStates, cache: ByteCache[Hashable] | None = None) -> None:
         self.states = states
-        self._cache = cache or ByteCache()
+        self.cache = cache or ByteCache()
         self._open: WeakValueDictionary[tuple[int, int, bytes], OpenPart] = WeakValueDictionary()
 
     def open(self, path: Path, file: StoredFile) -> OpenPart:
@@ -92,7 +92,7 @@ class OpenParts:
         key = status.st_dev, status.st_ino, file.pages
         part = self._open.get(key)
         if part is None or part.file.state.damage or part.file.state.suspicion:
-            part = self._open[key] = OpenPart(path, file, self.states, self._cache)
+            part = self._open[key] = OpenPart(path, file, self.states, self.cache)
         return part
 
 
@@ -176,7 +176,10 @@ class EditionReader:
         self, folder: Path, opened: OpenParts, seal: str | None = None, *, check_all: bool = False
     ) -> None:
         """`seal` is the digest of its manifest that was signed; without it, the `.seal` file is trusted."""
-        self._edition = folder.name
+        self.scope: Hashable = folder.name
+        """Its id. Names of what is cached begin with it."""
+        self.cache = opened.cache
+        """Blocks, decompressed or in another form, of all editions of this process."""
         self._row_trees = row_trees_path(folder)
         self.damage: str | None = None
         with edition_errors(folder):
@@ -191,8 +194,8 @@ class EditionReader:
             _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
             self._mapped = [part.file for part in parts]
             self._parts = PartsByKind(self.manifest, [part.blocks for part in parts])
-        self._ranges: ByteCache[tuple[str, ByteRange]] = ByteCache(32 << 20, entry_bytes=256)
-        """Rows by their ranges. The top rows of a metric change little from day to day, so those of
+        self._ranges: dict[str, ByteCache[ByteRange]] = {}
+        """Rows of a kind by their ranges. The top rows of a metric change little from day to day, so those of
         thousands of screens fit."""
 
     async def blocks(
@@ -224,25 +227,26 @@ class EditionReader:
 
         Yields to other requests between ranges, because each may need to decompress a block.
         """
-        contents: list[bytes | memoryview] = []
+        if (cached := self._ranges.get(kind)) is None:
+            cached = self._ranges[kind] = ByteCache(32 << 20, entry_bytes=256)
+        contents = cached.get_all(ranges)
+        read = 0
         try:
-            for first in range(0, len(ranges), _RANGES_AT_ONCE):
-                if first:
-                    await asyncio.sleep(0)
-                cached = self._ranges.get
-                contents += [
-                    content if (content := cached((kind, one))) is not None else self._byte_range(kind, one)
-                    for one in ranges[first : first + _RANGES_AT_ONCE]
-                ]
+            for number, content in enumerate(contents):
+                if content is None:
+                    contents[number] = self._byte_range(kind, ranges[number], cached)
+                    read += 1
+                    if read % _RANGES_AT_ONCE == 0:
+                        await asyncio.sleep(0)
         except Damaged as damage:
             raise self._unavailable(damage) from None
-        return contents
+        return cast("list[bytes]", contents)
 
-    def _byte_range(self, kind: str, byte_range: ByteRange) -> bytes:
+    def _byte_range(self, kind: str, byte_range: ByteRange, cache: ByteCache[ByteRange]) -> bytes:
         block, start, end = byte_range
         part, number = self._parts.of_block(kind, block)
         content = part.byte_range(number, start, end)
-        self._ranges.put((kind, byte_range), content)
+        cache.put(byte_range, content)
         return content
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
@@ -303,7 +307,7 @@ class EditionReader:
 
     def _unavailable(self, damage: Damaged) -> StoreUnavailable:
         self.damage = str(damage)
-        return StoreUnavailable("datastore", f"edition {self._edition}: {damage}")
+        return StoreUnavailable("datastore", f"edition {self.scope}: {damage}")
 
 
 def seal_path(folder: Path) -> Path:

@@ -272,14 +272,14 @@ def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
     at, slices = _SIZE + 8 * count, len(index)
     places = {0: 0, **dict(zip(ends, moved, strict=True))}
     if stretches > 0:
-        places |= {end + 1: new + 1 for end, new in zip(ends, moved, strict=True)}
+        places.update({end + 1: new + 1 for end, new in zip(ends, moved, strict=True)})
         slices = _SIZE + (14 * count + 3) // 4 * 4 + 4 * (3 * stretches + 1)
     bounds = memoryview(index)[slices:].cast("I") if slices < len(index) else ()
     parts = (
         index[:at],
         array("I", moved).tobytes(),
         index[at + 4 * count : slices],
-        array("I", [places[one] for one in bounds]).tobytes(),
+        array("I", [*map(places.__getitem__, bounds)]).tobytes(),
     )
     return b"".join(parts), rows
 

@@ -122,7 +122,6 @@ class DayView(Edition):
         self.cached_parts = whole.cached_parts
         self.terms_of_sources = whole.terms_of_sources
         self._reader = self.bare if locked else edition._reader
-        self.forms = self.bare.cache if locked else edition.forms
         self.caches = {}
 
     def __getattr__(self, name: str) -> Any:

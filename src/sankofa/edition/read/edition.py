@@ -21,7 +21,7 @@ from sankofa.edition.format.row_blocks import (
 )
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.bounded_cache import BoundedCache
-from sankofa.edition.read.row_forms import BareReader, Form, FormReader, Sources, block_cache
+from sankofa.edition.read.row_forms import BareReader, Form, FormReader, Sources
 from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
 from sankofa.engines.block_file import Block, ByteRange, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
@@ -105,7 +105,6 @@ class Edition:
         self._reader: EditionReader | BareReader = reader
         self.bare = BareReader(reader)
         """Reads rows for locked views."""
-        self.forms = block_cache()
         self._cached_numbers: dict[tuple[str, str], memoryview] = {}
         self._cached_blocks: dict[tuple[str, str], Block] = {}
         self._cached_keys: dict[str, tuple[str, ...]] = {}
@@ -203,7 +202,7 @@ class Edition:
         `skip` blocks are left out, and the first `passed` matching rows of the next one: both come from
         `following` of an earlier selection. In another form `where` tests rows of that form.
         """
-        reader = self._reader if form is None else FormReader(self._reader, form, self.forms)
+        reader = self._reader if form is None else FormReader(self._reader, form)
         if limit is None and where is None and not skip and not passed:
             return await self._every(reader, RowFilter(kind, key, day, modes, tag))
 
@@ -369,7 +368,6 @@ class Edition:
     def close(self) -> None:
         self.cached_parts.clear()
         self.caches.clear()
-        self.forms.clear()
         self._cached_numbers.clear()
         self._cached_blocks.clear()
         self._reader.close()

@@ -7,8 +7,7 @@ remembers the sources of the rows.
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple, cast
 
@@ -25,12 +24,10 @@ _NOT_TOLD: Final = b'"observed_at":null'
 _MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
 _OWN_ID: Final = b'"service_id":"'
 _REF: Final = b'"source_ref":"'
-_CACHE_BYTES: Final = 32 << 20
-_ENTRY_BYTES: Final = 512
 _KEYS_KEPT: Final = 16_384
 _ROWS_KEPT: Final = 8_192
 METRICS: Final = "metrics"
-_SHORTENED: Final[dict[str, Callable[[Block, Rewrite], Block]]] = {
+_REWRITTEN: Final[dict[str, Callable[[Block, Rewrite], Block]]] = {
     "fundamentals": with_rewritten_rows,
     STATEMENTS: with_rewritten_rows,
     FULL_YEARS: with_rewritten_rows,
@@ -47,9 +44,9 @@ def without_capture(rows: bytes, most: int) -> bytes:
     """
     while most > 0 and (at := rows.find(_OBSERVED)) >= 0:
         end = rows.index(b'"', at + len(_OBSERVED)) + 1
-        between = rows.split(rows[at:end])
-        rows = _NOT_TOLD.join(between)
-        most -= len(between) - 1
+        before = len(rows)
+        rows = rows.replace(rows[at:end], _NOT_TOLD)
+        most -= (before - len(rows)) // (end - at - len(_NOT_TOLD))
     while b"@" in rows and (mark := _MARK.search(rows)) is not None:
         rows = rows.replace(mark[1], b"#")
     return rows
@@ -69,55 +66,26 @@ def sources_in(rows: bytes, references: int) -> Sources:
 
 
 def shorter(rows: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
-    """Rows without their capture, and the new end of each."""
-    cuts = sorted([*_instants(rows), *_marks(rows)])
-    pieces: list[bytes] = []
-    at = 0
-    for start, end, instead in cuts:
-        pieces += (rows[at:start], instead)
-        at = end
-    pieces.append(rows[at:])
-    starts = [start for start, _, _ in cuts]
-    gone = [0, *accumulate(end - start - len(instead) for start, end, instead in cuts)]
-    return b"".join(pieces), [end - gone[bisect_left(starts, end)] for end in ends]
+    """Rows without their capture, and the new end of each.
 
-
-def _instants(rows: bytes) -> Iterator[tuple[int, int, bytes]]:
-    at = rows.find(_OBSERVED)
-    while at >= 0:
-        end = rows.index(b'"', at + len(_OBSERVED)) + 1
-        yield at, end, _NOT_TOLD
-        at = rows.find(_OBSERVED, end)
-
-
-def _marks(rows: bytes) -> Iterator[tuple[int, int, bytes]]:
-    for mark in set(_MARK.findall(rows)) if b"@" in rows else ():
-        at = rows.find(mark)
-        while at >= 0:
-            yield at, at + len(mark), b"#"
-            at = rows.find(mark, at + len(mark))
+    All rows begin with the same member, and nothing inside them does.
+    """
+    bare = without_capture(rows, len(ends))
+    between = b"," + rows[: rows.index(b":") + 1]
+    moved = [end - len(between) for end in accumulate(len(row) + len(between) for row in bare.split(between))]
+    if len(moved) != len(ends):
+        raise ValueError("a block of rows that do not begin alike")
+    return bare, moved
 
 
 class _Rows(bytes):
     """The rows of a block in another form, with its index."""
 
     block_index: bytes | memoryview
-
-
-class _BareRows(_Rows):
-    """With their sources."""
-
-    sources: Sources
+    sources: Sources = frozenset()
+    """Their sources, if they are without their capture."""
     alone: bool = False
-    """Whether its key has no other block."""
-
-
-BlockCache = ByteCache[Hashable]
-"""Blocks in another form than they are stored in."""
-
-
-def block_cache() -> BlockCache:
-    return ByteCache(_CACHE_BYTES, _ENTRY_BYTES)
+    """Whether its key is known to have no other block."""
 
 
 class Form(NamedTuple):
@@ -131,10 +99,11 @@ class Form(NamedTuple):
 class FormReader:
     """Reads the rows of an edition in a form."""
 
-    def __init__(self, reader: "EditionReader | BareReader", form: Form, cache: BlockCache) -> None:
+    def __init__(self, reader: "EditionReader | FormReader", form: Form) -> None:
         self._reader = reader
         self._form = form
-        self._cache = cache
+        self.cache: ByteCache[Hashable] = reader.cache
+        self.scope: Hashable = (reader.scope, form.name)
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
@@ -144,28 +113,28 @@ class FormReader:
         if not blocks:
             return blocks
         if len(blocks) == 1:
-            return (self._in_form((kind, key, skip), blocks[0]),)
-        return LazyBlocks(lambda n: self._in_form((kind, key, skip + n), blocks[n]), range(len(blocks)))
+            return (self._in_form(kind, key, skip, blocks[0]),)
+        return LazyBlocks(lambda n: self._in_form(kind, key, skip + n, blocks[n]), range(len(blocks)))
 
-    def _in_form(self, place: tuple[str, str, int], block: Block) -> Block:
-        name = self._form.name, place
-        if (cached := self._cache.get(name)) is not None:
+    def _in_form(self, kind: str, key: str, number: int, block: Block) -> Block:
+        name = self.scope, kind, key, number
+        if (cached := self.cache.get(name)) is not None:
             return cast("_Rows", cached).block_index, cached
         if not block[1]:  # which `needs_rows` left out
             return block
-        index, stored = with_rewritten_rows(block, self._form.rewrite)
+        index, stored = _REWRITTEN.get(kind, with_rewritten_rows)(block, self._form.rewrite)
         rows = _Rows(stored)
         rows.block_index = index
-        self._cache.put(name, rows)
+        self.cache.put(name, rows)
         return index, rows
 
 
-class BareReader:
-    """Reads the rows of an edition without their capture; kinds that are not in `_SHORTENED` unchanged."""
+class BareReader(FormReader):
+    """Reads the rows of an edition without their capture; kinds that are not in `_REWRITTEN` unchanged."""
 
     def __init__(self, reader: EditionReader) -> None:
-        self._reader = reader
-        self.cache = block_cache()
+        super().__init__(reader, Form("bare", shorter))
+        self._stored = reader
         self._rows = BoundedCache[ByteRange, _SingleRow](_ROWS_KEPT)
         self._sources: dict[tuple[str, str], Sources] = {}
 
@@ -176,37 +145,30 @@ class BareReader:
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Sequence[Block] | None:
         """As `EditionReader.blocks`."""
-        if kind not in _SHORTENED:
+        if kind not in _REWRITTEN:
             return await self._reader.blocks(kind, key, skip, most, needs_rows)
-        first: Any = self.cache.get((kind, key, 0))
+        first: Any = self.cache.get((self.scope, kind, key, 0))
         if first is not None and first.alone:
+            self._note_sources(kind, key, first)
             return ((first.block_index, first),) if not skip and most else ()
-        blocks = await self._reader.blocks(kind, key, skip, most, needs_rows)
-        if not blocks:
-            return blocks
-        if len(blocks) == 1:
-            block = self._bare(kind, key, skip, blocks[0])
-            if not skip and isinstance(block[1], _BareRows):
-                block[1].alone = not await self._reader.blocks(kind, key, 1, 1, lambda index: False)
-            return (block,)
-        return LazyBlocks(lambda n: self._bare(kind, key, skip + n, blocks[n]), range(len(blocks)))
+        blocks = await super().blocks(kind, key, skip, most, needs_rows)
+        if blocks and len(blocks) == 1 and not skip and isinstance(blocks[0][1], _Rows):
+            blocks[0][1].alone = not await self._reader.blocks(kind, key, 1, 1, lambda index: False)
+        return blocks
 
-    def _bare(self, kind: str, key: str, number: int, block: Block) -> Block:
-        name = kind, key, number
-        if (cached := self.cache.get(name)) is not None:
-            return cast("_BareRows", cached).block_index, cached
-        if not block[1]:  # which `needs_rows` left out
-            return block
-        index, rows = _SHORTENED[kind](block, shorter)
-        bare = _BareRows(rows)
-        bare.block_index = index
-        bare.sources = sources_in(bare, bare.count(_REF))
-        if len(self._sources) >= _KEYS_KEPT:
-            self._sources.clear()
-            self.cache.clear()
-        self._sources[kind, key] = self._sources.get((kind, key), bare.sources) | bare.sources
-        self.cache.put(name, bare)
-        return index, bare
+    def _in_form(self, kind: str, key: str, number: int, block: Block) -> Block:
+        index, rows = super()._in_form(kind, key, number, block)
+        if isinstance(rows, _Rows):
+            rows.sources = rows.sources or sources_in(rows, rows.count(_REF))
+            self._note_sources(kind, key, rows)
+        return index, rows
+
+    def _note_sources(self, kind: str, key: str, rows: _Rows) -> None:
+        known = self._sources.get((kind, key))
+        if known != rows.sources:
+            if len(self._sources) >= _KEYS_KEPT:
+                self._sources.clear()
+            self._sources[kind, key] = rows.sources | (known or rows.sources)
 
     def source(self, kind: str, key: str) -> Sources | None:
         """The only source of the rows that were read under a key; None if there are several, or none is
@@ -217,11 +179,11 @@ class BareReader:
     async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[RowSlice]:
         """As `EditionReader.byte_ranges`."""
         if kind != METRICS or not ranges:
-            return await self._reader.byte_ranges(kind, ranges)
+            return await self._stored.byte_ranges(kind, ranges)
         known = list(map(self._rows.get, ranges))
         missing = [number for number, row in enumerate(known) if row is None]
         if missing:
-            stored = await self._reader.byte_ranges(kind, [ranges[number] for number in missing])
+            stored = await self._stored.byte_ranges(kind, [ranges[number] for number in missing])
             for number, row in zip(missing, stored, strict=True):
                 known[number] = single = _single_row(bytes(row))
                 self._rows.put(ranges[number], single)
