@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
-from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +19,7 @@ from sankofa.dialects.fred_values import (
     SHORT,
     UNITS,
     History,
+    Observed,
     PeriodValue,
     RealTimePeriod,
     ValueStep,
@@ -29,13 +29,14 @@ from sankofa.dialects.fred_values import (
     edition_on,
     figure,
     history,
+    known_on,
     on_days,
     transformed,
+    whole,
     xml_attributes,
     xml_document,
 )
 from sankofa.dialects.series_rows import ListedSeries, rows_numbered, series_row, stored_row, tabled_numbers
-from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import series_named
 from sankofa.edition.read.series_catalogue import release_rows
@@ -53,19 +54,7 @@ _BYTES_OF_A_ROW: Final = 90
 _released = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
-class _Observation(msgspec.Struct, gc=False):
-    """The fields of a `/v1/macro` row that are served."""
-
-    series_type: str
-    frequency: str
-    country: str | None
-    date: str
-    value: msgspec.Raw
-
-
-_column = attrgetter("series_type", "frequency", "country")
 _decimal = msgspec.json.Decoder(Decimal | None).decode
-_observations_of = msgspec.json.Decoder(list[_Observation]).decode
 
 
 class NoSuchSeries(InvalidParameter):
@@ -129,11 +118,15 @@ async def _series(question: DialectQuestion) -> DialectReply:
     return _written(question.request, "seriess", "series", period.echo(), described)
 
 
+def _asked_key(question: DialectQuestion) -> str:
+    if not (key := question.request.given("series_id").upper()):
+        raise InvalidParameter("series_id", "required")
+    return key
+
+
 async def _asked_series(question: DialectQuestion, period: RealTimePeriod) -> tuple[str, ListedSeries]:
     """The key and the catalogue row of the series asked for, as known at the end of the period."""
-    key = question.request.given("series_id").upper()
-    if not key:
-        raise InvalidParameter("series_id", "required")
+    key = _asked_key(question)
     row = await series_row(edition_on(question, period.known), key)
     if row is None:
         raise NoSuchSeries(key)
@@ -168,7 +161,8 @@ async def _observations(question: DialectQuestion) -> DialectReply:
     request = question.request
     form = request.number("output_type", 1, 1, 4)
     period = _period(question, since_ever=form > 2)
-    key, row = await _asked_series(question, period)
+    key = _asked_key(question)
+    row = await series_row(whole(question.call.edition), key)
     order = request.chosen("sort_order", ("asc", "desc"), "asc")
     echo = {
         **period.echo(),
@@ -180,7 +174,9 @@ async def _observations(question: DialectQuestion) -> DialectReply:
         "order_by": "observation_date",
         "sort_order": order,
     }
-    values = await _known(question, key, period, form)
+    values = {} if row is None else await _known(question, key, period, form)
+    if row is None or not values:  # a series that is not, or was not known yet, has no values
+        _, row = await _asked_series(question, period)
     rows = await in_thread_if_large(
         _BYTES_OF_A_ROW * len(values), _computed, request, values, key, row, period, echo
     )
@@ -189,7 +185,7 @@ async def _observations(question: DialectQuestion) -> DialectReply:
 
 def _computed(
     request: DialectRequest,
-    known: History | list[_Observation],
+    known: History | list[Observed],
     key: str,
     row: ListedSeries,
     period: RealTimePeriod,
@@ -225,19 +221,16 @@ def _figure(value: msgspec.Raw) -> str:
 
 async def _known(
     question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1
-) -> History | list[_Observation]:
+) -> History | list[Observed]:
     """The values that stood in a period, oldest first; on one day those of `/v1/macro`. Only the first
     output type does without the days from which on each stood. The sample tier may ask for few of many."""
-    if form > 1 or period.start != period.known or question.call.grant.sample:
-        return await history(question.call.edition, key, period.known)
-    rows = await question.read(_observations_of, "get_macro", series=key, as_of=str(period.known))
-    if rows and _column(rows[0]) != _column(rows[-1]):  # they are in the order of their columns
-        count = len(set(map(_column, rows)))
-        raise InvalidParameter("series_id", f"{count} series have this key: ask /v1/macro for them")
-    return rows[::-1]
+    rows = None
+    if form == 1 and period.start == period.known and not question.call.grant.sample:
+        rows = await known_on(question, key, period.known)
+    return await history(question.call.edition, key, period.known) if rows is None else rows
 
 
-def _history(known: History | list[_Observation], day: date) -> History:
+def _history(known: History | list[Observed], day: date) -> History:
     if isinstance(known, dict):
         return known
     return {date.fromisoformat(o.date): [ValueStep(day.toordinal(), _decimal(o.value))] for o in known}
@@ -287,8 +280,8 @@ async def _found(edition: Edition, text: str) -> list[ListedSeries]:
         return [own]
     tabled = await tabled_numbers(edition)
     numbers: list[int] = []
-    whole = edition.whole if isinstance(edition, DayView) else edition  # where indicators have no day
-    for first, end in await series_named(whole, code_words(text)):
+    # inside of a view the catalogue has no indicators: their tables have no day
+    for first, end in await series_named(whole(edition), code_words(text)):
         found = await stored_row(edition, first)
         numbers += range(first, end) if found.vintages else tabled.get(found.series, [])
     return await rows_numbered(edition, numbers)
@@ -357,7 +350,7 @@ async def _page(
     if offset:
         question.call.grant.requires_paid("offset")
     shown = rows[offset : offset + most] if request.given("limit") else rows[offset:]
-    question.refuse_cut(sum(len(row) - 1 if by_day else 1 for row in shown))
+    question.refuse_cut(sum(len(row) - 1 for row in shown) if by_day else len(shown))
     sizes = {"count": len(rows), "offset": offset, "limit": most}
     size = _BYTES_OF_A_ROW * len(shown)
     return await in_thread_if_large(size, _written, request, root, element, {**echo, **sizes}, shown)
@@ -372,8 +365,14 @@ def _written(
         return DialectReply(msgspec.json.encode({**attributes, root: rows}), JSON)
     if file_type != "xml":
         raise InvalidParameter("file_type", "expected xml or json")
-    children: Iterable[str] = map(str, rows)
-    if rows and isinstance(rows[0], dict):
+    children: Iterable[str] = ()
+    if rows and isinstance(rows[0], PeriodValue):
+        children = [
+            f'<{element} realtime_start="{row.realtime_start}" realtime_end="{row.realtime_end}" '
+            f'date="{row.date}" value="{row.value}"/>'
+            for row in rows
+        ]
+    elif rows and isinstance(rows[0], dict):
         children = (f"<{element}{xml_attributes(row)}/>" for row in rows)
     elif rows and isinstance(rows[0], date):
         children = (f"<{element}>{row}</{element}>" for row in rows)

@@ -16,9 +16,13 @@ from xml.sax.saxutils import quoteattr  # nosec B406
 import msgspec
 
 from sankofa.dialects.contract import DialectQuestion, Row
+from sankofa.edition.format.keys import MACRO_SERIES, key_list
+from sankofa.edition.format.macro import DayRange
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
+from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.limits import limit
 from sankofa.operations.locked import locked
@@ -37,10 +41,15 @@ History = dict[date, list[ValueStep]]
 
 def edition_on(question: DialectQuestion, day: date) -> Edition:
     """The edition as it was known on a day, which is not later than that of the view."""
-    edition = question.call.edition
-    whole = edition.whole if isinstance(edition, DayView) else edition
-    lock = question.call.lock
-    return edition if day >= question.call.today else locked(whole, day if lock is None else min(day, lock))
+    edition, lock = question.call.edition, question.call.lock
+    if day >= question.call.today:
+        return edition
+    return locked(whole(edition), day if lock is None else min(day, lock))
+
+
+def whole(edition: Edition) -> Edition:
+    """The edition behind the view of a day; itself if it is none."""
+    return edition.whole if isinstance(edition, DayView) else edition
 
 
 async def history(edition: Edition, key: str, day: date) -> History:
@@ -57,6 +66,29 @@ async def history(edition: Edition, key: str, day: date) -> History:
             known = max(one.available_at, one.date).toordinal()
             vintages[one.date].append((known, one.vintage, one.value))
     return {at: steps_of(vintages[at]) for at in sorted(vintages)}
+
+
+class Observed(msgspec.Struct, gc=False):
+    """The fields of a `/v1/macro` row that are served."""
+
+    date: str
+    value: msgspec.Raw
+
+
+_observed = msgspec.json.Decoder(list[Observed]).decode
+_EVERY_ROW: Final = 1 << 31
+
+
+async def known_on(question: DialectQuestion, key: str, day: date) -> list[Observed] | None:
+    """The values of a series as `/v1/macro` has them on a day, oldest first; None if several share the key.
+
+    The whole edition has the rows of a locked view too, besides what tells of their capture.
+    """
+    call, at = question.call, day.toordinal()
+    newest = call.today.toordinal() if call.lock is None else FOREVER
+    span = DayRange(at, until=at)
+    rows = await read_one_series(whole(call.edition), MACRO_SERIES, key_list(key), span, _EVERY_ROW, newest)
+    return None if rows is None else [one for chunk in rows.lists() for one in _observed(chunk)][::-1]
 
 
 def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[ValueStep]:
@@ -230,12 +262,6 @@ class PeriodValue(msgspec.Struct, gc=False):
     realtime_end: str
     date: str
     value: str
-
-    def __str__(self) -> str:
-        return (
-            f'<observation realtime_start="{self.realtime_start}" realtime_end="{self.realtime_end}" '
-            f'date="{self.date}" value="{self.value}"/>'
-        )
 
 
 def by_period(values: History, period: RealTimePeriod, *, only_first: bool) -> list[PeriodValue]:

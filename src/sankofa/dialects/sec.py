@@ -8,13 +8,14 @@ import asyncio
 import io
 import re
 from datetime import date, timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
 from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
+from sankofa.edition.format.issuer_pages import COMPANY_FACTS, company_facts_on
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.yield_points import YieldPoints, in_thread_if_large
+from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.identifiers import SEC_CIK, cik
 
@@ -25,7 +26,6 @@ _DOCUMENT: Final = re.compile(r"[^:]*:([^#@]*)")
 _FRAME: Final = re.compile(r"CY(\d{4})(?:Q([1-4])(I?))?\Z")
 """The period of a frame, such as `CY2019`, `CY2019Q1` or `CY2019Q1I`."""
 _encode = msgspec.json.Encoder(decimal_format="number").encode
-_BYTES_OF_A_FACT: Final = 200
 
 
 class Registrant(NamedTuple):
@@ -38,44 +38,11 @@ class Registrant(NamedTuple):
     """Exchange and ticker."""
 
 
-class _Fact(msgspec.Struct, gc=False):
-    """The fields of a `/v1/fundamentals` row that are served."""
-
-    source_ref: str
-    line_item: str
-    concept: str | None
-    value_reported: msgspec.Raw
-    unit: str | None
-    period_start: str | None
-    period_end: str
-    period_type: str
-    fiscal_year: int | None
-    available_at: str
-
-
-class _Entry(msgspec.Struct, gc=False):
-    """A figure as the SEC writes it."""
-
-    start: str | msgspec.UnsetType
-    end: str
-    val: msgspec.Raw
-    accn: str
-    fy: int
-    fp: str
-    form: str
-    filed: str
-
-
-_facts_of = msgspec.json.Decoder(list[_Fact]).decode
-
-
 async def answer(question: DialectQuestion) -> DialectReply:
     parts = question.request.path.split("/")
     match [part.removesuffix(".json") for part in parts]:
         case ["api", "xbrl", "companyfacts", registrant]:
-            service_id, number, name = await _registrant(question, registrant)
-            rows = await _facts(question, service_id)
-            return await in_thread_if_large(_BYTES_OF_A_FACT * len(rows), _company_facts, number, name, rows)
+            return await _company_facts(question, registrant)
         case ["api", "xbrl", "companyconcept", registrant, taxonomy, tag]:
             return await _company_concept(question, registrant, taxonomy, tag)
         case ["api", "xbrl", "frames", taxonomy, tag, unit, period]:
@@ -98,75 +65,44 @@ async def _registrant(question: DialectQuestion, text: str) -> tuple[str, int, s
         number = cik(text.upper().removeprefix("CIK")).value
     except ValueError:
         raise NotFound(f"No registrant {text[:40]!r}: expected CIK and ten digits.") from None
-    matches = await question.rows("find_by_identifier", id_type="registry", id_value=number)
-    for match in matches:
-        if match["scheme"] == SEC_CIK:
-            return match["service_id"], int(number), match["legal_name"] or ""
-    raise NotFound(f"No registrant with CIK {number}.")
+    kept = question.call.edition.cache("registrants by CIK", 1024)
+    if question.call.grant.sample or (known := kept.get(number)) is None:
+        matches = await question.rows("find_by_identifier", id_type="registry", id_value=number)
+        if not (own := [one for one in matches if one["scheme"] == SEC_CIK]):
+            raise NotFound(f"No registrant with CIK {number}.")
+        known = own[0]["service_id"], int(number), own[0]["legal_name"] or ""
+        kept.put(number, known)
+    return cast("tuple[str, int, str]", known)
 
 
-async def _facts(question: DialectQuestion, service_id: str) -> list[_Fact]:
-    """Every vintage of every figure, oldest period first; those that withdraw one are left out."""
-    rows = await question.read(_facts_of, "get_fundamentals", service_id=service_id, vintages="all")
-    return await in_thread_if_large(_BYTES_OF_A_FACT * len(rows), _in_order, rows)
-
-
-def _in_order(rows: list[_Fact]) -> list[_Fact]:
-    rows = [row for row in rows if bytes(row.value_reported) != b"null"]
-    return sorted(rows, key=lambda row: (row.period_end, row.period_start or "", row.available_at))
-
-
-def _entry(row: _Fact) -> _Entry:
-    """A figure as the SEC writes it. The form of the filing is not held."""
-    named = _DOCUMENT.match(row.source_ref)
-    return _Entry(
-        row.period_start or msgspec.UNSET,
-        row.period_end,
-        row.value_reported,
-        named[1] if named else "",
-        row.fiscal_year or int(row.period_end[:4]),
-        row.period_type if row.period_type in ("FY", "Q1", "Q2", "Q3", "Q4") else "",
-        "",
-        row.available_at,
-    )
-
-
-def _concept(row: _Fact) -> tuple[str, str]:
-    """Taxonomy and tag; a figure without a concept has the name of its line item."""
-    taxonomy, colon, tag = (row.concept or f"sankofa:{row.line_item}").partition(":")
-    return (taxonomy, tag) if colon else ("sankofa", taxonomy)
-
-
-def _company_facts(number: int, name: str, rows: list[_Fact]) -> DialectReply:
+async def _facts(question: DialectQuestion, service_id: str) -> dict[str, dict[str, Row]]:
+    """Every figure of an issuer known on the day of the view, by taxonomy and tag, then by unit."""
+    block = await question.call.edition.index_block(COMPANY_FACTS, service_id)
     facts: dict[str, dict[str, Row]] = {}
-    entries: dict[tuple[str | None, ...], list[_Entry]] = {}
-    for row in rows:
-        group = row.concept, row.line_item, row.unit
-        if (own := entries.get(group)) is None:
-            taxonomy, tag = _concept(row)
-            concept = facts.setdefault(taxonomy, {}).setdefault(tag, _labelled(row))
-            own = entries[group] = concept["units"].setdefault(row.unit or "pure", [])
-        own.append(_entry(row))
+    if block is not None:
+        for taxonomy, tag, unit, label, figures in company_facts_on(block, question.call.today.toordinal()):
+            concept = facts.setdefault(taxonomy, {}).setdefault(tag, {})
+            if not concept:
+                concept |= {"label": label, "description": "", "units": {}}
+            concept["units"][unit] = msgspec.Raw(b"[%b]" % figures)
+    return facts
+
+
+async def _company_facts(question: DialectQuestion, registrant: str) -> DialectReply:
+    service_id, number, name = await _registrant(question, registrant)
+    facts = await _facts(question, service_id)
     return DialectReply(_encode({"cik": number, "entityName": name, "facts": facts}), JSON)
-
-
-def _labelled(row: _Fact) -> Row:
-    return {"label": row.line_item.replace("_", " ").capitalize(), "description": "", "units": {}}
 
 
 async def _company_concept(
     question: DialectQuestion, registrant: str, taxonomy: str, tag: str
 ) -> DialectReply:
     service_id, number, name = await _registrant(question, registrant)
-    rows = [row for row in await _facts(question, service_id) if _concept(row) == (taxonomy, tag)]
-    if not rows:
+    concept = (await _facts(question, service_id)).get(taxonomy, {}).get(tag)
+    if concept is None:
         raise NotFound(f"{name} reported no {taxonomy}:{tag}.")
-    concept = _labelled(rows[0])
-    for row in rows:
-        concept["units"].setdefault(row.unit or "pure", []).append(_entry(row))
-    return DialectReply(
-        _encode({"cik": number, "taxonomy": taxonomy, "tag": tag, "entityName": name, **concept}), JSON
-    )
+    head = {"cik": number, "taxonomy": taxonomy, "tag": tag, "entityName": name}
+    return DialectReply(_encode({**head, **concept}), JSON)
 
 
 async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:

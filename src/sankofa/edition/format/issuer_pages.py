@@ -38,13 +38,13 @@ block, start and end of the row of each value.
 import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise, repeat, takewhile
 from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import RowSlice
+from sankofa.edition.format.row_blocks import Entry, RowSlice
 from sankofa.edition.format.visibility import visible
 from sankofa.engines.block_file import Block
 from sankofa.model.days import iso_day
@@ -217,6 +217,71 @@ class IssuerHistory(msgspec.Struct, frozen=True, array_like=True):
 
 read_history = msgspec.msgpack.Decoder(IssuerHistory).decode
 read_steps = msgspec.msgpack.Decoder(list[CellStep]).decode
+
+
+COMPANY_FACTS: Final = "company-facts"
+"""The kind of the figures of an issuer in the SEC's form, by service_id."""
+_FIGURE_BREAK: Final = b",\n"
+"""Between two figures; inside a text a line break is escaped."""
+
+
+class _StoredConcept(msgspec.Struct, frozen=True, array_like=True):
+    """The figures of one concept in one unit, which end at a byte of the text of all."""
+
+    taxonomy: str
+    tag: str
+    unit: str
+    label: str
+    newest: int
+    known: bytes
+    """The day from which on each figure is known, as 32-bit numbers."""
+    end: int
+
+
+class CompanyConcept(NamedTuple):
+    """The figures of one concept in one unit: every vintage, by period, then by day."""
+
+    taxonomy: str
+    tag: str
+    unit: str
+    label: str
+    figures: Sequence[tuple[int, bytes]]
+    """The day from which on each is known, and the figure as JSON."""
+
+
+def pack_company_facts(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
+    """A list of concepts and their text, as `company_facts` gives them, are one block."""
+    concepts, text = entries
+    yield concepts.row, text.row
+
+
+def company_facts(concepts: Iterable[CompanyConcept]) -> tuple[Entry, Entry]:
+    """The concepts of an issuer, to be stored."""
+    stored, parts, end = list[_StoredConcept](), list[bytes](), 0
+    for taxonomy, tag, unit, label, figures in concepts:
+        known = array("i", [day for day, _ in figures])
+        parts.append(_FIGURE_BREAK.join([figure for _, figure in figures]))
+        end += len(parts[-1])
+        stored.append(_StoredConcept(taxonomy, tag, unit, label, max(known), known.tobytes(), end))
+    return Entry(_write_concepts(stored)), Entry(b"".join(parts))
+
+
+def company_facts_on(block: Block, day: int) -> Iterator[tuple[str, str, str, str, bytes]]:
+    """Taxonomy, tag, unit and label of each concept, and its figures that were known on a day."""
+    concepts, text = block
+    start = 0
+    for one in _read_concepts(concepts):
+        figures = bytes(text[start : one.end])
+        start = one.end
+        if one.newest > day:
+            dated = zip(memoryview(one.known).cast("i"), figures.split(_FIGURE_BREAK), strict=True)
+            figures = _FIGURE_BREAK.join([figure for first, figure in dated if first <= day])
+        if figures:
+            yield one.taxonomy, one.tag, one.unit, one.label, figures
+
+
+_write_concepts = msgspec.msgpack.Encoder().encode
+_read_concepts = msgspec.msgpack.Decoder(list[_StoredConcept]).decode
 
 
 SCREEN = "screen"
