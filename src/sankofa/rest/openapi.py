@@ -15,7 +15,6 @@ import msgspec
 
 from sankofa.model.days import REAL_DAYS
 from sankofa.operations.answers import API_VERSION, envelope_of, row_schema
-from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.contract import EDITION, FORMAT, KNOWN_BY, Operation, Parameter, endpoints
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.proofs import PROOF, PROVEN
@@ -23,12 +22,12 @@ from sankofa.rest.openapi_components import (
     CACHED,
     COMMON,
     COUNTED,
+    PARTS,
     format_contents,
     format_fields,
     format_headers,
     header_components,
     header_fields,
-    page_schemas,
     refusals,
     response_components,
 )
@@ -40,8 +39,6 @@ _SERVICE: Final = "service"
 _EXTENSION: Final = "x-sankofa-extension"
 """Marks what goes beyond the core API."""
 
-_ANY_PATH: Final = ("400", "414", "431")
-"""The refusals that a request on any path may get."""
 
 _ABOUT: Final = files("sankofa.rest").joinpath("about.txt").read_text("utf-8")
 
@@ -50,8 +47,7 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
     """The OpenAPI document, for every operation or only for those given."""
     described = endpoints() if described is None else described
     base_url = settings.base_url.rstrip("/")
-    paths = _page_paths(settings)
-    paths |= _file_paths(settings)
+    paths = _static_paths(settings)
     for operation in described:
         paths[operation.path] = {"get": _entry(settings, operation, described)}
     tags = {_tag(operation): f"What is under /v1/{_tag(operation)}." for operation in described}
@@ -219,7 +215,7 @@ def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
 
 def _schemas(described: Sequence[Operation]) -> JsonSchema:
     """Every schema by name: of the rows, of the answers around them, and of the open pages."""
-    schemas = page_schemas()
+    schemas = dict(PARTS["schemas"])
     for operation in described:
         for shape in operation.shapes:
             row, referred = row_schema(shape, _SCHEMA)
@@ -234,126 +230,26 @@ def _schemas(described: Sequence[Operation]) -> JsonSchema:
     return schemas
 
 
-def _page_paths(settings: Settings) -> JsonSchema:
-    """The paths that need no key."""
+def _static_paths(settings: Settings) -> JsonSchema:
+    """The paths that no operation has: open pages, and the two folders of files."""
+    declared = dict(PARTS["paths"])
+    for path, own in PARTS["files"].items():
+        file, edition, known_by = PARTS["file"]["parameters"]
+        known_by = {**known_by, "schema": KNOWN_BY.kind.schema()}
+        parameters = [{**file, "example": own["example"]}, edition, known_by]
+        refused = [*PARTS["file"]["refused"], *own["refused"]]
+        declared[path] = {**PARTS["file"], **own, "parameters": parameters, "refused": refused}
+    return {path: {"get": _static_entry(settings, entry)} for path, entry in declared.items()}
 
-    def page(name: str, summary: str, description: str, responses: JsonSchema) -> JsonSchema:
-        return {
-            "get": {
-                "operationId": name,
-                "tags": [_SERVICE],
-                "summary": summary,
-                "description": description,
-                "security": [],
-                "responses": {**responses, **_refused(settings, *_ANY_PATH)},
-            }
-        }
 
-    def answer(description: str, schema: JsonSchema, *more: str) -> JsonSchema:
-        return {
-            "description": description,
-            "headers": header_fields((*COMMON, *more)),
-            "content": {"application/json": {"schema": schema}},
-        }
-
-    status = {"$ref": _SCHEMA.format(name="Status")}
-    document = {"type": "object", "properties": {"openapi": {"const": "3.1.0"}}, "required": ["openapi"]}
-    return {
-        "/health": page(
-            "get_health",
-            "Liveness",
-            "Answers as long as the process does.",
-            {"200": answer("The service is alive.", {"$ref": _SCHEMA.format(name="Health")})},
-        ),
-        "/v1/status": page(
-            "get_status",
-            "Status of the service and of what it depends on",
-            "Reads each dependency once, each within a second.",
-            {
-                "200": answer("Every dependency answered.", status),
-                "503": answer("Degraded: `degraded` names what did not answer.", status, "Retry-After"),
-            },
-        ),
-        "/openapi.json": page(
-            "get_openapi",
-            "This description",
-            "OpenAPI 3.1.",
-            {
-                "200": answer("This document.", document, *CACHED),
-                "304": {
-                    "description": "The client holds this very document.",
-                    "headers": header_fields((*COMMON, *CACHED)),
-                },
-            },
-        ),
+def _static_entry(settings: Settings, declared: JsonSchema) -> JsonSchema:
+    """An entry as OpenAPI has it, from one that names its header fields and refusals only."""
+    responses = {
+        status: {**answer, "headers": header_fields((*COMMON, *answer["headers"]))}
+        for status, answer in declared["responses"].items()
     }
-
-
-def _file_paths(settings: Settings) -> JsonSchema:
-    """The two folders of Parquet files."""
-    binary = {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}
-
-    def sent(description: str, content: JsonSchema) -> JsonSchema:
-        headers = header_fields((*COMMON, "ETag", "Cache-Control", "Accept-Ranges"))
-        return {"description": description, "headers": headers, **content}
-
-    def folder(name: str, summary: str, example: str, *refused: str, **more: Any) -> JsonSchema:
-        parameters = [
-            {
-                "name": "file",
-                "in": "path",
-                "required": True,
-                "description": "Name of the file, as `/v1/export` lists it.",
-                "schema": {"type": "string", "pattern": r"^[a-z0-9-]+\.parquet$"},
-                "example": example,
-            },
-            {
-                "name": "edition",
-                "in": "query",
-                "required": False,
-                "description": "Id of a kept edition; the current one where omitted.",
-                "schema": {"type": "string", "pattern": "^[A-Za-z0-9-]+$"},
-            },
-            {
-                "name": "known_by",
-                "in": "query",
-                "required": False,
-                "description": "Instant by which the edition was published; not beside `edition`.",
-                "schema": KNOWN_BY.kind.schema(),
-            },
-        ]
-        responses = {
-            "200": sent("The whole file.", {"content": binary}),
-            "206": sent(
-                "What `Range` asks for, in one part with `Content-Range`, or in several.",
-                {"content": binary | {"multipart/byteranges": {"schema": {"type": "string"}}}},
-            ),
-            "304": sent("The client holds this very file.", {}),
-            **_refused(settings, "400", *refused, "404", "410", "412", "414", "416", "431", "503"),
-        }
-        return {
-            "get": {
-                "operationId": name,
-                "tags": ["export"],
-                "summary": summary,
-                "description": "Parquet, with `Range`, `If-Range`, `If-Match` and `If-None-Match`.",
-                "parameters": parameters,
-                "responses": responses,
-                **more,
-            }
-        }
-
-    return {
-        f"{OPEN_FILES}{{file}}": folder(
-            "get_open_file", "An open Parquet file", "procurement-demand.parquet", security=[]
-        ),
-        f"{LICENSED_FILES}{{file}}": folder(
-            "get_licensed_file",
-            "A licensed Parquet file",
-            "af-fund-fundamentals.parquet",
-            *("401", "402", "429"),
-        ),
-    }
+    entry = {name: value for name, value in declared.items() if name not in ("refused", "example")}
+    return {**entry, "responses": {**responses, **_refused(settings, *sorted(declared["refused"]))}}
 
 
 def _refused(settings: Settings, *statuses: str) -> JsonSchema:

@@ -80,7 +80,7 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
             tuple(entry.get("sometimes", ())),
         )
         for example in examples
-        for entry in (_PARTS["refusals"][str(example.status)],)
+        for entry in (PARTS["refusals"][str(example.status)],)
     }
 
 
@@ -124,20 +124,16 @@ def header_components(statuses: Collection[str]) -> JsonSchema:
     return {name: {**header, "required": True} for name, header in _HEADERS.items() if name not in left_out}
 
 
-_PARTS: Final = toml_table("sankofa.rest", "openapi")
+PARTS: Final = toml_table("sankofa.rest", "openapi")
+"""What is declared in data: header fields, refusals, and the paths and schemas that no operation has."""
 _HEADERS: Final[dict[str, JsonSchema]] = {
     name: {
         "description": header.pop("description"),
         "example": (example := header.pop("example")),
         "schema": {"type": "string" if isinstance(example, str) else "integer", **header},
     }
-    for name, header in _PARTS["headers"].items()
+    for name, header in PARTS["headers"].items()
 }
-
-
-def page_schemas() -> JsonSchema:
-    """The schemas that belong to no operation."""
-    return dict(_PARTS["schemas"])
 
 
 _STREAM: Final = (
