@@ -326,12 +326,17 @@ def test_a_party_whose_lei_turns_out_to_be_a_persons_vanishes_at_the_next_publis
 def test_the_category_in_the_register_outweighs_the_name_of_a_company(plain_desk: Desk) -> None:
     """Proprietors trade as `Zqkotak Sales Limited`: withheld under the LEI, and under the name alone."""
     desk, number, name = plain_desk, lei("TRADES"), "Zqkotak Sales Limited"
+    abroad = "Zqpadmini Sales Corporation"  # no proof in India, where it trades
     by_lei = {"name": "Zqother Sales Limited", **identified("XI-LEI", number)}
-    desk.ingest("portal-za", "a.json", package(supplied("a", by_lei), supplied("b", {"name": name})))
+    suppliers = (("a", by_lei), ("b", {"name": name}), ("d", {"name": abroad}))
+    desk.ingest("portal-za", "a.json", package(*(supplied(ocid, who) for ocid, who in suppliers)))
     before = desk.publish()
     with desk.serve() as asked:
-        assert {name, "Zqother Sales Limited"} <= {p["name"] for p in asked.parties()}
-        desk.records(record(number, name.upper(), "ZA", category="SOLE_PROPRIETOR"))
+        assert {name, abroad, "Zqother Sales Limited"} <= {p["name"] for p in asked.parties()}
+        desk.records(
+            record(number, name.upper(), "ZA", category="SOLE_PROPRIETOR"),
+            record(lei("ABROAD"), abroad.upper(), "IN", category="SOLE_PROPRIETOR"),
+        )
         desk.publish()
         assert asked.server.get(f"/v1/tenders?edition={before}", asked.key).status_code == 410
     desk.ingest("portal-za", "c.json", package(supplied("c", {"name": "Zqkotak Sales Ltd."})))
@@ -340,7 +345,7 @@ def test_the_category_in_the_register_outweighs_the_name_of_a_company(plain_desk
             desk.publish()
         with desk.serve() as asked:
             served = asked.server.get("/v1/tenders", asked.key).text
-            assert not re.search("zqkotak|zqother", served, re.IGNORECASE)
-            ocids = "abc" if publish else "ab"
+            assert not re.search("zqkotak|zqother|zqpadmini", served, re.IGNORECASE)
+            ocids = "abcd" if publish else "abd"
             assert {asked.tender(ocid)["withheld_parties"] for ocid in ocids} == {1}
             assert FIRM in {p["name"] for p in asked.parties()}

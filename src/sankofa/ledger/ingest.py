@@ -297,8 +297,8 @@ def _take(
         elif type(record) is Rejected:
             refuse(record)
         elif type(record) is Withheld:
-            trades_as = record.name if org_evidence(record.name, country=record.country) else ""
-            capture.withhold(record.subject, trades_as and named_key(trades_as, record.country))
+            is_like_a_firm = org_evidence(record.name, country=record.country) or org_evidence(record.name)
+            capture.withhold(record.subject, named_key(record.name) if is_like_a_firm else "")
         elif type(record) is Skipped:
             counts.read += record.rows
             counts.skipped += record.rows

@@ -245,14 +245,16 @@ def normalised(name: str) -> str:
     return " ".join(filter(None, (_SPELLED.get(word, word) for word in search_form(name).split())))
 
 
-def named_key(name: str, country: str) -> str:
-    """How a natural person who trades under the name of a company is remembered (by keyed hash alone)."""
+def named_key(name: str, country: str = "") -> str:
+    """How a natural person who trades under the name of a company is remembered (by keyed hash alone).
+
+    Older versions remembered the country too."""
     return f"name:{country}:{normalised(name)}"
 
 
 def person_keys(name: str, identifiers: Identifiers, country: str) -> list[str]:
     """The keys under which a register may have proven a party a natural person."""
-    keys = [named_key(name, country)]
+    keys = [named_key(name), named_key(name, country)]
     for scheme, value in identifiers:
         if scheme.strip().upper() in LEI_SCHEMES:
             with suppress(ValueError):

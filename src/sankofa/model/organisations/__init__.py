@@ -112,7 +112,8 @@ def _legal_form(name: str, country: str, parts: list[Words], number: int) -> Pro
     if part[0] in known.groups and (group := longest_phrase(known.groups, part, 0)):
         rest = part[len(group) :]
         if rest and known.names.isdisjoint(rest) and not all(len(word) == 1 for word in rest):
-            return Proof("legal_form", as_written(name, group), frozenset({number}))
+            kind = "public_body" if group in known.public_groups else "legal_form"
+            return Proof(kind, as_written(name, group), frozenset({number}))
     for start, word in enumerate(part):
         if start and country in known.own_person_in and word in known.own_person:
             own = longest_phrase(known.own_person, part, start)
@@ -196,9 +197,19 @@ def _public_body(part: Words, number: int) -> Proof | None:
             detail = " ".join(phrase) if _is_country_suffix(part[start + len(phrase) :], known) else None
         if not detail and word in known.nouns:
             detail = _qualified(part, start, known)
+        if not detail and start + 1 == len(part) and _is_office(word, part[:start], known):
+            detail = word
         if detail:
             return Proof("public_body", detail, frozenset({number}))
     return None
+
+
+def _is_office(word: str, before: Words, known: Tables) -> bool:
+    """`Lands Commission`: an office, after words of administration alone."""
+    said = [other for other in before if other not in known.particles and other != "&"]
+    return len(said) >= known.offices.get(word, len(said) + 1) and all(
+        other in known.explaining or other in known.doubtful or other in known.qualifiers for other in said
+    )
 
 
 def _is_country_suffix(rest: Words, known: Tables) -> bool:
@@ -229,6 +240,8 @@ def _introduced(before: Words, known: Tables) -> bool:
 def _qualified(part: Words, position: int, known: Tables) -> str | None:
     """`National ... Commission`, `Comisión Nacional de ...`: a noun of office with its qualifier."""
     noun, last = part[position], position + 1 == len(part)
+    if not position and len(part) > _PAIR and part[1] in known.of_a_state and noun not in known.private_use:
+        return f"{noun} {part[1]}"
     if not last and part[position + 1] not in known.particles and part[position + 1] not in known.qualifiers:
         return None
     near = {part[position - 1] if position else "", "" if last else part[position + 1]}
@@ -270,14 +283,12 @@ def _only_forms(part: Words) -> bool:
 def _describes_business(first: Words, main: Words) -> bool:
     """`CETA - Engenharia e Construção, S.A.`: the first part is the name, the main one says what it does."""
     known = tables()
+    ordinary = (known.explaining, known.doubtful, known.particles, known.forms)
     return (
         len(first) == 1
         and first[0] not in known.names
         and not known.business.isdisjoint(main)
-        and all(
-            word in known.business or word in known.doubtful or word in known.particles or word in known.forms
-            for word in main
-        )
+        and all(any(word in words for words in ordinary) for word in main)
     )
 
 

@@ -103,7 +103,8 @@ class Tables:
         )
         """Forms that are written with accents; all others are not."""
         self.openers = _words(forms["openers"])
-        self.groups = _by_first(_listed(forms["groups"]))
+        self.public_groups = frozenset(_listed(public["heads_before_no_name"]))
+        self.groups = _by_first([*_listed(forms["groups"]), *self.public_groups])
         self.own_person = _by_first(_also_dotted(_listed(forms["own_person"])))
         self.own_person_in = frozenset(forms["own_person_in"].split())
         self.undotted = _by_country(forms["undotted"])
@@ -118,8 +119,12 @@ class Tables:
         )
         self.holders = frozenset(_listed(public["holders"]))
         self.impersonal = _words(public["impersonal"])
+        self.offices = dict.fromkeys(_words(public["offices"]), 1)
+        """Words of administration that each needs before it."""
+        self.offices |= dict.fromkeys(_words(public["offices_after_two"]), TWO)
         self.nouns = _words(public["nouns"])
         self.qualifiers = _words(public["qualifiers"])
+        self.of_a_state = _words(public["of_a_state"])
         self.private_use = _words(public["private_use"])
         self.strong_qualifiers = _words(public["strong_qualifiers"])
         self.known = frozenset(" ".join(name).replace("&", "and") for name in known)
@@ -137,7 +142,7 @@ class Tables:
         self.doubtful = self.nouns | _words(public["doubtful"]) | _words(public["tails"])
         phrases = (self.forms, self.groups, self.leading, self.bodies, self.heads, self.tails, self.nouns)
         others = ("eirl", "eirl.", "eireli", "eireli.", "empresa", *(name[0] for name in known))
-        self.hints = frozenset(others).union(*phrases, *self.leading_in.values())
+        self.hints = frozenset(others).union(self.offices, *phrases, *self.leading_in.values())
         """A name without any of these words proves nothing: most people leave the gate here."""
 
 
