@@ -15,12 +15,12 @@ See contract: VINT-10.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Context, Decimal
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_years
 from sankofa.derive.metrics.lines import concepts_used
@@ -32,7 +32,7 @@ from sankofa.ledger.spells import Placed, places
 from sankofa.model.days import ordinal, tradable_from
 from sankofa.model.line_items import line_item
 from sankofa.model.periods import IssuerYears
-from sankofa.model.vintages import vintages
+from sankofa.model.vintages import Vintage, vintages
 
 FigureVintage = tuple[Identity, int]
 """A fact and the number of one of its vintages."""
@@ -71,21 +71,24 @@ class _Restated(NamedTuple):
         return self.least - _EQUAL <= ratio <= self.most + _EQUAL
 
 
-def split_ratios(reports: Reports) -> dict[FigureVintage, Decimal]:
+VintagesOf = Mapping[Identity, Sequence[Vintage[Report]]]
+
+
+def split_ratios(reports: Reports, vintages_of: VintagesOf) -> dict[FigureVintage, Decimal]:
     """The vintages that restate for a split, each with the new shares for an old one."""
     by_filing: defaultdict[str, list[_Restated]] = defaultdict(list)
     stated: defaultdict[str, dict[float, Decimal]] = defaultdict(dict)
     for identity, reported in reports.items():
-        concept, _, period_end, _ = identity
+        concept = identity[0]
         if concept in _STATED:
             for report in reported:
                 if report.value and (ratio := Decimal(report.value)) > 0 and ratio != 1:
                     both = (ratio, _ten_digits.divide(Decimal(1), ratio))
                     stated[report.document] |= {float(one): one for one in both}
         elif len(reported) > 1 and (counts := _counts_shares(identity)) is not None:
-            for number, before, after in _changes(reported, period_end):
-                if one := _restated((identity, number), before, after, counts):
-                    by_filing[after.document].append(one)
+            for before, after in pairwise(vintages_of[identity]):
+                if one := _restated((identity, after.number), before.report, after.report, counts):
+                    by_filing[after.report.document].append(one)
     ratios: dict[FigureVintage, Decimal] = {}
     for document, changed in by_filing.items():
         common = _common_ratio(changed, stated[document])
@@ -93,7 +96,7 @@ def split_ratios(reports: Reports) -> dict[FigureVintage, Decimal]:
             continue
         fitting = [one for one in changed if one.fits(common)]
         sure = common in stated[document] or any(one.counts_shares for one in fitting)
-        if sure or not _restates_money(reports, document, {one.figure[0][2] for one in fitting}):
+        if sure or not _restates_money(vintages_of, document, {one.figure[0][2] for one in fitting}):
             shown = (_SIMPLE | stated[document])[common]
             ratios |= dict.fromkeys((one.figure for one in fitting), shown)
     return ratios
@@ -106,11 +109,6 @@ def _counts_shares(identity: Identity) -> bool | None:
     if unit == "shares" or item == "shares_outstanding":
         return True
     return False if unit.endswith("/shares") or item in _PER_SHARE or "PerShare" in concept else None
-
-
-def _changes(reported: Sequence[Report], period_end: str) -> Iterator[tuple[int, Report, Report]]:
-    for before, after in pairwise(vintages(reported, ordinal(period_end))):
-        yield after.number, before.report, after.report
 
 
 def _restated(figure: FigureVintage, before: Report, after: Report, counts_shares: bool) -> _Restated | None:
@@ -146,13 +144,13 @@ def _common_ratio(changed: Sequence[_Restated], stated: Mapping[float, Decimal])
     return best if narrow and len(fitting) >= least and 3 * len(fitting) >= 2 * len(changed) else None
 
 
-def _restates_money(reports: Reports, document: str, ends: set[str]) -> bool:
+def _restates_money(vintages_of: VintagesOf, document: str, ends: set[str]) -> bool:
     """Whether a filing changes other figures of the periods that end on these days."""
     return any(
-        after.document == document
-        for identity, reported in reports.items()
-        if identity[2] in ends and len(reported) > 1 and _counts_shares(identity) is None
-        for _, _, after in _changes(reported, identity[2])
+        after.report.document == document
+        for identity, known in vintages_of.items()
+        if identity[2] in ends and len(known) > 1 and _counts_shares(identity) is None
+        for after in known[1:]
     )
 
 
@@ -163,11 +161,21 @@ class Issuer:
         self.entity = entity
         self._ledger = ledger
         self.captures = captures
+        self.rows: dict[tuple[Identity, int, str], Any] = {}
+        """Rows of vintages under the name of a line item, made once for all datasets."""
+        self._tradable: dict[tuple[date, str | None], date | None] = {}
 
     @cached_property
     def reports(self) -> Reports:
         """The reports of each fact; complete for the concepts that line items are computed from."""
         return self._published.reports(whole=concepts_used())
+
+    @cached_property
+    def vintages(self) -> dict[Identity, list[Vintage[Report]]]:
+        """The vintages of each fact."""
+        return {
+            identity: vintages(reported, ordinal(identity[2])) for identity, reported in self.reports.items()
+        }
 
     def facts(self, subject: str) -> FactColumns:
         """The ledger's facts of one of its subjects."""
@@ -186,14 +194,18 @@ class Issuer:
 
     def tradable_from(self, day: date, instant: str | None) -> date | None:
         """The first session of the exchange that it was listed on, after something became public."""
+        if (day, instant) in self._tradable:
+            return self._tradable[day, instant]
         number = max(bisect_right(self._places, day.isoformat(), key=lambda one: one.day) - 1, 0)
         listed = self._places[number].exchanges if self._places else ()
-        return tradable_from(listed[0], day, instant) if listed else None
+        session = tradable_from(listed[0], day, instant) if listed else None
+        self._tradable[day, instant] = session
+        return session
 
     @cached_property
     def split_ratios(self) -> dict[FigureVintage, Decimal]:
         """The ratio of the split for which a vintage of a figure was restated."""
-        return split_ratios(self.reports)
+        return split_ratios(self.reports, self.vintages)
 
     @cached_property
     def _accepted(self) -> dict[str, str]:

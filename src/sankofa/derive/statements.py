@@ -21,7 +21,7 @@ from sankofa.derive.metrics.period_views import History, PeriodView, ReportedFig
 from sankofa.ledger.reports import Identity, Report, Reports
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.line_items import LINE_ITEMS, NOTHING, SELF, Route, line_item, table
-from sankofa.model.vintages import Vintage, vintages
+from sankofa.model.vintages import Vintage
 
 
 class _Candidates(NamedTuple):
@@ -113,7 +113,6 @@ class StatementFigure(NamedTuple):
 
 def statement_figures(issuer: Issuer) -> Iterator[StatementFigure]:
     """Every figure of every statement of an issuer, by period and line item, earliest first."""
-    stories: dict[Identity, list[Vintage[Report]]] = {}
     for end, reported in _periods(issuer):
         views = History(ordinal(end), reported).views
         shown: dict[str, StatementFigure] = {}
@@ -121,9 +120,7 @@ def statement_figures(issuer: Issuer) -> Iterator[StatementFigure]:
         for view, until in zip(views, days, strict=True):
             chosen = {}
             for item, identity, vintage, turned, others in _chosen(view, end):
-                if identity not in stories:
-                    stories[identity] = vintages(issuer.reports[identity], view.end)
-                own = stories[identity][vintage - 1]
+                own = issuer.vintages[identity][vintage - 1]
                 chosen[item] = StatementFigure(item, identity, own, turned, others, view.day, until)
             for item in shown.keys() - chosen.keys():
                 yield shown.pop(item)

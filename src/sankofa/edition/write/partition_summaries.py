@@ -31,7 +31,6 @@ from sankofa.ledger.entities import NEVER, Entity
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.spells import PARENT, Placed, first_records, places
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.vintages import vintages
 
 NOWHERE: Final = "?"
 """The country of an issuer without one."""
@@ -209,15 +208,17 @@ _write_counts = msgspec.msgpack.Encoder(order="deterministic").encode
 @issuer_part(FACT_COUNTS)
 def _counted(issuer: Issuer) -> bytes:
     by_source: dict[str, FactTotals] = {}
-    for (_, _, period_end, _), reported in issuer.reports.items():
+    for (_, _, period_end, _), vintages in issuer.vintages.items():
         end = ordinal(period_end)
-        for vintage in vintages(reported, end):
+        for vintage in vintages:
             report = vintage.report
             counts = by_source.get(report.capture.source_id)
             if counts is None:
                 counts = by_source[report.capture.source_id] = FactTotals(issuers=1)
             counts.facts += 1
-            known = counts.days.setdefault(vintage.known_from, Counted())
+            known = counts.days.get(vintage.known_from)
+            if known is None:
+                known = counts.days[vintage.known_from] = Counted()
             known.add(0, 1, end, end, report.available if report.evidenced else 0)
             if report.evidenced:
                 counts.dated += 1

@@ -14,7 +14,7 @@ from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.rows import Figure, doc, one_of
-from sankofa.model.vintages import Vintage, vintages
+from sankofa.model.vintages import Vintage
 
 
 class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ def _observed(issuer: Issuer, identity: Identity, reports: list[Report]) -> Iter
     item, end = item_of(identity, issuer.reports), ordinal(period_end)
     if len(reports) == 1 or item not in LINE_ITEMS:
         return
-    history = vintages(reports, end)
+    history = issuer.vintages[identity]
     start = ordinal(period_start) if period_start else None
     if len(history) == 1 or not history:
         return

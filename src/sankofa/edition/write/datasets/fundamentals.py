@@ -42,7 +42,7 @@ from sankofa.model.provenance import (
     source_of,
 )
 from sankofa.model.rows import FactRow, FundamentalsRow, wire
-from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
+from sankofa.model.vintages import Mode, Vintage, visibilities
 
 if TYPE_CHECKING:
     import pyarrow
@@ -69,11 +69,11 @@ def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[Prep
 
 def _entries(issuer: Issuer) -> list[Entry]:
     ordered: list[tuple[tuple[object, ...], Entry]] = []
-    for identity, reported in issuer.reports.items():
+    for identity, vintages in issuer.vintages.items():
         concept, unit, period_end, period_start = identity
         end = ordinal(period_end)
         item = item_of(identity, issuer.reports)
-        for vintage in vintages(reported, end):
+        for vintage in vintages:
             row = fact_row(issuer, identity, vintage, item)
             order = (-end, row.period_type, item, vintage.number, concept, unit, period_start)
             ordered += [(order, entry) for entry in _seen(row, vintage, identity, TAGS[row.period_type])]
@@ -83,6 +83,14 @@ def _entries(issuer: Issuer) -> list[Entry]:
 
 def fact_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item: str) -> FundamentalsRow:
     """One vintage of a fact under the name of a line item, without its successor."""
+    key = (identity, vintage.number, item)
+    row: FundamentalsRow | None = issuer.rows.get(key)
+    if row is None:
+        row = issuer.rows[key] = _made_row(issuer, identity, vintage, item)
+    return row
+
+
+def _made_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item: str) -> FundamentalsRow:
     concept, unit, period_end, period_start = identity
     end, start = ordinal(period_end), ordinal(period_start) if period_start else None
     report = vintage.report

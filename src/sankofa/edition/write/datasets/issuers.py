@@ -37,10 +37,9 @@ from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import stored_identifier
 from sankofa.model.provenance import LICENSE_CLASSES, strictest
 from sankofa.model.rows import Listing, wire
-from sankofa.model.vintages import Mode, Vintage, vintages, visibilities
+from sankofa.model.vintages import Vintage, in_force
 
 ISSUER_STEPS: Final = "issuer-steps"
-_LATEST: Final = int(Mode.LATEST)
 
 
 class IssuerSteps(msgspec.Struct, frozen=True, array_like=True):
@@ -59,14 +58,14 @@ _write = msgspec.msgpack.Encoder().encode
 def _derived_rows(issuer: Issuer) -> bytes:
     known: defaultdict[int, list[Vintage[Report]]] = defaultdict(list)
     changes: defaultdict[int, int] = defaultdict(int)
-    for (_, _, period_end, _), reported in issuer.reports.items():
-        for vintage in vintages(reported, ordinal(period_end)):
+    for vintages in issuer.vintages.values():
+        for vintage in vintages:
             known[vintage.known_from].append(vintage)
-            for seen in visibilities(vintage):
-                if seen.modes & _LATEST:
-                    changes[seen.first] += 1
-                    if seen.until != FOREVER:
-                        changes[seen.until] -= 1
+            if seen := in_force(vintage):
+                first_day, until = seen
+                changes[first_day] += 1
+                if until != FOREVER:
+                    changes[until] -= 1
     if not known:
         return b""
     first_day = min(known)
@@ -83,7 +82,8 @@ def _steps(known: dict[int, list[Vintage[Report]]], changes: dict[int, int]) -> 
             earliest = min(earliest, vintage.report.available)
             latest = max(latest, vintage.report.available)
             own = vintage.report.capture.license_class
-            if own in LICENSE_CLASSES:  # the check of the fact's own row refuses another
+            # The check of the fact's own row refuses an unknown class.
+            if own != license_class and own in LICENSE_CLASSES:
                 license_class = strictest((license_class, own))
         now = (earliest, latest, count, LICENSE_CLASSES.index(license_class))
         if now != before:

@@ -32,7 +32,6 @@ from sankofa.ledger.spells import places
 from sankofa.model.catalogue_rows import RestatementRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.rows import FundamentalsRow, wire
-from sankofa.model.vintages import vintages
 
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
@@ -51,7 +50,7 @@ def _part(issuer: Issuer) -> bytes:
             continue
         concept, unit, period_end, period_start = identity
         end, item = ordinal(period_end), item_of(identity, issuer.reports)
-        for before, after in pairwise(vintages(reported, end)):
+        for before, after in pairwise(issuer.vintages[identity]):
             row = restatement(
                 fact_row(issuer, identity, before, item),
                 fact_row(issuer, identity, after, item),
