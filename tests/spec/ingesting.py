@@ -59,9 +59,9 @@ def rejects(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
     return [json.loads(line) for line in Path(named[1]).read_text().splitlines()]
 
 
-def ledger_rows(home: Path, table: str = "fact") -> int:
+def ledger_facts(home: Path) -> int:
     with sqlite3.connect(home / "ledger.sqlite") as ledger:
-        ((count,),) = ledger.execute(f"SELECT count(*) FROM {table}")
+        ((count,),) = ledger.execute("SELECT coalesce(sum(facts), 0) FROM fact")
     ledger.close()
     return int(count)
 

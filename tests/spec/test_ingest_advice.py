@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import run, succeed
-from tests.spec.ingesting import GOOD, HEADER, OWN_SOURCE, counts, ledger_rows, rejects, write
+from tests.spec.ingesting import GOOD, HEADER, OWN_SOURCE, counts, ledger_facts, rejects, write
 from tests.spec.ingesting import home as home
 from tests.spec.test_collect import Home
 from tests.spec.test_collect import server as server
@@ -58,7 +58,7 @@ def test_a_dry_run_counts_everything_and_keeps_nothing(source: Path, tmp_path: P
     more = write(tmp_path / "b.csv", GOOD.format(2), GOOD.format(1))
     tried = run(source, "ingest", "--dry-run", "own", more)
     assert (counts(tried)["appended"], counts(tried)["unchanged"]) == (1, 1)
-    assert ledger_rows(source) == 1
+    assert ledger_facts(source) == 1
     assert [path for path in sorted(source.rglob("*")) if "sqlite-" not in path.name] == kept
     assert (
         run(source, "ingest", "--dry-run", "own", write(tmp_path / "c.csv", BAD.format("x"))).returncode == 1
@@ -92,7 +92,7 @@ def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(source:
     done = succeed(source, "ingest", "own", write(tmp_path / "a.csv", early, GOOD.format(2)))
     assert "own: warnings 1" in done.stderr
     assert "the period ends after its available_at (2022-11-30)" in done.stderr
-    assert ledger_rows(source) == 2
+    assert ledger_facts(source) == 2
 
 
 @pytest.mark.deep

@@ -16,7 +16,7 @@ from tests.spec.ingesting import (
     assert_one_line_error,
     counts,
     ingest,
-    ledger_rows,
+    ledger_facts,
     rejects,
     write,
 )
@@ -145,7 +145,7 @@ def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(
     done = ingest(home, bad, good)
     assert_one_line_error(done, "bad.csv", "filings-csv")
     assert counts(done)["appended"] == 1
-    assert ledger_rows(home) == 1
+    assert ledger_facts(home) == 1
 
 
 def test_a_damaged_or_encrypted_zip_is_said_to_be_that_and_costs_no_other_file(home: Path, tmp_path: Path):

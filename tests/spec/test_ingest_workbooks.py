@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from tests.live import run, succeed
-from tests.spec.ingesting import HEADER, OWN_SOURCE, counts, ledger_rows, rejects, write
+from tests.spec.ingesting import HEADER, OWN_SOURCE, counts, ledger_facts, rejects, write
 from tests.spec.ingesting import home as home
 
 COLUMNS = HEADER.split(",")
@@ -145,7 +145,7 @@ def test_a_cell_that_has_no_certain_value_costs_its_row_and_is_named(source: Pat
         ("sheet 1 row 11", "period_end: expected a date as YYYY-MM-DD"),
         ("sheet 1 row 12", "line_item: part of a merged cell: write it in each row"),
     ]
-    assert ledger_rows(source) == 2
+    assert ledger_facts(source) == 2
 
 
 def test_days_are_read_in_either_calendar_of_excel(source: Path, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_workbook_that_is_no_template_or_damaged_is_refused_by_name(source: Pa
     assert "c.xlsx: not a workbook that can be read" in refusal(good)
     (tmp_path / "d.xlsx").write_bytes(good.read_bytes()[:-100])
     assert "d.xlsx: damaged or unsupported archive" in refusal(tmp_path / "d.xlsx")
-    assert ledger_rows(source) == 0
+    assert ledger_facts(source) == 0
 
 
 def test_a_workbook_that_unpacks_to_too_much_is_refused_before_it_is_read(

@@ -243,7 +243,7 @@ def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
 
     text, _, signatures = note.rpartition("\n\n")
     lines = signatures.split("\n")
-    if not all(re.fullmatch(_SIGNATURE, line) for line in lines[:-1]) or lines[-1]:
+    if not all(_SIGNATURE.fullmatch(line) for line in lines[:-1]) or lines[-1]:
         raise ValueError("The checkpoint is no signed note.")
     origin, size, root, *_ = text.split("\n")
     for key in keys:

@@ -256,7 +256,7 @@ async def _search(question: DialectQuestion) -> DialectReply:
     text = request.given("search_text")
     if not text:
         raise InvalidParameter("search_text", "required")
-    rows = await _found(question.call.edition, text)
+    rows = await _matching(question.call.edition, text)
     question.refuse_cut(len(rows), "This search")
     if request.given("filter_variable"):
         field = _FIELDS[request.chosen("filter_variable", ("frequency", "units", "seasonal_adjustment"), "")]
@@ -274,7 +274,7 @@ async def _search(question: DialectQuestion) -> DialectReply:
     return _written(request, "seriess", "series", {**echo, **sizes}, shown)
 
 
-async def _found(edition: Edition, text: str) -> list[ListedSeries]:
+async def _matching(edition: Edition, text: str) -> list[ListedSeries]:
     """The dated series of a search; an annual indicator is its `WDI:` series, one for each country."""
     if own := await series_row(edition, text.upper()):
         return [own]
@@ -282,8 +282,8 @@ async def _found(edition: Edition, text: str) -> list[ListedSeries]:
     numbers: list[int] = []
     # inside of a view the catalogue has no indicators: their tables have no day
     for first, end in await series_named(whole(edition), code_words(text)):
-        found = await stored_row(edition, first)
-        numbers += range(first, end) if found.vintages else tabled.get(found.series, [])
+        row = await stored_row(edition, first)
+        numbers += range(first, end) if row.vintages else tabled.get(row.series, [])
     return await rows_numbered(edition, numbers)
 
 
