@@ -16,7 +16,7 @@ from tools.reference_pages.limits_page import all_limits
 
 def test_every_call_is_bounded_below_a_second() -> None:
     calls = [one for name, one in all_limits().items() if name.startswith("call of ")]
-    assert len(calls) == 3
+    assert len(calls) == 2
     assert all(one.value < 1 and one.unit == "seconds" for one in calls)
 
 

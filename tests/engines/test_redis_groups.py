@@ -89,7 +89,7 @@ def test_a_cluster_keeps_values_and_counts_every_request_once(cluster: Cluster) 
 
 
 @pytest.mark.deep
-@pytest.mark.limit("call of a Redis cluster")
+@pytest.mark.limit("call of Redis")
 def test_a_frozen_node_fails_a_call_in_time_and_is_used_again_once_thawed(cluster: Cluster) -> None:
     async def steps(store: KeyValue) -> None:
         names = [f"key:{number}" for number in range(12)]

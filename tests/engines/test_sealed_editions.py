@@ -145,22 +145,19 @@ def test_a_licensed_file_does_not_become_open_by_an_edit_of_the_manifest(kept: K
 @pytest.mark.parametrize(
     "members",
     [
-        {"surprise": 1},
-        {"rows": {"entity": "21"}},
-        {"proven": None},
         {"files": [{"name": "../x.parquet", "size_bytes": 0, "sha256": "0" * 64}]},
         {"files": [{"name": "x.parquet", "size_bytes": -1, "sha256": "0" * 64}]},
-        {"files": [{"name": "x.parquet", "size_bytes": 0, "sha256": "0" * 64, "access": "public"}]},
+        {"parts": [{"kinds": [], "first": "", "content": "", "sha256": "../x", "size_bytes": 0}]},
     ],
 )
-def test_a_manifest_with_unknown_or_ill_typed_members_is_refused_though_it_is_sealed(members: dict[str, Any]):
+def test_a_manifest_that_leads_to_files_elsewhere_is_refused_though_it_is_sealed(members: dict[str, Any]):
     manifest = {"edition": "one", "content_sha256": "x"}
     content, seal = seal_manifest(manifest)
     assert open_manifest(content, seal, "one") == manifest
-    with pytest.raises(ValueError, match=r"at `\$|unknown field"):
+    with pytest.raises(ValueError, match=r"at `\$"):
         seal_manifest({**manifest, **members})
     content = json.dumps({**manifest, **members}).encode()
-    with pytest.raises(ValueError, match=r"at `\$|unknown field"):
+    with pytest.raises(ValueError, match=r"at `\$"):
         open_manifest(content, hashlib.sha256(content).hexdigest(), "one")
 
 

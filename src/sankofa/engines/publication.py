@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -42,29 +42,15 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 _FileName = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,120}\Z")]
 
 
-class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No member that is not declared, and none of another type."""
-
-
-class _File(_Strict, frozen=True):
-    """A Parquet file. A member that is UNSET was not written."""
+class _File(msgspec.Struct):
+    """A Parquet file, by what decides where it is written. A member that is UNSET was not written."""
 
     name: _FileName
     size_bytes: _Count
     sha256: Sha256
-    sku: str | UnsetType | None = UNSET
-    signal_key: str | UnsetType | None = UNSET
-    access: Literal["open", "licensed"] | UnsetType = UNSET
-    license: str | UnsetType = UNSET
-    row_count: _Count | UnsetType = UNSET
-    columns: list[str] | UnsetType = UNSET
-    min_tier: str | UnsetType | None = UNSET
-    license_class: str | UnsetType = UNSET
-    source_ref: str | UnsetType | None = UNSET
-    rows_left_out: _Count | UnsetType = UNSET
 
 
-class _Part(_Strict, frozen=True):
+class _Part(msgspec.Struct):
     """Some keys of some kinds, and their blocks: from `first` on, up to the first key of the next part."""
 
     kinds: list[str]
@@ -73,54 +59,15 @@ class _Part(_Strict, frozen=True):
     """A digest of what is in it."""
     sha256: Sha256 | UnsetType = UNSET
     size_bytes: _Count | UnsetType = UNSET
-    """Size of the file."""
 
 
-class _LeftOut(_Strict, frozen=True):
-    source: str
-    why: str
-    captures: _Count
-    rows: _Count
+class _Manifest(msgspec.Struct):
+    """The members that lead to files. Whoever signed it answers for the others."""
 
-
-class _Withdrawal(_Strict, frozen=True):
-    """A withdrawal that the edition leaves out. Its reason is for the operator, and empty here."""
-
-    source: str
-    capture: int | None
-    file: str | None
-    files: _Count
-    reason: str
-    at: str
-    everywhere: bool
-    number: int
-    first_capture: int
-
-
-class _Manifest(_Strict, frozen=True):
     edition: str
     content_sha256: str
-    format: int | UnsetType = UNSET
-    built_from: str | UnsetType = UNSET
-    rows: dict[str, _Count] | UnsetType = UNSET
-    indexes: dict[str, _Count] | UnsetType = UNSET
-    crosswalk_loaded: bool | UnsetType = UNSET
-    proven: int | UnsetType = UNSET
-    sources: list[str] | UnsetType = UNSET
-    notices: dict[str, str] | UnsetType = UNSET
-    owed: dict[str, str] | UnsetType = UNSET
-    files: list[_File] | UnsetType = UNSET
-    left_out: list[_LeftOut] | UnsetType = UNSET
-    withdrawals: list[_Withdrawal] | UnsetType = UNSET
-    despite_floors: list[str] | UnsetType = UNSET
-    screen_years: list[int] | UnsetType = UNSET
-    restatement_years: list[int] | UnsetType = UNSET
-    organisations: dict[str, _Count] | UnsetType = UNSET
-    """Number of organisations by country."""
-    name_buckets: _Count | UnsetType = UNSET
-    macro_name_buckets: _Count | UnsetType = UNSET
-    quality: list[str] | UnsetType = UNSET
-    parts: list[_Part] | UnsetType = UNSET
+    files: list[_File] = []
+    parts: list[_Part] = []
     checksums_sha256: Sha256 | UnsetType = UNSET
     """Added by the writer: the digest of the digests of all pages."""
 

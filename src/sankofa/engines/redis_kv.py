@@ -11,21 +11,11 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
-from sankofa.engines.keyvalue import PROBE, Window
-from sankofa.engines.redis_layout import (
-    COUNT_SCRIPT,
-    COUNT_SHA,
-    REPLACE_SCRIPT,
-    VALUES,
-    counter_names,
-    counter_words,
-    counts_in,
-)
-from sankofa.model.errors import SettingsError, StoreUnavailable
+from sankofa.engines.redis_commands import NO_SCRIPT, NodesUrl, RedisCommands, Word
+from sankofa.model.errors import SettingsError
 from sankofa.model.limits import limit
 
 try:
@@ -35,7 +25,6 @@ except ImportError as missing:
         "redis:// needs a driver: make setup EXTRAS=1, or install sankofa[redis]"
     ) from missing
 
-_CALL_SECONDS = limit("call of Redis", 0.8, "seconds", "503")
 _LARGEST_ANSWER = limit("answer of Redis", 64 << 20, "bytes", "503")
 _WATCH_SECONDS = 0.05
 
@@ -44,8 +33,6 @@ _NOT_PRIMARY = ("READONLY", "MASTERDOWN", "NOREPLICAS")
 _LOOK_SECONDS = 1.0
 """How often sentinels are asked, while there are calls, whether the server is still the primary: one that
 comes back after they chose another takes writes for seconds, which are lost when it has to follow."""
-
-_Word = str | bytes | int
 
 
 class _LinkError(Exception):
@@ -69,7 +56,7 @@ class _Link(asyncio.Protocol):
         """Bytes of an answer that is not whole yet."""
         self._transport: asyncio.Transport | None = None
 
-    async def call(self, deadline: float, *words: _Word) -> object:
+    async def call(self, deadline: float, *words: Word) -> object:
         """Send one command and return its answer, an error reply included; raise _LinkError otherwise."""
         if self.lost:
             raise _LinkError(self.lost)
@@ -183,7 +170,6 @@ class _WatchedServer(_Server):
 
     def __init__(self, url: str) -> None:
         from sankofa.engines.redis_groups import NoPrimary, find_primary
-        from sankofa.engines.redis_layout import NodesUrl
 
         self._url = NodesUrl.parse(url)
         self._find, self._no_primary = find_primary, NoPrimary
@@ -199,9 +185,9 @@ class _WatchedServer(_Server):
             raise _LinkError(str(failure)) from None
 
 
-def _greeting(user: str, password: str, database: int) -> list[tuple[_Word, ...]]:
+def _greeting(user: str, password: str, database: int) -> list[tuple[Word, ...]]:
     """The commands that open a connection."""
-    commands: list[tuple[_Word, ...]] = []
+    commands: list[tuple[Word, ...]] = []
     if password:
         commands.append(("AUTH", *([user] if user else []), password))
     if database:
@@ -209,65 +195,17 @@ def _greeting(user: str, password: str, database: int) -> list[tuple[_Word, ...]
     return commands
 
 
-class RedisKeyValue:
-    """A KeyValue on Redis: values are the fields of one hash, every counter is a key that expires."""
+class RedisKeyValue(RedisCommands):
+    """A KeyValue on one Redis server."""
 
     def __init__(self, url: str, component: str) -> None:
-        self._component = component
+        super().__init__(component)
         self._watched = url.partition(":")[0].endswith("+sentinel")
         self._server: _Server = _WatchedServer(url) if self._watched else _Server(url)
         self._looking: asyncio.Task[None] | None = None
         self._looked = 0.0
         self._link: _Link | None = None
         self._dialling: asyncio.Task[_Link] | None = None
-
-    async def get(self, name: str) -> bytes | None:
-        reply = await self._call("HGET", VALUES, name)
-        if reply is None or isinstance(reply, bytes):
-            return reply
-        raise self._unavailable(reply)
-
-    async def put(self, name: str, value: bytes) -> None:
-        reply = await self._call("HSET", VALUES, name, value)
-        if not isinstance(reply, int):
-            raise self._unavailable(reply)
-
-    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
-        reply = await self._call("EVAL", REPLACE_SCRIPT, "1", VALUES, name, expected, value)
-        if not isinstance(reply, int):
-            raise self._unavailable(reply)
-        return reply == 1
-
-    async def names(self, prefix: str) -> list[str]:
-        reply = await self._call("HKEYS", VALUES)
-        if not isinstance(reply, list):
-            raise self._unavailable(reply)
-        stored = (name.decode(errors="replace") for name in reply)
-        return sorted(name for name in stored if name.startswith(prefix))
-
-    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
-        words = [str(len(windows)), *counter_words(name, windows)]
-        deadline = asyncio.get_running_loop().time() + _CALL_SECONDS
-        reply = await self._call("EVALSHA", COUNT_SHA, *words, deadline=deadline)
-        if isinstance(reply, hiredis.ReplyError) and _code(reply) == "NOSCRIPT":  # a restarted server
-            reply = await self._call("EVAL", COUNT_SCRIPT, *words, deadline=deadline)
-        if (counts := counts_in(reply, len(windows), 1)) is None:
-            raise self._unavailable(reply)
-        return counts
-
-    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
-        reply = await self._call("MGET", *counter_names(name, windows))
-        if (counts := counts_in(reply, len(windows), 0)) is None:
-            raise self._unavailable(reply)
-        return counts
-
-    async def ping(self) -> None:
-        reply = await self._call("HLEN", VALUES)
-        if not isinstance(reply, int):
-            raise self._unavailable(reply)
-
-    async def probe_counting(self) -> None:
-        await self.count(*PROBE)
 
     async def close(self) -> None:
         """Closes the link. One of an ended event loop is already closed."""
@@ -282,10 +220,8 @@ class RedisKeyValue:
             link.drop("closed")
             await asyncio.sleep(0)  # the transport closes its socket in the next turn
 
-    async def _call(self, *words: _Word, deadline: float | None = None) -> object:
+    async def command(self, deadline: float, *words: Word) -> object:
         loop = asyncio.get_running_loop()
-        if deadline is None:
-            deadline = loop.time() + _CALL_SECONDS
         link = self._link
         if link is None or link.lost or link.loop is not loop:
             link = await self._connected(deadline)
@@ -296,10 +232,15 @@ class RedisKeyValue:
         try:
             reply = await link.call(deadline, *words)
         except _LinkError as error:
-            raise StoreUnavailable(self._component, str(error)) from None
-        if isinstance(reply, hiredis.ReplyError) and _code(reply) in _NOT_PRIMARY:
+            raise self.unavailable(str(error)) from None
+        if not isinstance(reply, hiredis.ReplyError):
+            return reply
+        code = _code(reply)  # its text may quote names and values
+        if code == "NOSCRIPT":
+            return NO_SCRIPT
+        if code in _NOT_PRIMARY:
             link.drop("no longer the primary")  # the next call looks for the server that is
-        return reply
+        raise self.unavailable(code)
 
     async def _look(self, link: _Link) -> None:
         """Drops the connection to a server that is no longer the primary; the next call connects to the
@@ -318,11 +259,6 @@ class RedisKeyValue:
             dialling = self._dialling = asyncio.create_task(self._server.dial(deadline))
         self._link = await asyncio.shield(dialling)
         return self._link
-
-    def _unavailable(self, reply: object) -> StoreUnavailable:
-        """Only the code of an error reply is kept: its text may quote names and values."""
-        detail = _code(reply) if isinstance(reply, hiredis.ReplyError) else "not the answer asked for"
-        return StoreUnavailable(self._component, detail)
 
 
 def _code(reply: hiredis.ReplyError) -> str:
