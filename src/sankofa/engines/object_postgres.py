@@ -10,7 +10,7 @@ Readers ask for one chunk at a time and give up a server that stays silent.
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -19,7 +19,6 @@ from sankofa.engines.object_store import CHUNK, READ_SECONDS, ObjectError, Objec
 from sankofa.engines.postgres_server import (
     NO_SUCH_TABLE,
     BoundedConnection,
-    Refused,
     Server,
     Unanswered,
     message_of,
@@ -44,14 +43,13 @@ _CREATE: Final = b"""
 _INSERT: Final = b"INSERT INTO sankofa_objects.object (path, size) VALUES (%s, %s) RETURNING id"
 _DELETE: Final = b"DELETE FROM sankofa_objects.object WHERE path = ANY (%s)"
 _COPY: Final = b"COPY sankofa_objects.chunk FROM STDIN (FORMAT BINARY)"
-_SIZE: Final = "SELECT size::text FROM sankofa_objects.object WHERE path = $1"
+_SIZE: Final = "SELECT size FROM sankofa_objects.object WHERE path = %s"
 _RANGE: Final = f"""
-    SELECT substr(c.content, $3::int + 1, {CHUNK}) FROM sankofa_objects.object AS o
-    JOIN sankofa_objects.chunk AS c ON c.object = o.id WHERE o.path = $1 AND c.number = $2::int
+    SELECT substr(c.content, %s, {CHUNK}) FROM sankofa_objects.object AS o
+    JOIN sankofa_objects.chunk AS c ON c.object = o.id WHERE o.path = %s AND c.number = %s
 """
 _LIST: Final = """
-    SELECT path, size, extract(epoch FROM modified) FROM sankofa_objects.object
-    WHERE starts_with(path, $1) ORDER BY path
+    SELECT path, size, modified FROM sankofa_objects.object WHERE starts_with(path, %s) ORDER BY path
 """
 
 
@@ -68,9 +66,9 @@ class PostgresObjects:
         size = self._rows(path, _SIZE, path)
         if not size:
             raise ObjectMissing(f"{path}: not there")
-        if int(size[0][0] or 0) > most:
+        if size[0][0] > most:
             raise ObjectError(f"{path}: more than {most} bytes")
-        return b"".join(self._chunks(path, 0, int(size[0][0] or 0)))
+        return b"".join(self._chunks(path, 0, size[0][0]))
 
     @contextmanager
     def stream(self, path: str, start: int, size: int) -> Iterator[Iterator[bytes]]:
@@ -79,7 +77,7 @@ class PostgresObjects:
     def _chunks(self, path: str, start: int, size: int) -> Iterator[bytes]:
         while start < size:
             number, offset = divmod(start, CHUNK)
-            rows = self._rows(path, _RANGE, path, str(number), str(offset))
+            rows = self._rows(path, _RANGE, offset + 1, path, number)
             if not rows or not (content := rows[0][0]):
                 if not start:
                     raise ObjectMissing(f"{path}: not there")
@@ -112,8 +110,7 @@ class PostgresObjects:
         except ObjectMissing:
             return
         for path, size, modified in rows:
-            written = datetime.fromtimestamp(float(modified or 0), UTC)
-            yield StoredObject((path or b"").decode(), int(size or 0), written)
+            yield StoredObject(path, size, modified.astimezone(UTC))
 
     def delete(self, paths: Iterable[str]) -> None:
         if listed := list(paths):
@@ -148,22 +145,21 @@ class PostgresObjects:
         while self._idle:
             self._idle.pop().close()
 
-    def _rows(self, name: str, question: str, *values: str) -> list[list[bytes | None]]:
-        """Uses a connection that no other thread is using."""
+    def _rows(self, name: str, question: str, *values: object) -> list[Any]:
+        """Uses a connection that no other thread is using; one that does not answer is not used again."""
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = BoundedConnection(self._server)
         try:
-            rows = connection.ask(question, values, seconds=READ_SECONDS, binary=question == _RANGE)
-        except Refused as refused:
+            rows = connection.ask(question, values, seconds=READ_SECONDS, binary=True)
+        except psycopg.Error as refused:
             if refused.sqlstate in NO_SUCH_TABLE:
                 raise ObjectMissing(f"{name}: not there") from None
-            raise ObjectError(f"{name}: PostgreSQL: {refused.message or refused}") from None
+            raise ObjectError(f"{name}: PostgreSQL: {message_of(refused)}") from None
         except Unanswered as failure:
             raise ObjectError(f"{name}: PostgreSQL {failure}") from None
-        finally:
-            self._idle.append(connection)
+        self._idle.append(connection)
         return rows
 
 

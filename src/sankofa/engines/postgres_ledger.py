@@ -16,7 +16,6 @@ from sankofa.engines.ledger_store import LockName, Row
 from sankofa.engines.postgres_server import (
     NO_SUCH_TABLE,
     BoundedConnection,
-    Refused,
     Server,
     Unanswered,
     operator_errors,
@@ -240,8 +239,7 @@ class PostgresLedgers:
 
     def captured(self) -> list[tuple[str, str]]:
         """A role that may not read the ledger sees no capture."""
-        rows = self._read("SELECT source_id, counts FROM sankofa_ledger.capture", _CAPTURED_SECONDS)
-        return [((source or b"").decode(), (counts or b"").decode()) for source, counts in rows]
+        return self._read("SELECT source_id, counts FROM sankofa_ledger.capture", _CAPTURED_SECONDS)
 
     def written_state(self) -> str:
         """A digest of how often the server wrote to the tables. It does not show what a disk forgets."""
@@ -285,14 +283,14 @@ class PostgresLedgers:
     def _ping(self) -> None:
         self._read("SELECT capture_id FROM sankofa_ledger.capture LIMIT 1", _PING_SECONDS)
 
-    def _read(self, question: str, seconds: float) -> list[list[bytes | None]]:
+    def _read(self, question: str, seconds: float) -> list[Row]:
         """Empty if there is no ledger, or this role may not read it. Raises StoreUnavailable."""
         try:
             return self._bounded.ask(question, seconds=seconds)
-        except Refused as refused:
+        except psycopg.Error as refused:
             if refused.sqlstate in (*NO_SUCH_TABLE, _NOT_PERMITTED):
                 return []
-            raise StoreUnavailable("datastore", str(refused)) from None
+            raise StoreUnavailable("datastore", f"refused ({refused.sqlstate})") from None
         except Unanswered as failure:
             raise StoreUnavailable("datastore", str(failure)) from None
 
