@@ -47,7 +47,7 @@ def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
 def test_what_is_damaged_here_is_not_sent_and_nothing_leads_to_it(
     home: Path, pushed_first: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
-    """What changed is looked for while files are compared with their digests, and told of after that."""
+    """Deltas are made once the files were compared with their digests."""
     there = Path(shutil.copytree(pushed_first, tmp_path / "there"))
     pointer = (there / "editions.note").read_bytes()
     before = {path.name for path in (home / "editions" / editions[0] / "files").iterdir()}

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from sankofa.model.errors import OperatorError
 from sankofa.model.limits import limit
@@ -21,6 +21,8 @@ else:
     from backports import zstd as zstd
 
 PRIVATE_FOLDER: Final = 0o700
+PARTIAL: Final = ".partial-"
+"""Before the process that writes a file, and the name that the file gets when it is whole."""
 SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
 """Errors of a file that is damaged, full or in use. SQLite's message about damage may not be valid text."""
 
@@ -41,13 +43,20 @@ def make_private_folder(path: Path) -> None:
 def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Replaces a file in one step: readers see the old content or the new; with `durable`, after a power
     cut too."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with replacing(path, durable=durable) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """The same for content that is written inside; a failure leaves the old content."""
+    partial = path.with_name(f"{PARTIAL}{os.getpid()}-{path.name}")
     try:
-        with open(partial, "wb", opener=open_private) as file:
-            file.write(content)
-            file.flush()
+        with open(partial, "wb", opener=open_private) as stream:
+            yield stream
+            stream.flush()
             if durable:
-                os.fsync(file.fileno())
+                os.fsync(stream.fileno())
         partial.replace(path)
     except BaseException:
         with suppress(OSError):
@@ -57,6 +66,13 @@ def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
         sync(path.parent)
 
 
+def remove_partial(folder: Path) -> None:
+    """Removes what killed processes left below a folder while they replaced files."""
+    for partial in folder.rglob(f"{PARTIAL}*"):
+        if not is_alive(partial.name.removeprefix(PARTIAL).partition("-")[0]):
+            partial.unlink(missing_ok=True)
+
+
 def sync(path: Path) -> None:
     """Syncs a file, or the names in a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -64,6 +80,17 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_alive(process: str) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 @contextmanager

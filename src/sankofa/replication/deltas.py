@@ -10,7 +10,7 @@ frame.
 
 import hashlib
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -171,58 +171,39 @@ _WORTH_IT: Final = 0.8
 """A delta is sent where it has less than this of the bytes of the file."""
 
 
-class PushedDeltas:
-    """The deltas that a destination has."""
-
-    def __init__(self, destination: ObjectDestination, kept: frozenset[str]) -> None:
-        self._destination = destination
-        self._documents = {stored.path: stored for stored in destination.objects(DELTAS)}
-        self._kept = {deltas_path(edition) for edition in kept}
-        self.needed: set[str] = set()
-        """The objects of the pool that deltas to kept editions are in."""
-        self._unlisted = Deltas("", ())
-        self._base = ""
-        for path in self._kept.intersection(self._documents):
-            with suppress(ObjectError):
-                known = decode(destination.read(path, INDEX_BYTES), Deltas, path)
-                self.needed.update(entry.content.path for entry in known.files)
-
-    def holds(self, edition: str) -> bool:
-        return deltas_path(edition) in self._documents
-
-    def take(self, base: str, deltas: Deltas) -> None:
-        """Deltas that were sent and are not listed yet."""
-        self._base, self._unlisted = base, deltas
-        self.needed.update(entry.content.path for entry in deltas.files)
-
-    def list_between(self, whole: Collection[str]) -> None:
-        """List what was sent, where it leads from a whole edition to a whole one. Raises ObjectError."""
-        if {self._base, self._unlisted.edition} <= set(whole):
-            path = deltas_path(self._unlisted.edition)
-            self._destination.write(path, encode(self._unlisted)[0], immutable=True)
-
-    def remove_unused(self, before: datetime) -> None:
-        """Those to editions that are no longer kept, unless they are newer than this."""
-        unused = (stored for path, stored in self._documents.items() if path not in self._kept)
-        self._destination.delete([stored.path for stored in unused if stored.modified <= before])
-
-
 def push_deltas(
     destination: ObjectDestination,
     editions: Mapping[str, EditionContents],
     current: str,
     before: str,
     sizes: Mapping[str, int],
-) -> PushedDeltas:
-    """Send what leads to the current edition from the one that was current before, where both are kept. It
-    is for `PushedDeltas.list_between` to say so.
+    unused_since: datetime,
+) -> set[str]:
+    """Send and list what leads to the current edition from the one that was current before, where both are
+    kept. Returns the objects that deltas to kept editions are in.
 
-    `sizes` are those of the objects there. Raises ObjectError.
+    Lists of editions that are no longer kept are removed, unless they are newer than `unused_since`. `sizes`
+    are those of the objects there. Raises ObjectError.
     """
-    pushed = PushedDeltas(destination, frozenset(editions))
-    if before == current or before not in editions or pushed.holds(current):
-        return pushed
-    changed = sorted(_changed(editions[before], editions[current]), key=lambda pair: -pair[1].size)
+    there = {stored.path: stored for stored in destination.objects(DELTAS)}
+    kept = {deltas_path(edition) for edition in editions}
+    listed: list[DeltaEntry] = []
+    if before != current and before in editions and deltas_path(current) not in there:
+        listed = _sent(destination, editions[before], editions[current], sizes)
+        document = Deltas(current, tuple(listed))
+        destination.write(deltas_path(current), encode(document)[0], immutable=True)
+    for path in kept.intersection(there):
+        with suppress(ObjectError):
+            listed += decode(destination.read(path, INDEX_BYTES), Deltas, path).files
+    unused = (stored for path, stored in there.items() if path not in kept)
+    destination.delete([stored.path for stored in unused if stored.modified <= unused_since])
+    return {entry.content.path for entry in listed}
+
+
+def _sent(
+    destination: ObjectDestination, before: EditionContents, after: EditionContents, sizes: Mapping[str, int]
+) -> list[DeltaEntry]:
+    """The deltas between two editions, the largest files first."""
 
     def send(pair: tuple[EditionFile, EditionFile]) -> DeltaEntry | None:
         old, new = pair
@@ -237,10 +218,9 @@ def push_deltas(
             destination.write(digest.path, content, immutable=True)
         return DeltaEntry(new.sha256, old.sha256, digest)
 
+    changed = sorted(_changed(before, after), key=lambda pair: -pair[1].size)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="delta") as threads:
-        entries = tuple(filter(None, threads.map(send, changed)))
-    pushed.take(before, Deltas(current, entries))
-    return pushed
+        return list(filter(None, threads.map(send, changed)))
 
 
 def _changed(before: EditionContents, after: EditionContents) -> Iterator[tuple[EditionFile, EditionFile]]:

@@ -25,7 +25,7 @@ from sankofa.engines.checked_file import DIGEST, page_count
 from sankofa.engines.edition_log import ROW_TREES, RowTreesFile
 from sankofa.engines.edition_reader import CHECKSUMS, MANIFEST, listed_files
 from sankofa.engines.object_store import CHUNK, ObjectError, ObjectMissing, ObjectSource
-from sankofa.engines.private_files import make_private_folder, open_private, sync
+from sankofa.engines.private_files import make_private_folder, open_private, replace_file, replacing, sync
 from sankofa.engines.publication import LIST, NOTE, NOTE_BYTES, Publication, open_manifest
 from sankofa.replication.deltas import (
     INDEX_BYTES,
@@ -91,12 +91,7 @@ class Pool:
     def put(self, name: str, content: bytes) -> None:
         """A small file that was compared already."""
         make_private_folder(self._folder)
-        partial = self._folder / f"{name}{_PARTIAL}"
-        with open(partial, "wb", opener=open_private) as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(self._folder / name)
+        replace_file(self._folder / name, content)
 
     def fetch(self, source: ObjectSource, wanted: Sequence[PooledFile], progress: Progress) -> None:
         """Pull what is not there. Raises ObjectError; what came is kept, and the rest goes on from there."""
@@ -124,24 +119,16 @@ class Pool:
             list(threads.map(lambda delta: self._rebuild(*delta), deltas))
 
     def _rebuild(self, file: PooledFile, delta: DeltaEntry) -> None:
-        partial = self._folder / f"{file.name}.delta{_PARTIAL}"
         hashed = sha256()
-        try:
-            with open(partial, "wb", opener=open_private) as stream:
-                content = (self._folder / delta.content.sha256).read_bytes()
-                for chunk in apply_delta(self._folder / delta.base, content):
-                    if stream.tell() + len(chunk) > file.size:
-                        raise NotApplicable(f"more than {file.size} bytes")
-                    hashed.update(chunk)
-                    stream.write(chunk)
-                stream.flush()
-                os.fsync(stream.fileno())
+        with suppress(NotApplicable, OSError), replacing(self.path(file)) as stream:
+            content = (self._folder / delta.content.sha256).read_bytes()
+            for chunk in apply_delta(self._folder / delta.base, content):
+                if stream.tell() + len(chunk) > file.size:
+                    raise NotApplicable(f"more than {file.size} bytes")
+                hashed.update(chunk)
+                stream.write(chunk)
             if hashed.hexdigest() != file.name:
                 raise NotApplicable("not what was published")
-            partial.replace(self.path(file))
-        except (NotApplicable, OSError):
-            with suppress(OSError):
-                partial.unlink()
 
     def drop_damaged(self, files: Collection[PooledFile]) -> int:
         """Compare files with their digests, and remove those that differ; how many."""

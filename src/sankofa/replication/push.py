@@ -102,23 +102,20 @@ def _push(
     sizes = {path: stored.size for path, stored in there.items()}
     before, present, replaced = _present(destination, signers, store)
     contents = _contents(store, current, editions)
-    # What changed is looked for while everything is compared, and listed only where that came out well.
-    with ThreadPoolExecutor(1, thread_name_prefix="deltas") as beside:
-        last = before.current if before else ""
-        making = beside.submit(push_deltas, destination, contents, current, last, sizes)
-        sending: list[EditionContents] = []
-        for name, own in contents.items():
-            try:
-                pushed_before = before is not None and before.editions.get(name) == own.seal
-                if not (pushed_before and all(_is_there(file, sizes) for file in own.files)):
-                    _check(store, own, sizes)
-                sending.append(own)
-            except EditionError:
-                if name == current:
-                    raise
-        sent = _send(destination, sending, sizes, progress)
-        deltas = making.result()
-    deltas.list_between({edition.edition for edition in sending})
+    last = before.current if before else ""
+    sending: list[EditionContents] = []
+    for name, own in contents.items():
+        try:
+            pushed_before = before is not None and before.editions.get(name) == own.seal
+            if not (pushed_before and all(_is_there(file, sizes) for file in own.files)):
+                _check(store, own, sizes)
+            sending.append(own)
+        except EditionError:
+            if name == current:
+                raise
+    sent = _send(destination, sending, sizes, progress)
+    whole = {edition.edition: edition for edition in sending}
+    deltas = push_deltas(destination, whole, current, last, sizes, now() - keep_unused)
     published = PublishedList(store.published(), store.withdrawn()).text
     digest = digest_of(published)
     publication, note = sign_publication(
@@ -136,12 +133,11 @@ def _push(
         destination.write(digest.path, published, immutable=True)
     if changed:
         destination.write(NOTE, note, immutable=False)
-    needed = {digest.path, *deltas.needed}
+    needed = {digest.path, *deltas}
     needed.update(pool_path(file.sha256) for edition in sending for file in edition.files)
     unused = [path for path in there if path not in needed]
     unused = [path for path in unused if now() - there[path].modified >= keep_unused]
     destination.delete(unused)
-    deltas.remove_unused(now() - keep_unused)
     _send_open_files(
         destination, sending, store.withdrawn(), lambda stored: now() - stored.modified < keep_unused
     )

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sankofa.engines.private_files import open_private, sync, zstd
+from sankofa.engines.private_files import PARTIAL, open_private, replacing, sync, zstd
 from sankofa.model.errors import OperatorError, SettingsError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _MAGIC: Final = b"SANKVLT1"
 _PREFIX_BYTES: Final = 8
 _LENGTH: Final = struct.Struct("<I")
 _KEY_BYTES: Final = 32
-_DRAFT: Final = ".draft-"
 
 
 class ObjectDamaged(OperatorError):
@@ -78,27 +77,19 @@ class Objects:
         """A file of its own to write rows to, to be given to `put_rows` or removed."""
         folder = self._folder / "00"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder / f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}"
+        return folder / f"{PARTIAL}{os.getpid()}-{secrets.token_hex(4)}"
 
     def put_rows(self, draft: Path, sha256: str, source_id: str, number: int) -> str:
         """Store a finished draft; returns the SHA-256 of the stored file."""
         target = self.rows_path(sha256, source_id, number)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            with draft.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-                os.fdatasync(stream.fileno())
+            sync(draft)
             draft.replace(target)
         except OSError as failure:
             raise OperatorError(f"the vault cannot be written: {failure.strerror}") from failure
         sync(target.parent)
-        return digest
-
-    def remove_drafts(self) -> None:
-        """Removes files of writers that were killed."""
-        for draft in self._folder.glob(f"*/{_DRAFT}*"):
-            if not is_alive(draft.name.removeprefix(_DRAFT).partition("-")[0]):
-                draft.unlink(missing_ok=True)
+        return self.stored_digest(target)
 
     def put(self, path: Path, sha256: str) -> int:
         """Store the bytes of a file with this SHA-256; returns the stored size."""
@@ -125,7 +116,7 @@ class Objects:
         try:
             with path.open("rb") as stream:
                 if not encrypted:
-                    yield "", _decompressed(iter(lambda: stream.read(_CHUNK), b""))
+                    yield "", _compared(_decompressed(iter(lambda: stream.read(_CHUNK), b"")), sha256)
                     return
                 if self._key is None:
                     raise SettingsError("SANKOFA_VAULT_KEY is not set: an encrypted object cannot be read")
@@ -136,7 +127,7 @@ class Objects:
                 while len(first) < end and (more := next(content, b"")):
                     first += more
                 name = first[_LENGTH.size : end].decode()
-                yield name, chain([first[end:]], content)
+                yield name, _compared(chain([first[end:]], content), sha256)
         except FileNotFoundError:
             raise ObjectDamaged("is missing") from None
         except OSError as failure:
@@ -159,30 +150,11 @@ class Objects:
 
     def _write(self, target: Path, chunks: Iterable[bytes]) -> None:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = target.with_name(f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}")
         try:
-            with open(draft, "xb", opener=open_private) as stream:
-                for chunk in chunks:
-                    stream.write(chunk)
-                stream.flush()
-                os.fdatasync(stream.fileno())
-            draft.replace(target)
+            with replacing(target) as stream:
+                stream.writelines(chunks)
         except OSError as failure:
             raise OperatorError(f"the vault cannot be written: {failure.strerror}") from failure
-        finally:
-            draft.unlink(missing_ok=True)
-        sync(target.parent)
-
-
-def is_alive(process: str) -> bool:
-    """Whether there is a process of this number."""
-    try:
-        os.kill(int(process), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 class LineWriter:
@@ -256,6 +228,16 @@ def _decompressed(chunks: Iterable[bytes]) -> Iterator[bytes]:
         raise ObjectDamaged("is cut short")
     if decompressor.unused_data:
         raise ObjectDamaged("has bytes behind its end")
+
+
+def _compared(chunks: Iterable[bytes], sha256: str) -> Iterator[bytes]:
+    """The bytes of a file. Raises ObjectDamaged at the end if it is another."""
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+        yield chunk
+    if digest.hexdigest() != sha256:
+        raise ObjectDamaged("has other bytes than were kept")
 
 
 def _encrypted(cipher: "AESGCM", chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -3,7 +3,6 @@
 See docs/decisions/collecting.md. See contract: VLT-1, VLT-2, VLT-3.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -15,12 +14,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.engines.private_files import open_private, sync
+from sankofa.engines.private_files import is_alive, open_private, remove_partial, sync
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
 from sankofa.vault.journal import Dropped, Event, Journal, JournalDamaged, Received, Withdrew
-from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, VaultKey, is_alive, read_lines
+from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, VaultKey, read_lines
 
 _COPIES: Final = ".read-"
 
@@ -156,13 +155,8 @@ class Vault:
             try:
                 with self._objects.opened(received.sha256, encrypted=encrypted) as (kept_name, chunks):
                     path = Path(folder, kept_name or name or received.file)
-                    digest = hashlib.sha256()
                     with open(path, "wb", opener=open_private) as stream:
-                        for chunk in chunks:
-                            digest.update(chunk)
-                            stream.write(chunk)
-                if digest.hexdigest() != received.sha256:
-                    raise ObjectDamaged("has other bytes than were kept")
+                        stream.writelines(chunks)
             except ObjectDamaged as failure:
                 raise ObjectDamaged(_named(received, str(failure))) from failure
             yield path
@@ -201,14 +195,8 @@ class Vault:
         return Verified(len(events), len(checked), sum(checked.values()), hash_only, unreadable, faults)
 
     def _checked(self, received: Received) -> int:
-        digest, size = hashlib.sha256(), 0
         with self._objects.opened(received.sha256, encrypted=received.kept == "encrypted") as (_, chunks):
-            for chunk in chunks:
-                digest.update(chunk)
-                size += len(chunk)
-        if digest.hexdigest() != received.sha256 or size != received.size:
-            raise ObjectDamaged("has other bytes than were kept")
-        return size
+            return sum(map(len, chunks))
 
     def _stored(self, received: Received) -> int:
         path = self._objects.path(received.sha256, encrypted=True)
@@ -225,7 +213,7 @@ class Vault:
         with self._journal.writing():
             if not self._is_tidy:
                 self._is_tidy = True
-                self._objects.remove_drafts()
+                remove_partial(self._folder)
                 self._remove_left_copies()
             yield
 
