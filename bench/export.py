@@ -30,10 +30,10 @@ from bench.history import report
 from bench.world import reported
 from sankofa.edition.format.columns import encode_columns, in_force
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.write.issuer_cache import IssuerCache, pack_record
 from sankofa.edition.write.parquet import TableWriter
 from sankofa.edition.write.parquet_file import ParquetColumns
 from sankofa.edition.write.tables import tables
+from sankofa.engines.record_file import RecordFile, pack_record
 from sankofa.model.line_items import line_item
 from sankofa.model.rows import FundamentalsRow
 
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def _from_issuers(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
-    kept = IssuerCache(None)
+    kept = RecordFile(None)
     issuers = _issuers(number)
     kept.fill((one[0].service_id, b"", pack_record({"columns": _columns(one)})) for one in issuers)
     names = [issuer[0].service_id for issuer in issuers]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.write import parts
+from sankofa.edition.write import reuse
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import datasets
 from sankofa.edition.write.derived_parts import Issuers
-from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord
 from sankofa.edition.write.publish import publish
+from sankofa.engines.record_file import PackedRecord, RecordFile
 from sankofa.ledger.store import Ledger
 from sankofa.model.days import FOREVER
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
@@ -105,8 +105,8 @@ def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None
 def test_merged_organisations_are_found_by_their_older_ids_whatever_part_they_are_in(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "_BYTES_IN_A_PARTITION", 1)  # every one begins a part
-    monkeypatch.setattr(parts, "_PARTITIONS", 1 << 40)
+    monkeypatch.setattr(reuse, "_BYTES_IN_A_PARTITION", 1)  # every one begins a part
+    monkeypatch.setattr(reuse, "_PARTITIONS", 1 << 40)
     book.take(*[FIRST._replace(subject=subject) for subject in SUBJECTS])
     book.take(*[IdentifierLink("isin:ZAE000015228", subject, "row") for subject in SUBJECTS[:4]])
     with closing(book.open()) as ledger:
@@ -147,18 +147,19 @@ def test_a_build_that_was_killed_is_gone_on_with_from_where_it_was(
     book.take(*[a_fact(chance, subject) for subject in SUBJECTS for _ in range(12)])
     fresh = rows(book, None)
     path = book.folder / "issuers"
-    put = IssuerCache.put
+    put = RecordFile.put
     seen: list[str] = []
 
-    def killed(self: IssuerCache, name: str, key: bytes, record: PackedRecord) -> None:
-        if len(seen) == 5:
-            raise KeyboardInterrupt
-        seen.append(name)
+    def killed(self: RecordFile, name: str, key: bytes, record: PackedRecord) -> None:
+        if self._path == path:
+            if len(seen) == 5:
+                raise KeyboardInterrupt
+            seen.append(name)
         put(self, name, key, record)
 
     with monkeypatch.context() as patch, closing(book.open()) as ledger:
-        patch.setattr(IssuerCache, "put", killed)
-        patch.setattr(IssuerCache, "close", lambda self: self._file.close())  # nothing is removed
+        patch.setattr(RecordFile, "put", killed)
+        patch.setattr(RecordFile, "close", lambda self: self._file.close())  # nothing is removed
         with pytest.raises(KeyboardInterrupt):
             issuers_of(ledger, path)
     (left,) = book.folder.glob(".issuers-*")

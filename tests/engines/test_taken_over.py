@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.edition.write import parts
+from sankofa.edition.write import reuse
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.rereading import withdraw
@@ -74,9 +74,9 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    monkeypatch.setattr(parts, "_BYTES_IN_A_PARTITION", 1 << 15)
-    monkeypatch.setattr(parts, "_PARTITIONS", 1 << 40)
-    monkeypatch.setattr(parts, "_BYTES_IN_A_PART", 1 << 12)
+    monkeypatch.setattr(reuse, "_BYTES_IN_A_PARTITION", 1 << 15)
+    monkeypatch.setattr(reuse, "_PARTITIONS", 1 << 40)
+    monkeypatch.setattr(reuse, "_BYTES_IN_A_PART", 1 << 12)
     engine = Engine("sqlite", "sqlite:", tmp_path)  # test_same_everywhere.py has PostgreSQL reuse parts too
     with closing(engine.store):
         world = World(engine)

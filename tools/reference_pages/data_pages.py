@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 
 import sankofa.sources
-from sankofa.derive.metrics.checks import MEASURES
 from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.metrics.lines import MEASURES
 from sankofa.derive.signals.contract import columns_of, common_rules, panels
 from sankofa.edition.write.tables import Table, tables
 from sankofa.model import line_items

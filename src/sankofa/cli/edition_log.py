@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -25,24 +25,24 @@ from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_trees import (
     RowTree,
     decode_row_trees,
-    leaf_file,
     row_tree,
     state_of,
-    store_tree,
-    stored_tree,
 )
 from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import publish
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import LoggedEdition, LoggedErasure, row_trees_path
 from sankofa.engines.private_files import make_private_folder, operator_errors, replace_file
-from sankofa.engines.witnesses import cosigned, parse_witnesses, stamped
+from sankofa.engines.record_file import RecordFile, pack_record
 from sankofa.model.days import instant
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import note_text
+from sankofa.replication.remote_log import cosigned, parse_witnesses, stamped
 from sankofa.replication.stores import open_fresh_store, open_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
+
+_TREE: Final = "tree"
 
 
 class EditionLogWriter:
@@ -70,14 +70,16 @@ class EditionLogWriter:
 
     async def _trees(self, name: str, secret: bytes, folder: Path, suffix: str) -> dict[str, RowTree]:
         trees = {}
-        with closing(open_edition(self._store, name)) as edition:
+        kept = RecordFile(folder / f"trees.{suffix}")
+        with closing(open_edition(self._store, name)) as edition, kept.writing():
             for feed in FEEDS:
-                path, state = folder / f"{feed.dataset}.tree.{suffix}", await state_of(edition, feed)
-                if (tree := stored_tree(path, state)) is None:
-                    with leaf_file(folder / f"{feed.dataset}.{suffix}") as leaves:
-                        tree = await row_tree(edition, feed, secret, leaves)
-                    store_tree(path, state, tree)
-                trees[feed.dataset] = tree
+                state = await state_of(edition, feed)
+                if state and (known := kept.carry(feed.dataset, state)):
+                    trees[feed.dataset] = msgspec.msgpack.decode(known.part(_TREE), type=RowTree)
+                    continue
+                with RecordFile(folder / f"{feed.dataset}.{suffix}").writing() as leaves:
+                    tree = trees[feed.dataset] = await row_tree(edition, feed, secret, leaves)
+                kept.put(feed.dataset, state, pack_record({_TREE: msgspec.msgpack.encode(tree)}))
         return trees
 
     def update(self) -> None:

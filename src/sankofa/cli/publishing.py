@@ -33,11 +33,10 @@ from sankofa.edition.write.publish import count_parts, publish
 from sankofa.edition.write.worker_processes import WorkerProcesses, keep_pandas_out
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import replace_file
-from sankofa.engines.witnesses import parse_witnesses
 from sankofa.ledger.ingest import Summary
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import BuildFailed, EditionError, OperatorError
-from sankofa.replication.remote_log import take_pushed_logs
+from sankofa.replication.remote_log import parse_witnesses, take_pushed_logs
 from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import Source, load_sources

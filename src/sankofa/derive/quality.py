@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.derive.metrics.checks import MEASURES
+from sankofa.derive.metrics.lines import MEASURES
 from sankofa.derive.series import MacroColumn
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.facts import FactColumns

@@ -11,9 +11,9 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.format.keys import ENTITIES, ORGANISATIONS
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.issuer_figures import line_item_of
 from sankofa.edition.read.search import NameQuery
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
-from sankofa.edition.read.statement_order import line_item_of
 from sankofa.model.catalogue_rows import VERDICTS, CheckRow
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.figures import ClaimedPeriod, ClaimedValue, read_claim, read_period

@@ -24,7 +24,7 @@ from sankofa.edition.read.facts import (
     reported_facts,
     tender_facts,
 )
-from sankofa.edition.read.statement_order import StatementRows, core_first, find_core_first, line_item_of
+from sankofa.edition.read.issuer_figures import StatementRows, core_first, find_core_first, line_item_of
 from sankofa.model.catalogue_rows import StatementFigureRow, WideStatementRow
 from sankofa.model.countries import alpha2_of
 from sankofa.model.errors import InvalidParameter

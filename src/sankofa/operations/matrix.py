@@ -9,9 +9,9 @@ import msgspec
 
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.issuer_figures import line_item_of
 from sankofa.edition.read.search import search_code
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
-from sankofa.edition.read.statement_order import line_item_of
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import FigureMatrixRow, MatrixRow, NthFigureRow, NthReleaseRow
 from sankofa.model.errors import InvalidParameter

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.histories import (
+from sankofa.edition.read.issuer_figures import (
     PanelColumns,
     change_days,
     history_of,

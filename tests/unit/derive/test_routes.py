@@ -7,8 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from sankofa.derive.metrics.checks import odd_measures
-from sankofa.derive.metrics.lines import Fact, Lines
+from sankofa.derive.metrics.lines import Fact, Lines, odd_measures
 from sankofa.derive.metrics.period_views import check_identities
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.ledger.reader import CaptureInfo

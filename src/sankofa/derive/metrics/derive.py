@@ -22,10 +22,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from sankofa.derive.metrics.checks import odd_measures
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics, slugs
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
-from sankofa.derive.metrics.lines import Fact, Figure
+from sankofa.derive.metrics.lines import Fact, Figure, odd_measures
 from sankofa.derive.metrics.period_views import StatementBasis, deciding_concepts
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.derive.rounding import quotient
@@ -79,7 +78,7 @@ class Derived(NamedTuple):
     identity_conflicts: int = 0
     """Routes passed over in the years that a metric is computed from."""
     odd_years: Mapping[str, int] = {}
-    """How many of these years count for each measure of `checks`."""
+    """How many of these years count for each measure of `lines.MEASURES`."""
 
 
 class Computed(NamedTuple):

@@ -213,7 +213,7 @@ def encode_columns(
     columns = columns_of(shape)
     schema = _stored_schema(columns, tuple(also))
     # lz4 is read in 0.13 us a row and zstd in 0.35, but takes 116 bytes and zstd 66: a fifth of an edition.
-    # Batches that an edition does not store are compressed by the issuer cache.
+    # Batches that an edition does not store are compressed by `engines.record_file`.
     packing = pyarrow.ipc.IpcWriteOptions(
         compression=pyarrow.Codec("zstd", 1) if len(rows) >= COLUMNS_FROM else None, use_threads=False
     )

@@ -6,14 +6,11 @@ hashes of groups of 64 rows are stored. A proof hashes the rows of one group aga
 """
 
 import re
-import struct
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b, sha256
-from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol
-from zlib import crc32
+from typing import Any, Final
 
 import msgspec
 
@@ -22,7 +19,7 @@ from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.changes import Feed
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.engines.private_files import open_private, replace_file
+from sankofa.engines.record_file import RecordFile, pack_record
 from sankofa.model.days import FOREVER
 from sankofa.model.signed_notes import HASH_BYTES, root_of
 
@@ -31,8 +28,7 @@ _GROUP: Final = 64
 _TENDERS_AT_ONCE: Final = 4096
 _FIRST_KEYS: Final = 8
 _KEYS_AT_ONCE: Final = 4096
-_HEAD: Final = struct.Struct(">HBII")
-"""Before each record of a file of leaves: the sizes of key, digest and leaves, and a checksum of them."""
+_LEAVES: Final = "leaves"
 _LATER: Final = ("superseded_at", "superseding_record_ref")
 """Fields that change when a later figure comes; the row is the same."""
 _NEGATIVE_ZERO: Final = (b"-0,", b"-0}", b"-0]")
@@ -71,14 +67,6 @@ class RowTree(msgspec.Struct, frozen=True):
     @property
     def root(self) -> bytes:
         return root_of(self.hashes())
-
-
-class KeyedLeaves(Protocol):
-    """Leaf hashes of the rows of a key, kept from one build to the next."""
-
-    def get(self, key: str, digest: bytes) -> bytes | None: ...
-
-    def put(self, key: str, digest: bytes, leaves: bytes) -> None: ...
 
 
 def canonical_rows(rows: bytes) -> list[bytes]:
@@ -198,7 +186,7 @@ async def state_of(edition: Edition, feed: Feed) -> bytes:
     return state.digest()
 
 
-async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: KeyedLeaves | None = None) -> RowTree:
+async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: RecordFile | None = None) -> RowTree:
     """Hash every row, but those of keys whose leaves are kept."""
     has_refs = feed.identity == ("record_ref",)
     size = HASH_BYTES + REF_BYTES * has_refs
@@ -208,19 +196,21 @@ async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: KeyedLeave
     starts: list[tuple[str, int]] = []
     pending: list[bytes] = []
     async for key, digest in keys_of(feed, edition):
-        known = kept.get(key, digest) if kept is not None and digest else None
-        if known is None:
+        stored = kept.carry(key, digest) if kept is not None and digest else None
+        if stored is not None:
+            known = stored.part(_LEAVES)
+        else:
             new: list[bytes] = []
             own: list[bytes] = []
             async for rows in _pieces(feed, edition, key):
                 new += leaves_of(rows, salts_of(rows, secret))
                 own += map(_ref, rows) if has_refs else ()
             known = b"".join(new + own)
+            if kept is not None:
+                kept.put(key, digest, pack_record({_LEAVES: known}))
         end = len(known) // size * HASH_BYTES
         leaves = [known[at : at + HASH_BYTES] for at in range(0, end, HASH_BYTES)]
         refs.append(known[end:])
-        if kept is not None:
-            kept.put(key, digest, known)
         starts += [(key, number) for number in range(-count % _GROUP, len(leaves), _GROUP)]
         count += len(leaves)
         pending += leaves
@@ -245,66 +235,6 @@ async def _pieces(feed: Feed, edition: Edition, key: str) -> AsyncIterator[list[
         if feed.kind != "tender":
             break
         first += step
-
-
-class LeafFile:
-    """Leaves in a file in the order of their keys; the next build reads it and writes another."""
-
-    def __init__(self, path: Path, stream: BinaryIO) -> None:
-        self._next = _stored(path)
-        self._ahead = next(self._next, None)
-        self._stream = stream
-
-    def get(self, key: str, digest: bytes) -> bytes | None:
-        """Call it in key order."""
-        name = key.encode()
-        while self._ahead is not None and self._ahead[0] < name:
-            self._ahead = next(self._next, None)
-        if self._ahead is None or self._ahead[:2] != (name, digest):
-            return None
-        return self._ahead[2]
-
-    def put(self, key: str, digest: bytes, leaves: bytes) -> None:
-        name = key.encode()
-        content = name + digest + leaves
-        self._stream.write(_HEAD.pack(len(name), len(digest), len(leaves), crc32(content)) + content)
-
-
-@contextmanager
-def leaf_file(path: Path) -> Iterator[LeafFile]:
-    """The leaves of the last build; in the end, those of this one."""
-    partial = path.with_name(f".{path.name}")
-    with open(partial, "wb", opener=open_private) as stream:
-        yield LeafFile(path, stream)
-    partial.replace(path)
-
-
-def _stored(path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """The content of a file; empty if it is damaged or missing."""
-    try:
-        with path.open("rb") as stream:
-            while len(head := stream.read(_HEAD.size)) == _HEAD.size:
-                name, digest, leaves, checksum = _HEAD.unpack(head)
-                content = stream.read(name + digest + leaves)
-                if crc32(content) != checksum:
-                    return
-                yield content[:name], content[name : name + digest], content[name + digest :]
-    except OSError:
-        return
-
-
-def stored_tree(path: Path, state: bytes) -> RowTree | None:
-    """The tree of rows with this digest, if it was stored whole."""
-    with suppress(OSError, msgspec.DecodeError):
-        content = path.read_bytes()
-        if state and content == state + sha256(rest := content[2 * HASH_BYTES :]).digest() + rest:
-            return msgspec.msgpack.decode(rest, type=RowTree)
-    return None
-
-
-def store_tree(path: Path, state: bytes, tree: RowTree) -> None:
-    content = msgspec.msgpack.encode(tree)
-    replace_file(path, state + sha256(content).digest() + content, durable=False)
 
 
 def decode_row_trees(content: bytes) -> dict[str, RowTree]:

@@ -23,8 +23,7 @@ from sankofa.edition.write.dataset import Input
 from sankofa.edition.write.derived_parts import CountryFlags, Issuers, MacroParts
 from sankofa.edition.write.metric_rows import coverage
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
-from sankofa.edition.write.parts import Partition, part_scale, partitions
-from sankofa.edition.write.reuse import BuildInputs, Memo, load_memo, save_memo, sum_of_digests
+from sankofa.edition.write.reuse import BuildInputs, Memo, Partition, part_scale, partitions, sum_of_digests
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
@@ -151,7 +150,7 @@ class BuildContext:
     def parties(self) -> EvidencedParties:
         def recall(make: Callable[[], Evidence]) -> Evidence:
             inputs = self.inputs.digest("party-evidence", (Input.TENDERS,))
-            return self.memory.recall("party-evidence", inputs, Evidence, make)
+            return self.memo.recall("party-evidence", inputs, Evidence, make)
 
         return EvidencedParties(self.ledger, recall)
 
@@ -176,7 +175,7 @@ class BuildContext:
     def _recalled(self, dataset: str, count: Callable[[], DatasetCounts]) -> DatasetCounts:
         """The counts of a dataset, reused if its inputs did not change."""
         reads = {TENDER_COUNTS: (Input.TENDERS, Input.NAMES), MACRO_COUNTS: (Input.MACRO,)}[dataset]
-        return self.memory.recall(
+        return self.memo.recall(
             f"quality-{dataset}", self.inputs.digest(dataset, reads), DatasetCounts, count
         )
 
@@ -198,13 +197,9 @@ class BuildContext:
         )
 
     @cached_property
-    def memory(self) -> Memo:
-        """What the last build made of which inputs."""
-        return load_memo(self._issuer_cache and self._issuer_cache / "datasets")
-
-    def remember(self, memo: Memo) -> None:
-        """Store the memo for the next build."""
-        save_memo(self._issuer_cache and self._issuer_cache / "datasets", memo)
+    def memo(self) -> Memo:
+        """What builds made of which inputs."""
+        return Memo(self._issuer_cache and self._issuer_cache / "datasets")
 
     def _fundamentals(self, day: str) -> FundamentalCounts:
         counts = self.counts

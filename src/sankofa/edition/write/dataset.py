@@ -284,7 +284,7 @@ class Dataset:
     """Whether its keys come in order, and it is cut into parts between them."""
     of_organisations: bool = False
     """Whether it is a partitioned index of organisations. Any change touches it, so its parts are small and
-    grow with the edition (`write.parts`)."""
+    grow with the edition (`write.reuse`)."""
     by_organisation: bool = False
     """Whether its keys are service ids, and the builder takes the context and some organisations. All such
     datasets of a partition are one part."""

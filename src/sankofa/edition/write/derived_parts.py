@@ -37,9 +37,9 @@ from sankofa.derive.tender_values import processes
 from sankofa.derive.tenders import Tenders
 from sankofa.edition.write.checks import refuse_rows
 from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
-from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.engines.ledger_store import LedgerRows, Row
+from sankofa.engines.record_file import PackedRecord, RecordFile, pack_record
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, Facts, LedgerReader
@@ -133,7 +133,7 @@ class Issuers:
         self._makes = declared_parts(parts)
         self._ledger = ledger
         self._captures = captures
-        self._cache = IssuerCache(path)
+        self._cache = RecordFile(path)
         self.count = 0
         with closing(self._derived(processes, self._anew(entities))) as derived:
             self._cache.fill(derived)
@@ -281,7 +281,7 @@ class MacroParts:
     ) -> None:
         self._captures = captures
         self._metadata = MacroMetadata(ledger)
-        self._cache = IssuerCache(path)
+        self._cache = RecordFile(path)
         self.indicators: list[str] = []
         """The names of all indicators, by country and code."""
         self.series: list[str] = []
@@ -337,7 +337,7 @@ class CountryFlags:
     ) -> None:
         self._tenders = tenders
         self._captures = captures
-        self._cache = IssuerCache(path)
+        self._cache = RecordFile(path)
         self._cache.fill(self._anew())
 
     def read(self, country: str, field: str) -> Any:

@@ -13,10 +13,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.derive.metrics.checks import MEASURES
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
 from sankofa.derive.metrics.derive import Derived, LaterChange, Stretch, Value
-from sankofa.derive.metrics.lines import Figure, Part
+from sankofa.derive.metrics.lines import MEASURES, Figure, Part
 from sankofa.edition.format.issuer_pages import UNDATED
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
@@ -55,7 +54,7 @@ class Standings(msgspec.Struct, frozen=True, array_like=True):
     identity_conflicts: int = 0
     """Number of routes that a figure of the same filing contradicts."""
     odd_years: Mapping[str, int] = {}
-    """By measure of `checks`, the number of full years."""
+    """By measure of `lines.MEASURES`, the number of full years."""
     changes: list[tuple[int, int, bytes]] = []
     """Values missing because of a later filing: metric, first day, and the changes as JSON."""
 

@@ -23,10 +23,9 @@ from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.dataset import Counted, PreparedRows
 from sankofa.edition.write.derived_parts import Issuers, issuer_part
-from sankofa.edition.write.issuer_cache import IssuerCache, PackedRecord, pack_record
 from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Shown, Standings, coverage_steps
-from sankofa.edition.write.parts import Partition
-from sankofa.edition.write.reuse import sum_of_digests
+from sankofa.edition.write.reuse import Partition, sum_of_digests
+from sankofa.engines.record_file import PackedRecord, RecordFile, pack_record
 from sankofa.ledger.entities import NEVER, Entity
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.spells import PARENT, Placed, first_records, places
@@ -295,7 +294,7 @@ class PartitionSummaries:
         self._issuers = issuers
         self._captures = captures
         self._names: list[str] = []
-        self._cache = IssuerCache(path)
+        self._cache = RecordFile(path)
         self._cache.fill(self._anew(partitions))
 
     def counts(self) -> Iterator[PartitionCounts]:

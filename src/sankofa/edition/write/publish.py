@@ -210,9 +210,10 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
         writer.finish(manifest["edition"], manifest)
         for name, own in of_tables.items():
             reuse.remember(reuse.inputs.get(name, ""), BuildRecord(files=own))
-        context.remember(reuse.memo)
+        context.memo.finish()
     except BaseException as failure:
         writer.abandon()
+        context.memo.close()
         if files is not None:
             files.abandon()
         if isinstance(failure, OSError):

@@ -8,24 +8,37 @@ The ledger only grows, and every capture is sealed with a digest of its rows in 
 identify the rows of a table without reading them. The rest of a digest is the code, the registered sources,
 and what is left out of the ledger. No clock enters: a dataset that shows one declares no inputs and is built
 each time.
+
+Whether a part begins at a key follows from that key and its size alone, not from the keys before it. So a
+change moves no boundary except its own, and the other parts come out as they were. A partition of
+organisations also ends after a number of bytes; such a boundary may move, but no further than the next one
+that follows from its key.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from sankofa.edition.format.columns import columns_kind
 from sankofa.edition.format.keys import LAYOUT
-from sankofa.edition.write.dataset import Input, TallyRow
-from sankofa.edition.write.derived_parts import code_digest
-from sankofa.engines.private_files import make_private_folder, replace_file
+from sankofa.edition.format.row_blocks import row_ends
+from sankofa.edition.write.checks import check_failed
+from sankofa.edition.write.dataset import Dataset, Input, KeyRows, RowRanges, TallyRow
+from sankofa.edition.write.derived_parts import Issuers, code_digest
+from sankofa.engines.edition_folder import EditionWriter
+from sankofa.engines.edition_reader import BLOCK_BITS
+from sankofa.engines.record_file import RecordFile, pack_record
+from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.model.errors import CheckFailed
 
 T = TypeVar("T")
 _DIGEST: Final = 32
+_MADE: Final = "made"
 _EVERY_BIT: Final = (1 << 8 * _DIGEST) - 1
 _TABLES: Final = {
     Input.MACRO: ("annual", "indicator", "recapture", "series", "series_info"),
@@ -72,44 +85,35 @@ class BuildRecord(msgspec.Struct, frozen=True):
     """Whether it returned something that other datasets need."""
 
 
-class Memo(msgspec.Struct):
-    """What the last build made, by the digest of its inputs, and results it computed on the way."""
+class Memo:
+    """What builds made, by the digest of its inputs, and results they computed on the way."""
 
-    records: dict[str, BuildRecord] = {}
-    results: dict[str, tuple[str, bytes]] = {}
-    """By name, the inputs and the result."""
+    def __init__(self, path: Path | None) -> None:
+        self._file = RecordFile(path)
+
+    def known(self, inputs: str) -> BuildRecord | None:
+        """What the last build made of these inputs."""
+        record = self._file.carry(inputs, b"")
+        return record and msgspec.msgpack.decode(record.part(_MADE), type=BuildRecord)
+
+    def remember(self, inputs: str, record: BuildRecord) -> None:
+        self._file.put(inputs, b"", pack_record({_MADE: _write(record)}))
 
     def recall(self, name: str, inputs: str, shape: type[T], compute: Callable[[], T]) -> T:
         """The result for these inputs, computed if it is not known."""
-        known = self.results.get(name)
-        if known is not None and known[0] == inputs:
-            return msgspec.msgpack.decode(known[1], type=shape)
+        if known := self._file.carry(name, inputs.encode()):
+            return msgspec.msgpack.decode(known.part(_MADE), type=shape)
         result = compute()
-        self.results[name] = inputs, msgspec.msgpack.encode(result)
+        self._file.put(name, inputs.encode(), pack_record({_MADE: _write(result)}))
         return result
 
+    def finish(self) -> None:
+        """Leave it to the next build."""
+        self._file.fill(())
 
-_read_memo = msgspec.msgpack.Decoder(Memo).decode
-
-
-def load_memo(path: Path | None) -> Memo:
-    """An empty memo if there is none, or it is damaged."""
-    if path is not None:
-        with suppress(OSError, msgspec.MsgspecError):
-            content = path.read_bytes()
-            if sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
-                return _read_memo(content[_DIGEST:])
-    return Memo()
-
-
-def save_memo(path: Path | None, memo: Memo) -> None:
-    """Replace the memo in one step. Without it the next build only takes longer."""
-    if path is None:
-        return
-    content = msgspec.msgpack.encode(memo)
-    with suppress(OSError):
-        make_private_folder(path.parent)
-        replace_file(path, sha256(content).digest() + content, durable=False)
+    def close(self) -> None:
+        """Leave nothing, unless it is finished."""
+        self._file.close()
 
 
 def sum_of_digests(digests: Iterable[bytes]) -> bytes:
@@ -174,3 +178,181 @@ class BuildInputs:
     def tables() -> frozenset[str]:
         """Every table of the ledger that enters some digest."""
         return OTHER_TABLES.union(*_TABLES.values())
+
+
+_BYTES_IN_A_PARTITION: Final = 4 << 20
+"""Average before compression: about 0.6 MB of a file."""
+_PARTITIONS: Final = 512
+"""Approximate maximum: each partition costs a serving process two file descriptors."""
+_LARGEST: Final = 2
+"""Times the average: a partition ends after this many bytes in any case."""
+_BYTES_OF_AN_ENTITY: Final = 2048
+"""Approximate size of its record and identifiers."""
+_BATCH: Final = 256
+_BYTES_IN_A_PART = 4 << 20
+"""Average of a partitioned dataset."""
+_INDEX_SHARE: Final = 4, 8
+"""Parts of an index of organisations are a quarter of that; in large editions an eighth times the scale."""
+_BYTES_OF_A_KEY: Final = 128
+"""Approximate size of a key in the directory."""
+Blocks = Sequence[tuple[bytes, bytes]]
+
+
+def begins_part(key: str, size: int, average: int) -> bool:
+    """Whether a part begins with a key of this many bytes, given the average size of parts.
+
+    The size is rounded up to a power of two, so a small change rarely moves a boundary.
+    """
+    weight = 1 << (size - 1).bit_length()
+    chance = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
+    return chance * average < weight << 64
+
+
+class Partition(msgspec.Struct, frozen=True):
+    """Consecutive organisations by service_id. All their rows are one part."""
+
+    entities: Sequence[Entity]
+    inputs: str
+    """Digest of everything known about them."""
+
+    @property
+    def first(self) -> str:
+        return self.entities[0].service_id
+
+
+def partitions(
+    entities: Sequence[Entity], issuers: Issuers, captures: Mapping[int, CaptureInfo], base: str
+) -> Iterator[Partition]:
+    """Partition all organisations. `base` is a digest of the other inputs of their rows."""
+    sizes = [issuers.size(entity.service_id) + _BYTES_OF_AN_ENTITY for entity in entities]
+    average = _average(sum(sizes))
+    first = size = 0
+    for number, entity in enumerate(entities):
+        begins = size >= _LARGEST * average or begins_part(entity.service_id, sizes[number], average)
+        if number and begins:
+            own = entities[first:number]
+            yield Partition(own, _inputs(own, issuers, captures, base))
+            first, size = number, 0
+        size += sizes[number]
+    if entities:
+        own = entities[first:]
+        yield Partition(own, _inputs(own, issuers, captures, base))
+
+
+def part_scale(entities: Sequence[Entity], issuers: Issuers) -> int:
+    """How many times larger parts are than in an edition of few organisations; a power of two."""
+    total = sum(issuers.size(entity.service_id) for entity in entities) + _BYTES_OF_AN_ENTITY * len(entities)
+    return _average(total) // _BYTES_IN_A_PARTITION
+
+
+def _average(total: int) -> int:
+    """Average size of partitions: a power of two, so it only changes when the total doubles."""
+    return max(_BYTES_IN_A_PARTITION, 1 << (total // _PARTITIONS).bit_length())
+
+
+def _inputs(
+    entities: Sequence[Entity], issuers: Issuers, captures: Mapping[int, CaptureInfo], base: str
+) -> str:
+    named = {entity.first_capture for entity in entities}
+    for entity in entities:
+        named.update(statement.capture_id for statement in entity.statements)
+        named.update(claim.capture_id for claim in (*entity.claims, *entity.past))
+        named.update(relation.evidence.capture_id for relation in entity.relations)
+    keys = [issuers.key(entity.service_id) for entity in entities]
+    described = [(number, captures.get(number)) for number in sorted(named)]
+    return hashlib.sha256(_write((base, entities, keys, described))).hexdigest()
+
+
+def average_size(dataset: Dataset, scale: int) -> int:
+    """Average size in bytes of the parts of a partitioned dataset."""
+    if not dataset.of_organisations:
+        return _BYTES_IN_A_PART
+    least, scaled = _INDEX_SHARE
+    return max(_BYTES_IN_A_PART // least, _BYTES_IN_A_PART // scaled * scale)
+
+
+class PartWriter:
+    """Writes keys and their blocks, and computes the digest of each part."""
+
+    def __init__(self, writer: EditionWriter) -> None:
+        self.ranges: RowRanges | None = None
+        """Collects the byte ranges of rows for a dataset that needs them."""
+        self._writer = writer
+        self._begin()
+
+    def _begin(self) -> None:
+        self._content = hashlib.sha256()
+        self._dataset = ""
+        self._next = 1
+        self._directory: list[tuple[str, str, int, int]] = []
+        self._blocks: list[tuple[int, bytes, bytes]] = []
+
+    def write_key(self, kind: str, keys: tuple[str, ...], blocks: Iterable[tuple[bytes, bytes]]) -> None:
+        first = self._next
+        self._dataset = self._dataset or kind
+        for block in blocks:
+            if self.ranges is not None:
+                self.ranges.add(self._next, row_ends(block))
+            self._write(block)
+        self._register(kind, keys, first)
+
+    def write_columns(self, kind: str, keys: tuple[str, ...], columns: list[bytes]) -> None:
+        first = self._next
+        for part in columns:
+            self._write((b"", part))
+        self._register(columns_kind(kind), keys, first)
+
+    def begins(self, kind: str, one: KeyRows, blocks: Blocks, average: int) -> bool:
+        """Whether the part so far ends before this key."""
+        if not self._directory:
+            return False
+        last = self._directory[-1][1]
+        if one.key <= last:
+            raise check_failed(kind, one.key, f"comes after {last}, out of order")
+        size = _BYTES_OF_A_KEY + sum(len(index) + len(rows) for index, rows in blocks)
+        return begins_part(one.key, size, average)
+
+    @property
+    def has_keys(self) -> bool:
+        return bool(self._directory)
+
+    @property
+    def first(self) -> str:
+        """The first key."""
+        return self._directory[0][1]
+
+    @property
+    def next_block(self) -> int:
+        """The number of the next block."""
+        return self._next
+
+    def end(self, first: str) -> PartEntry:
+        """End the part; `first` is its first key as the manifest lists it."""
+        if self._next > 1 << BLOCK_BITS and (first or self.ranges is not None):
+            raise CheckFailed(f"{self._directory[0][0]}: more blocks than a part can have")
+        self._flush()
+        self._writer.register(self._directory)
+        kinds = sorted({kind for kind, *_ in self._directory})
+        content = self._content.hexdigest()
+        self._writer.end_part(content)
+        entry = PartEntry(kinds, first, content)
+        self._begin()
+        return entry
+
+    def _register(self, kind: str, keys: tuple[str, ...], first: int) -> None:
+        """Let keys lead to the blocks written since `first`."""
+        for key in keys:
+            self._content.update(f"{kind}\x1f{key}\x1f{first}\x1f{self._next - first}\n".encode())
+            self._directory.append((kind, key, first, self._next - first))
+
+    def _write(self, block: tuple[bytes, bytes]) -> None:
+        self._content.update(block[0])
+        self._content.update(block[1])
+        self._blocks.append((self._next, *block))
+        self._next += 1
+        if len(self._blocks) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._writer.write(self._blocks, self._dataset)
+        self._blocks = []

@@ -22,8 +22,7 @@ from sankofa.edition.write.dataset import (
     RowRanges,
     datasets,
 )
-from sankofa.edition.write.parts import Partition, PartWriter, average_size
-from sankofa.edition.write.reuse import BuildRecord, Memo, PartEntry
+from sankofa.edition.write.reuse import BuildRecord, PartEntry, Partition, PartWriter, average_size
 from sankofa.edition.write.tables import Table, tables
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import BLOCK_BITS
@@ -46,7 +45,7 @@ class Reuse:
         self._datasets = {dataset.kind: dataset for dataset in datasets()}
         self._tables = {table.name: table for table in tables()}
         self._writer = writer
-        self._before = context.memory
+        self._memo = context.memo
         self.inputs: dict[str, str] = {}
         """Digests by dataset or table; without those whose inputs are not declared."""
         for name in (*self._datasets, *self._tables):
@@ -62,12 +61,10 @@ class Reuse:
         while dropped := self._needed_by_others():
             for name in dropped:
                 del self.records[name]
-        self.memo = Memo(results=context.memory.results)
-        """For the next build."""
 
     def known(self, inputs: str) -> BuildRecord | None:
         """What the last build made of these inputs, if stored editions still hold all of it."""
-        record = self._before.records.get(inputs)
+        record = self._memo.known(inputs)
         if record is None or not all(self._writer.reuse(part.content) for part in record.parts):
             return None
         held = all(self._writer.reuse_file(file["name"], file["sha256"]) for file in record.files)
@@ -75,7 +72,7 @@ class Reuse:
 
     def remember(self, inputs: str, record: BuildRecord) -> None:
         if inputs:
-            self.memo.records[inputs] = record
+            self._memo.remember(inputs, record)
 
     def _needed_by_others(self) -> set[str]:
         """Reused datasets whose result or rows something else needs, and tables whose dataset is built."""

@@ -6,10 +6,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from sankofa.derive.issuers import Issuer
+from sankofa.derive.issuers import Issuer, item_of
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import METHOD, Observation, PanelRow, filed, issuer_fields, issuer_panel
-from sankofa.derive.statements import item_of
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.line_items import LINE_ITEMS

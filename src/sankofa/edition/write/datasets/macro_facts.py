@@ -42,8 +42,7 @@ from sankofa.edition.write.dataset import (
 )
 from sankofa.edition.write.datasets.macro_series import ProvenanceText
 from sankofa.edition.write.derived_parts import macro_part
-from sankofa.edition.write.shared_facts import country_entity, provenance_table
-from sankofa.edition.write.tables import MacroRows, packed_columns, table
+from sankofa.edition.write.tables import MacroRows, country_entity, packed_columns, provenance_table, table
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.provenance import (
     MACRO,

@@ -17,8 +17,13 @@ from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import DayRowsWriter
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.write.shared_facts import country_entity, organisation_entity, provenance_table
-from sankofa.edition.write.tables import TableRows, table
+from sankofa.edition.write.tables import (
+    TableRows,
+    country_entity,
+    organisation_entity,
+    provenance_table,
+    table,
+)
 from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal

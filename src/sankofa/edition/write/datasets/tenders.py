@@ -7,6 +7,8 @@
 - `tender_filter`: a value of a field leads to the numbers of the rows that have it; a country leads to the
   closing day and to the size of the value of each of its rows;
 - `tender_party`: each question about parties leads to its answer, most releases first.
+- `process_facts`: a country leads to its processes by ocid, with what indicators of red flags read in them;
+  the flags themselves are as `format.flag_steps` describes.
 """
 
 from array import array
@@ -18,8 +20,18 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from sankofa.derive.tender_values import processes
 from sankofa.derive.tenders import Award, Resolved, Tender, awards
+from sankofa.edition.format.flag_steps import (
+    FLAG_DAYS,
+    FLAG_FILTERS,
+    FLAG_PARTIES,
+    FLAGS,
+    FLAGS_PER_BLOCK,
+    flag_party_key,
+)
 from sankofa.edition.format.keys import (
+    PROCESS_FACTS,
     PROCESSES,
     TENDER_FILTERS,
     TENDERS,
@@ -76,7 +88,7 @@ def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
 
 
 @dataset(PROCESSES, None, needs=(TENDERS,), reads=())
-def processes(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def ocid_lists(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         for number, tender in enumerate(context.tenders.of(country)):
@@ -313,3 +325,43 @@ table(
     rows=_EachPartyOnce,
     sorted_by=("-release_count",),
 )
+
+
+_index: Final = partial(dataset, row=None, needs=(TENDERS,), reads=(), partitioned=True)
+
+
+@dataset(PROCESS_FACTS, None, needs=(TENDERS,), reads=())
+def process_facts(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        known = processes(context.tenders, country, context.captures)
+        yield KeyRows(country, (Entry(msgspec.json.encode(process)) for process in known))
+
+
+@_index(FLAG_DAYS)
+def flag_days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        stored = context.flags.read(country, "days")
+        yield KeyRows(country, (Entry(limits, first, until) for first, until, limits in stored))
+
+
+@_index(FLAGS, pack=partial(pack, rows_per_block=FLAGS_PER_BLOCK))
+def flags(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        stored = context.flags.read(country, "flags")
+        yield KeyRows(country, (Entry(record, first, until) for first, until, record in stored))
+
+
+@_index(FLAG_PARTIES)
+def flag_parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        stored = context.flags.read(country, "parties")
+        for key, record in sorted((flag_party_key(country, party), record) for party, record in stored):
+            yield KeyRows(key, [Entry(record)])
+
+
+@_index(FLAG_FILTERS)
+def flag_filters(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        stored = context.flags.read(country, "filters")
+        for key, triples in sorted((filter_key(country, field, text), own) for field, text, own in stored):
+            yield KeyRows(key, [Entry(triples)])

@@ -1,4 +1,4 @@
-"""A file of cached records: derived parts of each issuer or macro column, or the summary of each partition.
+"""What a build made, for the next one: a file of records, each under its name and its key.
 
 A record is only reused under the same key, a digest of all its inputs and of the code. So it is what making
 it again would give, byte for byte. A missing, truncated or altered file costs time and nothing else.
@@ -12,8 +12,8 @@ import os
 import struct
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -43,6 +43,10 @@ class PackedRecord(NamedTuple):
     parts: dict[str, _Part]
     content: bytes
 
+    def part(self, name: str) -> bytes:
+        """A part of the record, which must have it."""
+        return _unpacked(self.content[self.parts[name].start : self.parts[name].end], self.parts[name])
+
 
 class _Record(NamedTuple):
     """Position of a record and of its parts."""
@@ -57,7 +61,7 @@ class _Record(NamedTuple):
 _read_head = msgspec.msgpack.Decoder(tuple[str, bytes, dict[str, _Part], int]).decode
 
 
-class _CacheFile:
+class _Records:
     """The records of a file, read on demand: a memory map would grow to the size of the file."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -94,37 +98,51 @@ class _CacheFile:
             self.records[name] = _Record(key, parts, digest, start, at)
 
 
-class IssuerCache:
+class RecordFile:
     """Records by name. `carry` and `put` write a new file, which is read once it is finished."""
 
     def __init__(self, path: Path | None) -> None:
+        """Without a path nothing is left for the next build."""
         self._path = path
         self._before = _files_of(path)
         self._file, self._name = _create(path)
-        self._records = _CacheFile(self._file)
+        weakref.finalize(self, self._file.close)
+        self._records = _Records(self._file)
         self._file.write(_MAGIC)
         self._end = len(_MAGIC)
         self.carried = 0
 
-    def carry(self, name: str, key: bytes) -> bool:
-        """Copy the record of this name to the new file, if it is whole and has this key; whether it was."""
+    def carry(self, name: str, key: bytes) -> PackedRecord | None:
+        """Copy the record of this name to the new file, if it is whole and has this key."""
         for before in self._before:
             known = before.records.get(name)
             if known is not None and known.key == key and (record := before.whole(known)):
-                self._write(name, key, record)
+                self.put(name, key, record)
                 self.carried += 1
-                return True
-        return False
+                return record
+        return None
 
     def put(self, name: str, key: bytes, record: PackedRecord) -> None:
-        """Add a new record."""
-        self._write(name, key, record)
+        """Add a record."""
+        checksum = crc32(record.content)
+        head = msgspec.msgpack.encode((name, key, record.parts, checksum))
+        self._file.write(_HEAD.pack(len(head), crc32(head), len(record.content)) + head)
+        self._file.write(record.content)
+        start = self._end + _HEAD.size + len(head)
+        self._end = start + len(record.content)
+        self._records.records[name] = _Record(key, record.parts, checksum, start, self._end)
 
     def fill(self, records: Iterable[tuple[str, bytes, PackedRecord]]) -> None:
-        """Add new records, replace the old file by the new one, and read from it."""
-        try:
+        """Add records, and finish the file."""
+        with self.writing():
             for name, key, record in records:
                 self.put(name, key, record)
+
+    @contextmanager
+    def writing(self) -> Iterator["RecordFile"]:
+        """Replace the old file by the new one at the end, and read from that."""
+        try:
+            yield self
             self._file.flush()
             if self._path is not None and self._name is not None:
                 with suppress(OSError):
@@ -147,7 +165,7 @@ class IssuerCache:
         if record is None or position is None:
             return b""
         packed = self._records.read(record.start + position.start, record.start + position.end)
-        return bytes(_codec().decompress(packed, position.size, asbytes=True))
+        return _unpacked(packed, position)
 
     def key(self, name: str) -> bytes:
         """The key of a record; empty if there is none."""
@@ -167,15 +185,6 @@ class IssuerCache:
             self._name.unlink(missing_ok=True)
             self._name = None
 
-    def _write(self, name: str, key: bytes, record: PackedRecord) -> None:
-        checksum = crc32(record.content)
-        head = msgspec.msgpack.encode((name, key, record.parts, checksum))
-        self._file.write(_HEAD.pack(len(head), crc32(head), len(record.content)) + head)
-        self._file.write(record.content)
-        start = self._end + _HEAD.size + len(head)
-        self._end = start + len(record.content)
-        self._records.records[name] = _Record(key, record.parts, checksum, start, self._end)
-
 
 def pack_record(parts: Mapping[str, bytes]) -> PackedRecord:
     packed: list[bytes] = []
@@ -188,12 +197,16 @@ def pack_record(parts: Mapping[str, bytes]) -> PackedRecord:
     return PackedRecord(positions, b"".join(packed))
 
 
-def _files_of(path: Path | None) -> list[_CacheFile]:
+def _unpacked(packed: bytes, part: _Part) -> bytes:
+    return bytes(_codec().decompress(packed, part.size, asbytes=True))
+
+
+def _files_of(path: Path | None) -> list[_Records]:
     """The file of the last build, and the one that a killed build left."""
-    files: list[_CacheFile] = []
+    files: list[_Records] = []
     for one in [] if path is None else [path, *sorted(path.parent.glob(f".{path.name}-*"))]:
         with suppress(OSError, ValueError, msgspec.MsgspecError), one.open("rb") as file:
-            files.append(_CacheFile(file))
+            files.append(_Records(file))
             files[-1].scan()
     return files
 
