@@ -63,6 +63,9 @@ Pago a los CC. {Pedro Gómez y Juan Pérez}
 Engº {Carlos Macuácua}
 السيد/ {أحمد محمد}
 The contact person is {Zodwa}.
+Exma. Sra. {F. Macuácua} and Hon. Dr {Lindiwe Sisulu}
+The report was requested by {A Hasani}. Project leader: {A. Avetisyan}
+End-user: {C. Turunen}
 SCM Official: {Nomvula P. Dlamini}
 Kontakpersoon: {Annelie Fourie} of mnr. {P. Botha}, sel {082 555 1234}
 Rig navrae aan {Pieter Botha}; Adv. {T. Masuku} en mev. {Du Plessis}

@@ -130,6 +130,8 @@ class _Reader:
         if after >= len(self._words):
             return
         written = self._text[self._words[number].start : self._words[after - 1].end]
+        if self._phrase(after)[1] == "titles":
+            return  # the second title tells the name
         gap = self._gap(after - 1)
         dotted = gap.startswith(".") or (number and self._gap(number - 1).endswith("."))
         if not written.isascii():
@@ -192,7 +194,7 @@ class _Reader:
             if self._phrase(number)[1].endswith("titles") and not _initial(word):
                 return  # the title tells the name
             is_filler = word.plain in known.fillers and not (
-                _initial(word) and self._capital(number) and colon
+                _initial(word) and self._capital(number) and (colon or not self._headline)
             )
             if not is_filler or skipped > 4:
                 break
