@@ -135,6 +135,8 @@ class _Exchange:
         at = scope.get(AT)
         now = service.clock()
         lock = narrower(at, granted, now)
+        if dialect.open and (sent := await service.lock_sent(*self._sent())):
+            lock = sent if lock is None else min(lock, sent)
         edition = locked(service.edition.get(), lock)
         call = Call(
             edition,
@@ -167,9 +169,7 @@ class _Exchange:
     async def _authenticate(self, in_query: str | None) -> Grant:
         """The grant of the key or the link; the request is counted against it."""
         name, dialect = self._dialect.key_parameter, self._dialect.name
-        fields = self._scope["headers"]
-        keys = [value.decode("latin-1") for label, value in fields if label == b"x-api-key"]
-        bearers = [value.decode("latin-1") for label, value in fields if label == b"authorization"]
+        keys, bearers = self._sent()
         if in_query is not None and IS_FULL_KEY.match(in_query):
             raise Unauthorized(
                 f"{name}: a key in an address is logged on its way, so it is refused. Send a link key there: "
@@ -190,6 +190,12 @@ class _Exchange:
         if refusal is not None:
             raise refusal
         return granted
+
+    def _sent(self) -> tuple[list[str], list[str]]:
+        """The keys and the authorizations in the header."""
+        fields = self._scope["headers"]
+        keys = [value.decode("latin-1") for label, value in fields if label == b"x-api-key"]
+        return keys, [value.decode("latin-1") for label, value in fields if label == b"authorization"]
 
     def _as_key(self) -> Scope:
         """The scope with the link in the place of a key: a wrong link is a guess like a wrong key."""

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache, partial
@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from sankofa import __version__
 from sankofa.access.domains import Domains
-from sankofa.access.keys import Keys
+from sankofa.access.keys import Keys, presented_key
 from sankofa.access.owner import Owner
 from sankofa.access.records import Cursors, SealedRecords
 from sankofa.access.tiers import AddressCounters, Grant, Quotas, Visitors, WrongKeys
@@ -299,6 +299,14 @@ class Service:
 
     def today(self) -> date:
         return self.clock().date()
+
+    async def lock_sent(self, keys: Sequence[str], authorizations: Sequence[str]) -> date | None:
+        """The day that a key locks to where no key is needed: who sends a lock stays in it."""
+        if keys or authorizations:
+            with suppress(Unauthorized, StoreUnavailable):
+                lock = (await self.keys.authenticate(presented_key(keys, authorizations))).lock
+                return None if lock is None else lock.on(self.clock())
+        return None
 
     async def refusal(self, failure: Exception, scope: Mapping[str, Any], request_id: str) -> Problem:
         """The problem that a failed request is answered with. Faults of our own are logged."""

@@ -194,10 +194,12 @@ class RestApp:
 
     async def _open_page(self, page: OpenPage, scope: Scope, head: Head) -> Response:
         at = scope.get(AT)
+        if scope["path"] == "/v1/status" and (
+            at or await self._service.lock_sent(head.keys, head.authorizations)
+        ):
+            raise NotFound("A locked view has no status: see /v1/status without a key.")
         if at is None:
             return await page.answer(head, scope["query_string"])
-        if scope["path"] == "/v1/status":
-            raise NotFound("A locked view has no status: see /v1/status.")
         if is_of_log(scope["path"]):
             refuse_log()
         answer = await page.answer(

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
-from contextlib import suppress
 from datetime import date
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -11,15 +10,12 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.access.domains import Site
-from sankofa.access.keys import presented_key
 from sankofa.access.tiers import Grant, Usage
 from sankofa.model.errors import (
     InvalidParameter,
     NotFound,
     PreconditionFailed,
     RangeNotSatisfiable,
-    StoreUnavailable,
-    Unauthorized,
 )
 from sankofa.model.limits import limit
 from sankofa.operations.answers import JSON, Headers
@@ -145,10 +141,8 @@ async def file_response(
         if refusal is not None:
             raise refusal
     lock = narrower(scope.get(AT), grant, now)
-    if not route.needs_key and (head.keys or head.authorizations):  # whoever sends a lock stays in it
-        with suppress(Unauthorized, StoreUnavailable):
-            sent = await service.keys.authenticate(presented_key(head.keys, head.authorizations))
-            lock = narrower(lock, sent, now)
+    if not route.needs_key and (sent := await service.lock_sent(head.keys, head.authorizations)):
+        lock = sent if lock is None else min(lock, sent)
     if not is_signed:
         refuse_file(lock)
     by_url = "edition" in query

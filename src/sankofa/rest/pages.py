@@ -5,7 +5,6 @@ of editions under `/log/` (C2SP tlog-tiles), with the same editions as an Atom f
 import asyncio
 import hashlib
 import time
-from contextlib import suppress
 from html import escape
 from typing import Final
 from urllib.parse import parse_qsl
@@ -14,7 +13,6 @@ import msgspec
 
 from sankofa import __version__
 from sankofa.access.domains import Site
-from sankofa.access.keys import presented_key
 from sankofa.derive.cross_rates import methodology as cross_rates_methodology
 from sankofa.derive.metrics.contract import methodology, metrics
 from sankofa.derive.signals.contract import methodology as panel_methodology
@@ -303,11 +301,8 @@ def is_of_log(path: str) -> bool:
 
 async def answer_log(service: Service, path: str, head: Head, _: bytes) -> Response:
     """Raises NotFound, also for a key with a lock."""
-    if head.keys or head.authorizations:
-        with suppress(errors.Unauthorized):
-            grant = await service.keys.authenticate(presented_key(head.keys, head.authorizations), head.opens)
-            if grant.lock is not None:
-                refuse_log()
+    if await service.lock_sent(head.keys, head.authorizations):
+        refuse_log()
     if path == FEED:
         base_url = (await service.domains.site(head.host)).base_url
         body = await asyncio.to_thread(_feed, service, base_url)
