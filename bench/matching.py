@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from bench.history import report
 from bench.world import ROOT
 from sankofa.ledger.entities import Claim, Entity, Statement
-from sankofa.ledger.parties import PartyMatcher, normalised
+from sankofa.ledger.matching import PartyMatcher, normalised
 from sankofa.model.records import Profile
 from sankofa.settings import Settings
 

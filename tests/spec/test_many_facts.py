@@ -47,22 +47,6 @@ def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
         yield live
 
 
-@pytest.mark.rule("LOCK-3")
-@pytest.mark.parametrize("accept", ["text/csv", ARROW])
-def test_in_a_locked_view_they_tell_no_capture(crowded: LiveServer, accept: str) -> None:
-    path = f"/v1/fundamentals/{service_id(ISSUER)}?vintages=all"
-    inside, outside = (
-        crowded.get(at + path, crowded.key("starter"), accept=accept) for at in ("/at/2026-01-31", "")
-    )
-    instant = crowded.body(path, crowded.key("starter"))["data"][0]["observed_at"]
-    for answer, told in ((inside, False), (outside, True)):
-        if accept == ARROW:
-            column = pyarrow.ipc.open_stream(answer.content).read_all().column("observed_at").to_pylist()
-            assert (set(column) == {None}) is not told
-        else:
-            assert (instant in answer.text) is told
-
-
 @pytest.mark.parametrize("as_of", deep_after(2, ["2021-03-01", "", "2019-06-30"]))
 @pytest.mark.parametrize("vintages", ["latest", "as_reported", "all"])
 @pytest.mark.parametrize("period_type", ["FY", ""])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sankofa.ledger.entities import Entity, Statement
-from sankofa.ledger.parties import THRESHOLD, PartyMatcher
+from sankofa.ledger.matching import THRESHOLD, PartyMatcher
 from sankofa.model.organisations import org_evidence
 from sankofa.model.organisations.similarity import name_words, similarity
 from sankofa.model.records import Profile

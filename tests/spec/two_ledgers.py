@@ -1,8 +1,9 @@
 """Two ledgers that agree up to a day: the sample world cut at that day, and with everything that came later.
 
-The second one also has a renamed organisation, a new one with figures and releases, a new series, restated
-figures and sources of its own. Rows of every kind were in it, from before the day too, and were withdrawn: of
-a row that is gone no view shows anything, so the first ledger never had them.
+Both have releases whose parties later organisations could be taken for, too. The second one also has a
+renamed organisation, a new one with figures and releases, namesakes, a new series, restated figures and
+sources of its own. Rows of every kind were in it, from before the day too, and were withdrawn: of a row that
+is gone no view shows anything, so the first ledger never had them.
 """
 
 import csv
@@ -45,6 +46,7 @@ def publish_both(folder: Path, day: str, **engine: str) -> None:
     """
     before, after = folder / "before", folder / "after"
     split(SAMPLE, day, before, after)
+    named_parties(before)
     short, long = folder / "short" / "home", folder / "long" / "home"
     _take(short, before)
     _run(short, "publish", "--despite-floors")
@@ -153,8 +155,83 @@ def _split_facts(path: Path, day: str, before: Path, after: Path) -> None:
     write(after, f"later-{path.name}", lambda filed: filed > day)
 
 
+NAMES: Final = {
+    "TWIN": "Twin Sample Works Limited",  # somebody of the same name comes later
+    "AWARDED": "Awarded Sample Builders Limited",  # reports figures later, and is listed
+    "NEAR": "The Nearly Sample Quarries Limited",  # somebody is later called as releases write it
+    "TAKER": "Earlier Sample Name Limited",  # takes the name of a party later
+}
+PARTIES: Final = (
+    *("Twin Sample Works Limited", "Awarded Sample Builders Limited", "Nearly Sample Quarries Ltd"),
+    *("Later Sample Name Limited", "Numbered Sample Mills Limited"),
+    *("Minted Sample Stores Limited", "Doubtful Sample Traders Limited"),
+)
+NUMBERS: Final = {PARTIES[5]: "PVT-MINTED1", PARTIES[6]: "PVT-DOUBTFUL1"}
+"""Only tenders know them. A register records the first later; the other has another name then."""
+
+
+def named_parties(folder: Path) -> None:
+    """Organisations of 2015, and releases that name them and others, each as a buyer and as a supplier."""
+    names = {lei(stem): name for stem, name in NAMES.items()}
+    _write(folder / "lei" / "20150601-parties.csv", _register(names, "2015-05-04T00:00:00Z", REGISTERED))
+    _release(folder, "parties", [f"{year}-{month:02}-15" for year in (2022, 2023, 2024) for month in (3, 8)])
+
+
+def _register(names: dict[str, str], day: str, numbers: list[str]) -> bytes:
+    """LEI records of organisations of Kenya, registered on a day."""
+    header, *rows = list(csv.reader((SAMPLE / "lei" / "golden-copy.csv").read_text().splitlines()))
+    header.append("Registration.InitialRegistrationDate")
+    like = dict(zip(header, [*rows[0], day], strict=True))
+    like |= {f"Entity.{column}.Country": "KE" for column in ("LegalAddress", "HeadquartersAddress")}
+    like |= {"Entity.LegalJurisdiction": "KE", "Registration.LastUpdateDate": day}
+    like["Entity.OtherEntityNames.OtherEntityName.1"] = ""
+    number = "Entity.RegistrationAuthority.RegistrationAuthorityEntityID"
+    own = [
+        {**like, "LEI": one, "Entity.LegalName": name, number: at}
+        for at, (one, name) in zip(numbers, names.items(), strict=True)
+    ]
+    return _csv([header, *([*one.values()] for one in own)])
+
+
+REGISTERED: Final = [f"2015/{400_000 + at}/07" for at in range(len(NAMES))]
+
+
+def _release(
+    folder: Path,
+    name: str,
+    days: list[str],
+    parties: tuple[str, ...] = PARTIES,
+    numbers: dict[str, str] = NUMBERS,
+) -> None:
+    package = json.loads((SAMPLE / "tenders-ke" / "ke-releases-1.0.json").read_text())
+    releases = []
+    for at, day in enumerate(days):
+        for number, party in enumerate(parties):
+            supplier: dict[str, Any] = {"name": parties[number - 1]}
+            if known := numbers.get(parties[number - 1]):
+                supplier["identifier"] = {"scheme": "KE-RCO", "id": known}
+            award: dict[str, Any] = {"id": "a", "date": day, "value": {"amount": 10 + at, "currency": "KES"}}
+            award["suppliers"] = [supplier]
+            ocid = f"ocds-{name}-{number}"
+            title = {"id": ocid, "title": f"Works of {name}", "mainProcurementCategory": "works"}
+            one = {"ocid": ocid, "id": f"{ocid}-{at}", "date": f"{day}T09:00:00Z", "tag": ["award"]}
+            releases.append({**one, "tender": title, "buyer": {"name": party}, "awards": [award]})
+    path = folder / "tenders-ke" / f"{name}.json"
+    _write(path, json.dumps({**package, "releases": releases}).encode())
+
+
 def later_events(folder: Path) -> None:
-    """A new name, a new organisation with figures, releases and a listing, a new series, and restatements."""
+    """A new name, a new organisation with figures, releases and a listing, a new series, and restatements.
+
+    Namesakes of parties of before, and figures and numbers of such parties.
+    """
+    namesakes = {lei("TWINTWO"): NAMES["TWIN"], lei("NEARTWO"): PARTIES[2], lei("TAKER"): PARTIES[3]}
+    numbers = [REGISTERED[0], "2015/500001/07", "2015/500002/07"]  # the first is that of its namesake
+    _write(folder / "lei" / "20260602-parties.csv", _register(namesakes, "2026-06-01T00:00:00Z", numbers))
+    later = NUMBERS | {PARTIES[4]: "PVT-NUMBERED1", "Another Sample Limited": NUMBERS[PARTIES[6]]}
+    _release(folder, "later-parties", ["2026-05-15"], (*PARTIES[:6], "Another Sample Limited"), later)
+    recorded = _register({lei("MINTED"): PARTIES[5]}, "2026-06-01T00:00:00Z", [NUMBERS[PARTIES[5]]])
+    _write(folder / "lei" / "20260603-parties.csv", recorded.replace(b"RA990001", b"KE-RCO"))
     header, *rows = list(csv.reader((SAMPLE / "lei" / "golden-copy.csv").read_text().splitlines()))
     header.append("Registration.InitialRegistrationDate")
     updated, name = header.index("Registration.LastUpdateDate"), header.index("Entity.LegalName")
@@ -176,11 +253,14 @@ lei:{NEW},revenue,9000000,ZAR,2025-01-01,2025-12-31,FY,2026-05-02,quagga-2025
 lei:{NEW},profit,900000,ZAR,2025-01-01,2025-12-31,FY,2026-05-02,quagga-2025
 lei:{RENAMED},revenue,1234567,ZAR,2020-06-29,2021-06-27,FY,2026-05-02,restates a year of before
 """
+    figures += f"lei:{lei('AWARDED')},revenue,77,KES,2025-01-01,2025-12-31,FY,2026-05-02,awarded-2025\n"
     _write(folder / "filings" / "later-events.csv", f"{_FIGURES}{figures}".encode())
     values = "QUAGGA.INDEX,cpi,monthly,ZA,2026-03-31,17,index,2026-04-20\n"
     values += 'CPI.KE,cpi,monthly,KE,2022-01-31,1,"index, 2019=100",2026-04-20\n'
     _write(folder / "series" / "later-events.csv", f"{_VALUES}{values}".encode())
     listed = f"lei:{RENAMED},ticker,NGX:ZEBRA,,,2026-06-01\nlei:{RENAMED},registry,Z-1,ZA-CIPC,,2026-06-01\n"
+    listed += f"lei:{lei('TWINTWO')},ticker,NGX:TWIN,,,2026-06-01\n"
+    listed += f"lei:{lei('AWARDED')},ticker,NGX:AWARDED,,,2026-06-01\n"
     _write(folder / "late" / "late.csv", f"{_LISTED}{listed}".encode())
 
 

@@ -16,7 +16,7 @@ PACKAGE = REPOSITORY / "src" / "sankofa"
 SHARED_NAMES = {
     "Fact": "model.records has a figure as a document reports it; derive.metrics.lines as it is known today",
     "Issuers": "sources.template gathers what a file says of issuers; edition.write derives their rows",
-    "Match": "model.rows is a schema of the API, whose name is public; ledger.parties matches parties",
+    "Match": "model.rows is a schema of the API, whose name is public; ledger.matching matches parties",
     "Table": "sources.tables reads a CSV file; edition.write.tables writes a Parquet file",
 }
 """Public classes that two packages may both have, and why. A new pair needs a better name, not an entry."""

@@ -10,6 +10,7 @@ import pytest
 
 from sankofa.derive.signals.contract import panels
 from sankofa.edition.write.context import BuildContext
+from sankofa.edition.write.dataset import load_declarations
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import wire
 from tests.spec.register import lei
@@ -29,6 +30,7 @@ def desk(tmp_path: Path) -> Desk:
 
 def observed(desk: Desk, key: str, known: date | None = None) -> Rows:
     """The rows of today; or, with `basis=as_known`, those of a day."""
+    load_declarations()
     ledger = desk.ledger()
     day = FOREVER - 1 if known is None else known.toordinal()
     try:

@@ -17,11 +17,11 @@ from sankofa.cli.process import now
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, files_under, ingest
-from sankofa.ledger.parties import PartyMatcher
+from sankofa.ledger.matching import PartyMatcher
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.rereading import VaultFiles, Withdrawn, withdraw
 from sankofa.ledger.store import Ledger, refuse_doubtful_clock
-from sankofa.model.days import instant
+from sankofa.model.days import FOREVER, instant
 from sankofa.model.errors import OperatorError
 from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
@@ -356,15 +356,15 @@ def _pairs(settings: Settings) -> Iterator[_Pair]:
             return
         threshold = settings.match_threshold / 100
         names = {entity.service_id: entity.legal_name or "" for entity in context.entities}
-        matcher = PartyMatcher(context.entities, threshold=threshold)
+        matcher = PartyMatcher(context.entities, context.captures, threshold=threshold)
         seen: set[tuple[str, str]] = set()
         for party in context.parties:
-            asked = party.name, party.country, party.identifiers
-            match = matcher.match(*asked) if party.org_evidence is not None else None
+            asked = matcher.ask(party.name, party.country, party.identifiers)
+            match = asked.on(FOREVER - 1) if party.org_evidence is not None else None
             if match is None or match.method in ("lei", "identifier", "name"):
                 continue
             key = context.reviews.key(party.name, party.country)
-            for score, service_id in matcher.candidates(*asked):
+            for score, service_id in asked.candidates():
                 if (key, service_id) in seen:
                     continue
                 seen.add((key, service_id))

@@ -14,15 +14,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.ledger.entities import Entity
-from sankofa.ledger.parties import (
-    NO_REVIEWS,
-    EvidencedParties,
-    Match,
-    PartyMatcher,
-    Reviews,
-)
+from sankofa.ledger.matching import UNRESOLVED, Match, PartyMatcher, PartyQuestion
+from sankofa.ledger.parties import EvidencedParties
 from sankofa.ledger.reader import ReleaseRow
+from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.fields import moment
 from sankofa.model.ocds.parties import Identifiers, Organisation
@@ -62,16 +57,10 @@ class Resolved(NamedTuple):
 class Tenders:
     """The tenders of a ledger, put together once per build."""
 
-    def __init__(
-        self,
-        parties: EvidencedParties,
-        entities: list[Entity],
-        reviews: Reviews = NO_REVIEWS,
-        threshold: float | None = None,
-    ) -> None:
+    def __init__(self, parties: EvidencedParties, matcher: PartyMatcher) -> None:
         self._ledger = parties.ledger
         self._evidenced = parties
-        self._matcher = PartyMatcher(entities, reviews, threshold)
+        self._matcher = matcher
 
     @cached_property
     def countries(self) -> list[str]:
@@ -86,7 +75,8 @@ class Tenders:
             listed = _roles(row.parties)
             if any(party_id not in parties for party_id, *_ in listed):
                 raise CheckFailed(f"release {row.ocid}: a party without evidence")
-            resolved = [(party, roles) for p, *roles in listed if (party := parties[p]) is not None]
+            day = ordinal(row.release_date[:10])
+            resolved = [(party.on(day), roles) for p, *roles in listed if (party := parties[p]) is not None]
             if len(resolved) < len(listed):  # some parties have lost their evidence
                 row, summary, resolved = self._cleaned_again(row, summary)
             yield Tender(row, summary, resolved)
@@ -94,17 +84,17 @@ class Tenders:
     def resolution_counts(self) -> tuple[int, int]:
         """How many of the parties that may be named are resolved, and how many there are."""
         parties = [party for party in self._parties.values() if party is not None]
-        return sum(party.match.service_id is not None for party in parties), len(parties)
+        return sum(party.on(FOREVER - 1).match.service_id is not None for party in parties), len(parties)
 
     @cached_property
-    def _parties(self) -> dict[str, Resolved | None]:
+    def _parties(self) -> dict[str, "_Party | None"]:
         """By party_id; None if the evidence is gone: a record was withdrawn or a table corrected."""
-        by_id: dict[str, Resolved | None] = {}
+        by_id: dict[str, _Party | None] = {}
         for party_id, name, country, identifiers, evidence, _ in self._evidenced:
             by_id[party_id] = None
             if evidence is not None:
-                match = self._matcher.match(name, country, identifiers)
-                by_id[party_id] = Resolved(name, country, identifiers, evidence, match)
+                asked = self._matcher.ask(name, country, identifiers)
+                by_id[party_id] = _Party(Resolved(name, country, identifiers, evidence, UNRESOLVED), asked)
         return by_id
 
     def _cleaned_again(
@@ -114,15 +104,28 @@ class Tenders:
         body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
         parties = self._evidenced
         cleaned = clean_again(body.encode(), summary, row.country, parties.gate, parties.persons.token)
-        resolved = [(self._resolved(organisation), list(roles)) for organisation, roles in cleaned.parties]
+        day = ordinal(row.release_date[:10])
+        resolved = [(self._resolved(one, day), list(roles)) for one, roles in cleaned.parties]
         row = row._replace(
             ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode() if row.body else ""
         )
         return row, cleaned.summary, resolved
 
-    def _resolved(self, organisation: Organisation) -> Resolved:
-        match = self._matcher.match(organisation.name, organisation.country, organisation.identifiers)
-        return Resolved(*organisation[1:], match)
+    def _resolved(self, organisation: Organisation, day: int) -> Resolved:
+        asked = self._matcher.ask(organisation.name, organisation.country, organisation.identifiers)
+        return Resolved(*organisation[1:], asked.on(day))
+
+
+class _Party(NamedTuple):
+    """A party that may be named, and who it may be."""
+
+    named: Resolved
+    asked: PartyQuestion
+
+    def on(self, day: int) -> Resolved:
+        """Matched as of the day of a release."""
+        match = self.asked.on(day)
+        return self.named._replace(match=match) if match.service_id else self.named
 
 
 _NOT_AWARDED: Final = ("cancelled", "unsuccessful")
@@ -241,10 +244,8 @@ _decode = msgspec.msgpack.Decoder(list[Tender]).decode
 class RecordedTenders(Tenders):
     """The tenders of a ledger. Readings without bodies come from the temporary file."""
 
-    def __init__(
-        self, parties: EvidencedParties, entities: list[Entity], reviews: Reviews, threshold: float
-    ) -> None:
-        super().__init__(parties, entities, reviews, threshold)
+    def __init__(self, parties: EvidencedParties, matcher: PartyMatcher) -> None:
+        super().__init__(parties, matcher)
         self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
         weakref.finalize(self, self._file.close)
         self._end = 0

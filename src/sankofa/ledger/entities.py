@@ -88,6 +88,8 @@ class Entity:
     """What records of relationships say about its parents."""
     relations: Sequence[Relation] = ()
     """Made of all this once every organisation is known (`ledger.spells`)."""
+    from_tenders: bool = False
+    """Whether only tenders name it."""
     legal_name: str | None = field(init=False, default=None)
     """As the strongest of its records has it."""
     country: str | None = field(init=False, default=None)
@@ -177,7 +179,8 @@ def resolve(
         if statement.subject in persons:
             proven = max(proven, persons.proven_by([statement.subject]))
         else:
-            _see(first_seen, statement.subject, statement.capture_id)
+            for one in (*replaced, statement):
+                _see(first_seen, one.subject, one.capture_id)
             named[statement.subject].append(statement)
             if replaced:
                 earlier[statement.subject] += replaced
@@ -268,17 +271,14 @@ def _entity(
 ) -> Entity:
     """`left` has the identifiers that are nobody's, and those that are not the subject's own either."""
     unresolved, disputed = left
-    oldest = subjects[0]
-    aliases: list[str] = []
+    several = len(subjects) > 1
+    oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s)) if several else subjects[0]
     surviving = service_id(oldest)
-    if len(subjects) > 1:
-        oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s))
-        surviving = service_id(oldest)
-        aliases = sorted({service_id(s) for s in subjects} - {surviving})
+    aliases = sorted({service_id(s) for s in subjects} - {surviving}) if several else []
     statements = [statement for s in subjects for statement in named.get(s, ())]
-    if len(statements) > 1:
-        statements = strongest_first(statements)
-    held: dict[str, Claim] = {}
+    statements = strongest_first(statements) if len(statements) > 1 else statements
+    held: dict[str, tuple[str, Claim]] = {}  # the claim that was known first, with its day
+    recorded = {(one.subject, one.capture_id): one.profile.registered for one in statements}
     spells: dict[str, list[Claim]] = {}
     own = {subject for subject in subjects if subject.startswith("lei:")}
     for subject in subjects:
@@ -288,17 +288,18 @@ def _entity(
                 continue
             if claim.first or claim.last:
                 spells.setdefault(identifier, []).append(claim)
-            elif identifier not in held or claim < held[identifier]:
-                held[identifier] = claim
+            else:
+                known = recorded.get((subject, claim.capture_id), ""), claim
+                held[identifier] = min(known, held.get(identifier, known))
     for subject in subjects:  # an issuer known only by the identifier its filings give
         identifier = in_one_spelling(subject)
         if identifier not in held and (identifier not in disputed or subject in own):
             first = first_seen[subject]
-            held[identifier] = Claim(identifier, captures[first].ref(subject), first)
+            held[identifier] = "", Claim(identifier, captures[first].ref(subject), first)
     ordered = [
         claim
         for identifier in sorted({*held, *spells})
-        for claim in (_joined(spells[identifier]) if identifier in spells else [held[identifier]])
+        for claim in (_joined(spells[identifier]) if identifier in spells else [held[identifier][1]])
     ]
     standing = [claim for claim in ordered if not claim.last]
     past = [claim for claim in ordered if claim.last]

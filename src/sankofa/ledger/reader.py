@@ -329,6 +329,15 @@ class LedgerReader:
                 first[party_id] = min(first.get(party_id, capture_id), capture_id)
         return first
 
+    def party_days(self) -> dict[str, str]:
+        """The day of the first release that names each party."""
+        decode = msgspec.json.Decoder(list[list[str]]).decode
+        first: dict[str, str] = {}
+        for parties, released in self._rows.query("SELECT parties, release_date FROM release"):
+            for party_id, *_ in decode(parties):
+                first[party_id] = min(first.get(party_id, released), released)
+        return {party_id: released[:10] for party_id, released in first.items()}
+
     def holds_record(self, subject: str) -> bool:
         """Whether a register has a record of an organisation under this identifier."""
         return holds_record(self._rows, subject)

@@ -2,13 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from itertools import pairwise
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sankofa.ledger.entities import NEVER, Claim, Entity, Relation, Statement, strongest_first
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import ordinal
-from sankofa.model.identifiers import in_one_spelling
+from sankofa.model.identifiers import free_location, in_one_spelling
 from sankofa.model.rows import RELATIONSHIPS
 
 PARENT: Final = "parent"
@@ -24,33 +26,73 @@ def states(
     or the one of the profile before, it is known from the day of its file.
     The first day is the empty text, unless nothing was known before a register recorded it.
     """
-    dated = list(_dated(entity, captures))
+    dated = list(profiles_by_day(entity, captures))
     held = [*entity.claims, *entity.past]
     first_day: dict[str, str] = {}
-    for day, one in dated:
+    for day, _, one in dated:
         for identifier in map(in_one_spelling, one.profile.identifiers):
             first_day[identifier] = min(first_day.get(identifier, day), day)
-    of_profiles = {one.capture_id for _, one in dated}
+    of_profiles = {one.capture_id for _, _, one in dated}
     for claim in held:
         if claim.capture_id not in of_profiles:  # by a link, or by the filings themselves
             first_day[claim.identifier] = ""
-    days = {day for day, _ in dated}
+    days = {day for day, _, _ in dated}
     if any(claim.first for claim in held):
         beginning = min(days, default="")
-        days.add("")  # before the first of its spells
-        dated = [("" if day == beginning else day, one) for day, one in dated]
-        first_day = {one: "" if day == beginning else day for one, day in first_day.items()}
+        start = min(beginning, *(claim.first for claim in held if claim.first))
+        # The first record stands for the time before an older spell.
+        days = days - {beginning} | {start}
+        dated = [(start if day == beginning else day, until, one) for day, until, one in dated]
+        first_day = {one: start if day == beginning else day for one, day in first_day.items()}
     spells = [(claim.first or first_day.get(claim.identifier, ""), claim.until, claim) for claim in held]
     ends = {until for _, until, _ in spells} - {NEVER}
     days |= {first for first, _, _ in spells} | ends
     beginning = min(days, default="")
     for day in sorted(days | {day for day in _parent_days(entity) if day > beginning}):
         known: dict[tuple[str, str], Statement] = {}
-        for since, one in dated:
+        for since, _, one in dated:
             if since <= day:
                 known[one.subject, one.register] = one
         claims = sorted(claim for first, until, claim in spells if first <= day < until)
         yield day, strongest_first(known.values()), claims
+
+
+def date_numbers(entity: Entity, captures: Mapping[int, CaptureInfo]) -> None:
+    """Give the numbers that a register changed their first and last days, which records alone tell."""
+    profiles = list(profiles_by_day(entity, captures))
+    first_of: dict[tuple[str, str], Statement] = {}
+    days = defaultdict[str, list[tuple[str, str, Statement]]](list)
+    for day, until, one in profiles:
+        since = "" if first_of.setdefault((one.subject, one.register), one) is one else day
+        for identifier in map(in_one_spelling, one.profile.identifiers):
+            if identifier.startswith("registry:") and identifier not in entity.subjects:
+                days[identifier].append((since, until or NEVER, one))
+    by_profiles = {one.capture_id for _, _, one in profiles}
+    for at, claim in enumerate(entity.claims):
+        own = days.get(claim.identifier)
+        if own and not claim.first and claim.capture_id in by_profiles:
+            entity.claims[at] = claim._replace(first=min(since for since, _, _ in own))
+    held = {claim.identifier for claim in (*entity.claims, *entity.past)}
+    for identifier in sorted(days.keys() - held):
+        since, _, _ = min(days[identifier])
+        _, until, one = max(days[identifier], key=itemgetter(1))
+        if since < until < NEVER:
+            capture = captures[one.capture_id]
+            ref = capture.ref(free_location(one.subject), one.profile.document)
+            last = (date.fromisoformat(until) - timedelta(days=1)).isoformat()
+            entity.past.append(Claim(identifier, ref, one.capture_id, since, last))
+    entity.past.sort()
+
+
+def is_dated(entity: Entity) -> bool:
+    """Whether anything known about an organisation may have a day."""
+    return bool(
+        entity.past
+        or entity.relations
+        or entity.earlier
+        or any(claim.first for claim in entity.claims)
+        or any(one.profile.registered for one in entity.statements)
+    )
 
 
 class Placed(NamedTuple):
@@ -84,19 +126,26 @@ def _parent_days(entity: Entity) -> Iterator[str]:
                 yield one.until
 
 
-def _dated(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, Statement]]:
-    """Every profile with the day from which on it is known, in order for each subject and register."""
+def profiles_by_day(
+    entity: Entity, captures: Mapping[int, CaptureInfo]
+) -> Iterator[tuple[str, str, Statement]]:
+    """Every profile with the day from which on it is known and that of the next; empty where there is none.
+
+    In order for each subject and register.
+    """
     by_register = defaultdict[tuple[str, str], list[Statement]](list)
     for one in (*entity.earlier, *entity.statements):
         by_register[one.subject, one.register].append(one)
     for own in by_register.values():
-        yield from _days(own, own[0].profile.registered, captures)
+        dated = list(_days(own, own[0].profile.registered, captures))
+        for (day, one), (until, _) in zip(dated, [*dated[1:], ("", own[-1])], strict=True):
+            yield day, until, one
 
 
 def first_records(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, int]]:
     """Each source that describes it, with the day from which on its first record is; 0 if that has none."""
     first: dict[str, int] = {}
-    for text, one in _dated(entity, captures):
+    for text, _, one in profiles_by_day(entity, captures):
         day = ordinal(text) if text else 0
         first[one.source_id] = min(day, first.get(one.source_id, day))
     yield from first.items()
@@ -115,6 +164,9 @@ def _days(
 
 def relate(entities: Sequence[Entity], captures: Mapping[int, CaptureInfo]) -> None:
     """Find the successors, predecessors and parents of organisations, each with its days."""
+    for entity in entities:
+        if entity.earlier:
+            date_numbers(entity, captures)
     wanted = set[str | None]()
     for entity in entities:
         wanted.update(one.profile.parent for one in entity.relationships)

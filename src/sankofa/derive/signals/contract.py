@@ -55,6 +55,9 @@ class Basis(Protocol):
     def tenders(self) -> Tenders: ...
     @property
     def flags(self) -> FlagBasis: ...
+    @property
+    def first_figures(self) -> Mapping[str, int]:
+        """By service_id, the first day on which a figure of each issuer was known."""
 
 
 METHOD: Final = doc("Name of the method; /methodology/ explains it.")

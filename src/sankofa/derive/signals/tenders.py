@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from sankofa.derive.signals.contract import Basis
 from sankofa.derive.tenders import Award, Resolved, Tender, awards
-from sankofa.ledger.parties import normalised
+from sankofa.ledger.matching import normalised
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import ordinal
 
@@ -98,14 +98,19 @@ def buyer_key(tender: Tender) -> str | None:
     None if the release names no buyer, or one that is not established to be an organisation.
     """
     buyers = (party for party, roles in tender.parties if "buyer" in roles)
-    resolved = next((party.match.service_id for party in buyers if party.match.service_id), None)
+    resolved = next((own for party in buyers if (own := _recognised(party))), None)
     name = tender.summary.buyer_name
     return resolved or (normalised(name) if name else "") or None
 
 
 def party_key(party: Resolved) -> str:
     """As `buyer_key`, for a party that is already resolved."""
-    return party.match.service_id or normalised(party.name) or party.name
+    return _recognised(party) or normalised(party.name) or party.name
+
+
+def _recognised(party: Resolved) -> str | None:
+    """The organisation, if it was recognised on the day of the release: panels count nothing later."""
+    return None if party.match.begins else party.match.service_id
 
 
 def concentration(weights: Iterable[int | Fraction]) -> Fraction | None:

@@ -38,6 +38,7 @@ from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.row_forms import Form
 from sankofa.engines.block_file import Block
 from sankofa.engines.edition_reader import ALIASES
+from sankofa.model.days import FOREVER
 from sankofa.model.vintages import Mode
 
 ID_LENGTH: Final = 26
@@ -118,7 +119,7 @@ class DayView(Edition):
         self.id = f"{edition.id}@{day.isoformat()}" if locked else edition.id
         self.lock = day if locked else edition.lock
         self.bare = whole.bare
-        self.first_days = whole.first_days
+        self.first_days = whole.first_days if self.lock is None else whole.first_days_if_locked
         self.cached_parts = whole.cached_parts
         self.terms_of_sources = whole.terms_of_sources
         self._reader = self.bare if locked else edition._reader
@@ -131,14 +132,19 @@ class DayView(Edition):
         """The cache of this day with this name; see `Edition.cache`."""
         if not self.caches:
             by_day = self.whole.cache("days", _DAYS_KEPT)
-            if (caches := by_day.get(self.day)) is None:
-                by_day.put(self.day, caches := {})
+            day = self.day, self.lock is None
+            if (caches := by_day.get(day)) is None:
+                by_day.put(day, caches := {})
             self.caches = caches
         return super().cache(name, most)
 
     async def known_days(self) -> KnownDays:
-        """Read once for an edition."""
-        name = (KNOWN, "", 0)
+        """Read once for an edition, and once for its locked views.
+
+        Those have no organisation that only tenders name: a later release may show that its number is
+        nobody's, or a register that it is somebody else's.
+        """
+        name = (KNOWN, "", int(self.lock is not None))
         known: KnownDays | None = self.cached_parts.get(name)
         if known is None:
             days = array("i", await super().numbers(KNOWN, "days"))
@@ -151,6 +157,8 @@ class DayView(Edition):
                 number = known.number(named[at * ID_LENGTH : (at + 1) * ID_LENGTH])
                 if number is not None:
                     days[number] = min(days[number], day)
+            for number in await super().numbers(KNOWN, "from_tenders") if self.lock is not None else ():
+                days[number] = FOREVER
             self.cache_part(name, known)
         return known
 

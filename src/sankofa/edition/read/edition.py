@@ -115,6 +115,7 @@ class Edition:
         """Further caches of readers, by name."""
         self.first_days = BoundedCache[str, int](_FOUND_AT_MOST)
         """The first days of organisations (`day_view`)."""
+        self.first_days_if_locked = BoundedCache[str, int](_FOUND_AT_MOST)
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }

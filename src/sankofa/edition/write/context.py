@@ -27,7 +27,8 @@ from sankofa.edition.write.reuse import BuildInputs, Memo, Partition, part_scale
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
-from sankofa.ledger.parties import THRESHOLD, Evidence, EvidencedParties, Reviews, with_parties
+from sankofa.ledger.matching import THRESHOLD, PartyMatcher, Reviews
+from sankofa.ledger.parties import Evidence, EvidencedParties, with_parties
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.spells import relate
 from sankofa.ledger.store import Ledger
@@ -139,7 +140,9 @@ class BuildContext:
 
     @cached_property
     def tenders(self) -> Tenders:
-        return RecordedTenders(self.parties, self.entities, self.reviews, self.match_threshold)
+        return RecordedTenders(
+            self.parties, PartyMatcher(self.entities, self.captures, self.reviews, self.match_threshold)
+        )
 
     @cached_property
     def reviews(self) -> Reviews:
@@ -148,9 +151,9 @@ class BuildContext:
 
     @cached_property
     def parties(self) -> EvidencedParties:
-        def recall(make: Callable[[], Evidence]) -> Evidence:
-            inputs = self.inputs.digest("party-evidence", (Input.TENDERS,))
-            return self.memo.recall("party-evidence", inputs, Evidence, make)
+        def recall(name: str, make: Callable[[], Evidence]) -> Evidence:
+            inputs = self.inputs.digest(name, (Input.TENDERS,))
+            return self.memo.recall(name, inputs, Evidence, make)
 
         return EvidencedParties(self.ledger, recall)
 
@@ -184,11 +187,11 @@ class BuildContext:
         """Withdrawals and settings that change an edition enter every digest."""
         return BuildInputs(
             [self._sources, self.left_out, self.manifest_extras],
-            self.ledger,
             self.captures,
             self.seals,
             {
                 Input.NAMES: lambda: sum_of_digests(some.names for some in self.counts),
+                Input.ISSUERS: lambda: sorted(self.first_figures.items()),
                 Input.CLAIMS: lambda: sum_of_digests(some.claims for some in self.counts),
                 Input.ORGANISATIONS: lambda: [partition.inputs for partition in self.partitions],
                 # What decides about similar names.
@@ -281,6 +284,13 @@ class BuildContext:
         return Issuers(self.ledger, self.captures, self.entities, path, processes=self._processes)
 
     @cached_property
+    def first_figures(self) -> dict[str, int]:
+        """By service_id, the first day on which a figure of each issuer was known."""
+        subjects = {subject for subject, _ in self.ledger.fact_subjects()}
+        own = (one.service_id for one in self.entities if not subjects.isdisjoint(one.subjects))
+        return {one: day for one in own if (day := self.issuers.first_figure(one))}
+
+    @cached_property
     def macro(self) -> MacroParts:
         """The derived parts of each macro column."""
         path = self._issuer_cache and self._issuer_cache / "macro"
@@ -294,7 +304,7 @@ class BuildContext:
     @cached_property
     def entities(self) -> list[Entity]:
         """Every organisation by service_id, including those known only from tenders."""
-        known = with_parties(self.resolution.entities, self.parties, self.captures, self.parties.persons)
+        known = with_parties(self.resolution.entities, self.parties, self.captures)
         relate(known, self.captures)
         return known
 

@@ -207,7 +207,7 @@ class Input(StrEnum):
     CLAIMS = "claims"
     """The same, and the source of each identifier."""
     ISSUERS = "issuers"
-    """Which organisations have facts; not which facts."""
+    """Which organisations have figures, and since which day."""
     ORGANISATIONS = "organisations"
     """Everything known about organisations: what the datasets that are stored by organisation are made of."""
 

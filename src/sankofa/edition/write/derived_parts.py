@@ -35,6 +35,7 @@ from sankofa.derive.quality import MacroCounts
 from sankofa.derive.series import MacroColumn, MacroMetadata
 from sankofa.derive.tender_values import processes
 from sankofa.derive.tenders import Tenders
+from sankofa.edition.format.issuer_pages import Step
 from sankofa.edition.write.checks import refuse_rows
 from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
 from sankofa.edition.write.worker_processes import WorkerProcesses
@@ -48,6 +49,18 @@ from sankofa.model.errors import SankofaError
 from sankofa.model.observations import tabled_series
 from sankofa.model.ocds.red_flags import FlagCounts
 
+ISSUER_STEPS: Final = "issuer-steps"
+
+
+class IssuerSteps(msgspec.Struct, frozen=True, array_like=True):
+    """The figures of an issuer from each day on, and the provenance of the first."""
+
+    steps: list[Step]
+    source_ref: str
+    observed_at: str
+
+
+read_issuer_steps = msgspec.msgpack.Decoder(IssuerSteps).decode
 MakePart = Callable[[Issuer], bytes]
 MakeParts = Mapping[str, MakePart]
 """Functions that make the parts of an issuer, by kind."""
@@ -175,6 +188,11 @@ class Issuers:
     def part(self, kind: str, service_id: str) -> bytes:
         """The part of an issuer for a dataset; empty if it has none."""
         return self._cache.read(service_id, kind)
+
+    def first_figure(self, service_id: str) -> int:
+        """The first day on which a figure of an issuer was known; 0 if it has none."""
+        part = self.part(ISSUER_STEPS, service_id)
+        return read_issuer_steps(part).steps[0].day if part else 0
 
     def key(self, service_id: str) -> bytes:
         """The digest of the inputs of an issuer; empty if it has no facts."""

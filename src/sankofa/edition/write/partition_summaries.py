@@ -387,10 +387,10 @@ def _names(entity: Entity) -> tuple[object, ...]:
         entity.service_id,
         entity.aliases,
         entity.subjects,
-        [claim.identifier for claim in (*entity.claims, *entity.past)],
+        [(claim.identifier, claim.first) for claim in (*entity.claims, *entity.past)],
         [
-            (subject, own.legal_name, own.other_names, own.country, own.successor)
-            for subject, _, own, *_ in (*entity.statements, *entity.earlier)
+            (subject, own.legal_name, own.other_names, own.country, own.successor, own.registered, *said)
+            for subject, _, own, *said in (*entity.statements, *entity.earlier)
         ],
     )
 

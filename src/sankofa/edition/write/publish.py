@@ -30,7 +30,7 @@ from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.edition.write.writer import DatasetWriter, Reuse
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import row_trees_path
-from sankofa.ledger.parties import THRESHOLD
+from sankofa.ledger.matching import THRESHOLD
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import CheckFailed, EditionError, OperatorError, SankofaError, StoreUnavailable
 from sankofa.model.provenance import KEYED_CLASSES

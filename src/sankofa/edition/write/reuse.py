@@ -33,7 +33,7 @@ from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import BLOCK_BITS
 from sankofa.engines.record_file import RecordFile, pack_record
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.errors import CheckFailed
 
 T = TypeVar("T")
@@ -128,7 +128,6 @@ class BuildInputs:
     def __init__(
         self,
         base: object,
-        ledger: LedgerReader,
         captures: Mapping[int, CaptureInfo],
         seals: Sequence[tuple[int, str]],
         computed: Mapping[Input, Callable[[], object]],
@@ -136,7 +135,6 @@ class BuildInputs:
         """`base` enters every digest. `computed` has inputs, or what belongs to one besides its tables, that
         are no rows of the ledger."""
         self._base = sha256(_write((code_digest(), LAYOUT, base))).digest()
-        self._ledger = ledger
         self._captures = captures
         self._seals = seals
         self._computed = computed
@@ -156,12 +154,10 @@ class BuildInputs:
 
     def _content(self, name: Input) -> object:
         match name:
-            case Input.NAMES | Input.ORGANISATIONS:
+            case Input.NAMES | Input.ORGANISATIONS | Input.ISSUERS:
                 return self._computed[name]()
             case Input.CLAIMS:
                 return self._input(Input.NAMES), self._computed[name]()
-            case Input.ISSUERS:
-                return [subject for subject, _ in self._ledger.fact_subjects()]
         own = self._computed.get(name)
         return own and own(), self._sealed(_TABLES[name])
 

@@ -21,7 +21,6 @@ from sankofa.derive.signals.contract import (
     issuer_fields,
     origin,
     panel,
-    reporting,
 )
 from sankofa.derive.signals.tenders import (
     QuarterAward,
@@ -38,6 +37,7 @@ from sankofa.derive.signals.tenders import (
 )
 from sankofa.derive.tenders import Tender
 from sankofa.ledger.entities import Entity
+from sankofa.model.days import ordinal
 from sankofa.model.provenance import LICENSE_CLASSES, strictness
 from sankofa.model.rows import Figure, doc
 
@@ -245,10 +245,11 @@ class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
 def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
     """The public awards that issuers won: how many, from how many buyers, and for how much.
 
-    An issuer is an organisation with reported figures or a listed share; it won an award where a winner is
-    resolved to it. Awards are told by ocid and award id, in the quarter (UTC) of the first release that
-    has them and as that release has them; one that is cancelled or unsuccessful there is left out. A quarter
-    is closed on its last day, and uses nothing released later.
+    An issuer is an organisation with reported figures or a listed share, from its first figure or listing on;
+    it won an award where a winner was resolved to it by the end of the quarter. Awards are told by ocid and
+    award id, in the quarter (UTC) of the first release that has them and as that release has them; one that
+    is cancelled or unsuccessful there is left out. A quarter is closed on its last day, and uses nothing
+    released later.
 
     - award_count and buyer_count: in the quarter, whatever the currency. Buyers are told apart by service_id
       where resolved, else by normalised name; with one that is withheld or not named their number is null.
@@ -259,17 +260,24 @@ def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
 
     Ordered by service_id, quarter descending, tender_country and currency.
     """
-    issuers = {entity.service_id: entity for entity in reporting(basis)}
-    issuers |= {entity.service_id: entity for entity in basis.entities if _listed(entity)}
+    since = dict(basis.first_figures)
+    for entity in basis.entities:
+        if listed := [claim.first for claim in entity.claims if claim.identifier.startswith("ticker:")]:
+            first = ordinal(min(listed)) if min(listed) else 0
+            since[entity.service_id] = min(first, since.get(entity.service_id, first))
+    issuers = {entity.service_id: entity for entity in basis.entities if entity.service_id in since}
     won_by: defaultdict[tuple[str, int, str], list[QuarterAward]] = defaultdict(list)
     for country in basis.tenders.countries:
         for number, awards, _ in closed_awards(basis, country):
+            closing = quarter(number).last_day.toordinal()
             for won in awards:
-                for winner in {supplier.match.service_id for supplier in won.award.suppliers}:
+                matches = (supplier.match for supplier in won.award.suppliers)
+                for winner in {one.service_id for one in matches if one.begins <= closing}:
                     if winner in issuers:
                         won_by[winner, -number, country].append(won)
     for (winner, number, country), awards in sorted(won_by.items(), key=lambda item: item[0]):
-        yield from _awards_observed(basis, issuers[winner], -number, country, awards)
+        for one in _awards_observed(basis, issuers[winner], -number, country, awards):
+            yield one._replace(seen_from=max(one.seen_from, since[winner]))
 
 
 def _awards_observed(
@@ -303,7 +311,3 @@ def _awards_observed(
             **provenance,
         )
         yield Observation(row, closing, closing, sources)
-
-
-def _listed(entity: Entity) -> bool:
-    return any(claim.identifier.startswith("ticker:") for claim in entity.claims)

@@ -26,11 +26,10 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
-from sankofa.edition.write.datasets.issuers import first_known
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.engines.edition_reader import ALIASES
 from sankofa.ledger.entities import NEVER, Claim, Entity
-from sankofa.ledger.spells import PARENT, states
+from sankofa.ledger.spells import PARENT, is_dated, states
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import (
@@ -77,11 +76,15 @@ class _Known:
         self.days = array("i")
         self.dated = array("i")
         """Numbers of the organisations whose row changed."""
+        self.from_tenders = array("i")
+        """Numbers of those that only tenders name."""
         self.states: dict[str, bytes] = {}
         for number, entity in enumerate(context.entities):
+            if entity.from_tenders:
+                self.from_tenders.append(number)
             changes = [(day, _entity_row(context, own, day)) for day, own in _states(context, entity)]
             days = [ordinal(day) for day, _ in changes if day]
-            if first_figure := first_known(context.issuers, entity.service_id):
+            if first_figure := context.issuers.first_figure(entity.service_id):
                 days.append(first_figure)
             self.ids += entity.service_id.encode()
             self.days.append(min((*days, ordinal(context.captures[entity.first_capture].day))))
@@ -93,8 +96,7 @@ class _Known:
 
 
 def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity]]:
-    dated = entity.past or entity.relations or any(claim.first for claim in entity.claims)
-    if not dated and not entity.earlier and not any(one.profile.registered for one in entity.statements):
+    if not is_dated(entity):
         yield "", entity
         return
     for day, statements, claims in states(entity, context.captures):
@@ -106,6 +108,7 @@ def known_days(context: BuildContext) -> Building:
     known = _Known(context)
     yield KeyRows("dated", [Entry(known.dated.tobytes())])
     yield KeyRows("days", [Entry(known.days.tobytes())])
+    yield KeyRows("from_tenders", [Entry(known.from_tenders.tobytes())])
     yield KeyRows("ids", [Entry(bytes(known.ids))])
     return Outcome(known.states)
 

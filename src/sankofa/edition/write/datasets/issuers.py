@@ -35,7 +35,7 @@ from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, PreparedRows, dataset
-from sankofa.edition.write.derived_parts import Issuers, issuer_part
+from sankofa.edition.write.derived_parts import ISSUER_STEPS, IssuerSteps, issuer_part, read_issuer_steps
 from sankofa.edition.write.metric_rows import METRICS, Standings
 from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.ledger.entities import Entity
@@ -48,18 +48,6 @@ from sankofa.model.provenance import LICENSE_CLASSES, strictest
 from sankofa.model.rows import Listing, State, wire
 from sankofa.model.vintages import Vintage, in_force
 
-ISSUER_STEPS: Final = "issuer-steps"
-
-
-class IssuerSteps(msgspec.Struct, frozen=True, array_like=True):
-    """The figures of an issuer from each day on, and the provenance of the first."""
-
-    steps: list[Step]
-    source_ref: str
-    observed_at: str
-
-
-read_issuer_steps = msgspec.msgpack.Decoder(IssuerSteps).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
@@ -98,12 +86,6 @@ def _steps(known: dict[int, list[Vintage[Report]]], changes: dict[int, int]) -> 
         if now != before:
             yield Step(day, *now)
             before = now
-
-
-def first_known(issuers: Issuers, service_id: str) -> int:
-    """The first day on which a figure of an issuer was known; 0 if it has none."""
-    part = issuers.part(ISSUER_STEPS, service_id)
-    return read_issuer_steps(part).steps[0].day if part else 0
 
 
 class _Listed(NamedTuple):
