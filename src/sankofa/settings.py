@@ -113,7 +113,8 @@ class Settings:
     )
     match_threshold: int = _setting(95, "Hundredths: least score of a similar name that resolves a party.")
     block_cache_bytes: int = _setting(
-        128 << 20, "Bytes of rows that one worker keeps decompressed, of those it read last."
+        128 << 20,
+        "Bytes of rows that one worker keeps decompressed or in another form, of those it read last.",
     )
     answer_cache_bytes: int = _setting(
         32 << 20, "Bytes of answers that one worker keeps, of those asked for again; 1 keeps none."

@@ -36,7 +36,7 @@ _MOST_KEYS = 1_000
 _MOST_PARTS = 256
 _BLOCKS_PER_YIELD = 32
 _FILTERED_BLOCKS_PER_YIELD = 8
-"""Blocks whose rows are tested one by one."""
+"""Blocks whose rows are looked at one by one: tested, or rewritten."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -214,7 +214,8 @@ class Edition:
         room = _EVERY_BLOCK if limit is None else limit
         slices: list[RowSlice] = []
         count = 0
-        yield_points = YieldPoints(_BLOCKS_PER_YIELD if where is None else _FILTERED_BLOCKS_PER_YIELD)
+        is_quick = where is None and isinstance(reader, EditionReader)
+        yield_points = YieldPoints(_BLOCKS_PER_YIELD if is_quick else _FILTERED_BLOCKS_PER_YIELD)
         while True:
             blocks = await reader.blocks(kind, key, skip, most, _shows_any(day, modes))
             if blocks is None:
@@ -344,7 +345,8 @@ class Edition:
             slices, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
             return Selection(slices, count, truncated=False, row_filter=row_filter)
         slices, count = [], 0
-        yield_points = YieldPoints(_BLOCKS_PER_YIELD)
+        is_quick = isinstance(reader, EditionReader)
+        yield_points = YieldPoints(_BLOCKS_PER_YIELD if is_quick else _FILTERED_BLOCKS_PER_YIELD)
         for block in blocks:
             await yield_points.step()
             taken_slices, taken = select(block, day, modes, tag, _EVERY_BLOCK)
