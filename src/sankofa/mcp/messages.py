@@ -23,6 +23,7 @@ SERVER: Final = {"name": "sankofa", "title": "Sankofa", "version": __version__}
 _META: Final = "io.modelcontextprotocol/"
 _VERSION, _CAPABILITIES = f"{_META}protocolVersion", f"{_META}clientCapabilities"
 _METHOD_FIELD, _NAME_FIELD, _VERSION_FIELD = b"mcp-method", b"mcp-name", b"mcp-protocol-version"
+_HANDSHAKE_FIELDS: Final = frozenset((None, *(revision.encode() for revision in HANDSHAKES)))
 _FOR_AN_HOUR: Final = {"cacheScope": "public", "ttlMs": 3_600_000}
 _encode: Final = msgspec.json.Encoder().encode
 _SIGNED: Final = b',"_meta":%b}}' % _encode({f"{_META}serverInfo": SERVER})
@@ -79,7 +80,7 @@ class _Envelope(msgspec.Struct):
 def decoded(body: bytes) -> Any:
     """The JSON of a body; UNSET if it has none."""
     try:
-        return json.loads(body)
+        return json.loads(body.decode())  # of bytes, it would guess the encoding, which takes longer
     except (ValueError, RecursionError):
         return msgspec.UNSET
 
@@ -125,7 +126,8 @@ class McpRequest(NamedTuple):
 
     @property
     def _head(self) -> bytes:
-        return b'{"jsonrpc":"2.0","id":%b,"result":{' % json.dumps(self.id).encode()
+        own_id = b"%d" % self.id if isinstance(self.id, int) else json.dumps(self.id).encode()
+        return b'{"jsonrpc":"2.0","id":%b,"result":{' % own_id
 
     @property
     def _end(self) -> bytes:
@@ -136,26 +138,27 @@ def read_request(message: Any, headers: Headers) -> McpRequest | None:
     """The request that a message is; None for a notification. Raises ProtocolError."""
     if message is msgspec.UNSET:
         raise ProtocolError(PARSE_ERROR, "Parse error")
-    version, is_newest = _field(headers, _VERSION_FIELD), _is_newest(headers)
-    params = message.get("params") if isinstance(message, dict) else None
+    version = _version(headers)
+    is_newest = version not in _HANDSHAKE_FIELDS
     is_envelope = isinstance(message, dict) and message.get("jsonrpc") == "2.0"
+    params = message.get("params") if is_envelope else None
     if not is_envelope or not isinstance(params, (dict, type(None))) or not method_of(message):
         if is_envelope and not is_newest and {"result", "error"} & message.keys():
             return None  # an answer to a server that asks its clients
         raise ProtocolError(INVALID_REQUEST, "Body must be a single JSON-RPC request or notification object")
     if "id" not in message:
-        if is_newest and version != NEWEST:
+        if is_newest and version != NEWEST.encode():
             raise _unsupported(version)
         return None
     if type(message["id"]) not in (int, str):
         raise ProtocolError(INVALID_REQUEST, "The id of a request must be a whole number or text")
     request = McpRequest(message["id"], message["method"], params or {}, is_newest)
     if is_newest:
-        _check_envelope(request, params, headers, version)
+        _check_envelope(request, params, headers)
     return request
 
 
-def _check_envelope(request: McpRequest, params: Any, headers: Headers, version: str | None) -> None:
+def _check_envelope(request: McpRequest, params: Any, headers: Headers) -> None:
     """The version and the capabilities of a request, and that its header fields repeat it."""
     for own_field in (_VERSION_FIELD, _METHOD_FIELD, _NAME_FIELD):
         if sum(name == own_field for name, _ in headers) > 1:
@@ -178,16 +181,19 @@ def _check_envelope(request: McpRequest, params: Any, headers: Headers, version:
     ):
         if (own is not None or repeated != _NAME_FIELD) and _field(headers, repeated) != own:
             raise ProtocolError(HEADER_MISMATCH, f"{repeated.decode()} header does not match the {given}")
-    if version != NEWEST:
-        raise _unsupported(version)
+    if meta[_VERSION] != NEWEST:
+        raise _unsupported(_version(headers))
 
 
-def _is_newest(headers: Headers) -> bool:
-    return _field(headers, _VERSION_FIELD) not in (None, *HANDSHAKES)
+def _version(headers: Headers) -> bytes | None:
+    for name, value in headers:
+        if name == _VERSION_FIELD:
+            return value
+    return None
 
 
-def _unsupported(version: str | None) -> ProtocolError:
-    data = {"supported": [NEWEST], "requested": version}
+def _unsupported(version: bytes | None) -> ProtocolError:
+    data = {"supported": [NEWEST], "requested": (version or b"").decode("latin-1")}
     return ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
 
 
@@ -238,7 +244,7 @@ def error_answer(error: ProtocolError, message: Any, headers: Headers) -> tuple[
     is_request = isinstance(message, dict) and "id" in message and error.code != INVALID_REQUEST
     body = {"jsonrpc": "2.0", "id": message["id"] if is_request else None, "error": problem}
     status = 404 if error.code == METHOD_NOT_FOUND else 400
-    if is_request and not _is_newest(headers):
+    if is_request and _version(headers) in _HANDSHAKE_FIELDS:
         status = 200
     return status, json.dumps(body, separators=(",", ":")).encode()
 
