@@ -22,13 +22,16 @@ _TOGETHER = re.compile(
     r"(?<!\w)(?:in )?(?:jv|joint venture|association with|consortium with|partnership with)(?!\w)"
 )
 """Words between several parties in one name; each party must be proven."""
+_ADDRESSED = re.compile(r"\s*(?:m\s?/\s?s\b|messrs\b)[.:]?\s*")
+"""How letters address a firm: `M/s Mojaaba Limited`. It proves nothing, and is no part of the name."""
 _STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."))
 _QUOTE = re.compile(_QUOTES)
 
 
 def parts(folded: str) -> list[list[str]]:
     """The words of a folded name, part by part. A bracket starts a new part only where it ends the name."""
-    text = folded
+    addressed = _ADDRESSED.match(folded)
+    text = folded[addressed.end() :] if addressed else folded
     if "/" in text:
         for stroke, dotted in _STROKES:
             text = re.sub(rf"(?<!\w){stroke}(?!\w)", dotted, text)
