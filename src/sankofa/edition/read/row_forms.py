@@ -108,12 +108,18 @@ class FormReader:
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Sequence[Block] | None:
-        """As `EditionReader.blocks`."""
+        """As `EditionReader.blocks`. The stored block of a key that has one is not read again."""
+        first: Any = self.cache.get((self.scope, kind, key, 0))
+        if first is not None and first.alone:
+            return (self._in_form(kind, key, 0, (first.block_index, first)),) if not skip and most else ()
         blocks = await self._reader.blocks(kind, key, skip, most, needs_rows)
         if not blocks:
             return blocks
         if len(blocks) == 1:
-            return (self._in_form(kind, key, skip, blocks[0]),)
+            block = self._in_form(kind, key, skip, blocks[0])
+            if not skip and isinstance(block[1], _Rows):
+                block[1].alone = not await self._reader.blocks(kind, key, 1, 1, lambda index: False)
+            return (block,)
         return LazyBlocks(lambda n: self._in_form(kind, key, skip + n, blocks[n]), range(len(blocks)))
 
     def _in_form(self, kind: str, key: str, number: int, block: Block) -> Block:
@@ -147,28 +153,18 @@ class BareReader(FormReader):
         """As `EditionReader.blocks`."""
         if kind not in _REWRITTEN:
             return await self._reader.blocks(kind, key, skip, most, needs_rows)
-        first: Any = self.cache.get((self.scope, kind, key, 0))
-        if first is not None and first.alone:
-            self._note_sources(kind, key, first)
-            return ((first.block_index, first),) if not skip and most else ()
-        blocks = await super().blocks(kind, key, skip, most, needs_rows)
-        if blocks and len(blocks) == 1 and not skip and isinstance(blocks[0][1], _Rows):
-            blocks[0][1].alone = not await self._reader.blocks(kind, key, 1, 1, lambda index: False)
-        return blocks
+        return await super().blocks(kind, key, skip, most, needs_rows)
 
     def _in_form(self, kind: str, key: str, number: int, block: Block) -> Block:
         index, rows = super()._in_form(kind, key, number, block)
         if isinstance(rows, _Rows):
             rows.sources = rows.sources or sources_in(rows, rows.count(_REF))
-            self._note_sources(kind, key, rows)
+            known = self._sources.get((kind, key))
+            if known != rows.sources:
+                if len(self._sources) >= _KEYS_KEPT:
+                    self._sources.clear()
+                self._sources[kind, key] = rows.sources | (known or rows.sources)
         return index, rows
-
-    def _note_sources(self, kind: str, key: str, rows: _Rows) -> None:
-        known = self._sources.get((kind, key))
-        if known != rows.sources:
-            if len(self._sources) >= _KEYS_KEPT:
-                self._sources.clear()
-            self._sources[kind, key] = rows.sources | (known or rows.sources)
 
     def source(self, kind: str, key: str) -> Sources | None:
         """The only source of the rows that were read under a key; None if there are several, or none is
