@@ -33,7 +33,6 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_years
-from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.period_views import History, PeriodView, ReportedFigure
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.facts import FactColumns
@@ -179,7 +178,7 @@ class Issuer:
     @cached_property
     def reports(self) -> Reports:
         """The reports of each fact; complete for the concepts that line items are computed from."""
-        return self._published.reports(whole=concepts_used())
+        return self._published.reports(whole=table().concepts)
 
     @cached_property
     def vintages(self) -> dict[Identity, list[Vintage[Report]]]:
@@ -364,7 +363,7 @@ def statement_figures(issuer: Issuer) -> Iterator[StatementFigure]:
 
 def _periods(issuer: Issuer) -> Iterator[tuple[str, list[ReportedFigure]]]:
     """The figures a statement may show, by the end and the name of their period."""
-    wanted = concepts_used() | _single_concepts()
+    wanted = table().concepts | _single_concepts()
     periods: defaultdict[tuple[str, str], list[ReportedFigure]] = defaultdict(list)
     for (concept, unit, period_end, period_start), reports in issuer.reports.items():
         if concept in wanted:

@@ -12,11 +12,12 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from sankofa.derive.metrics.contract import ANNIVERSARY_TOLERANCE
-from sankofa.derive.metrics.lines import Figure, Lines, concepts_used
+from sankofa.derive.metrics.lines import Figure, Lines
 from sankofa.derive.metrics.period_views import History, PeriodView, ReportedFigure, StatementBasis
 from sankofa.ledger.reports import Reports
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.financial_years import YearEvidence, months_of
+from sankofa.model.line_items import table
 from sankofa.model.periods import IssuerYears
 
 
@@ -156,7 +157,7 @@ def full_years(
     `first_days`: for some full years, by start and end of the period, when anything was first reported of
     them on or after their end.
     """
-    used = concepts_used()
+    used = table().concepts
     published: dict[int, int] = {}
     lasting: dict[int, int] = {}
     reported: defaultdict[int, list[ReportedFigure]] = defaultdict(list)

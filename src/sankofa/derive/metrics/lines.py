@@ -4,11 +4,10 @@ A route is decided within one filing: the first that reports all of its terms, a
 one. Only that filing's figures count for its conditions. This module knows nothing of days: `period_views`
 passes in the figures public by a day.
 
-Figures of one year that no analyst expects together: counted in quality, never changed.
-
-Most of them are the filer's own: a loss per share tagged without its minus, numbers of shares tagged in
-thousands. A figure that explains them takes part in the check: preferred dividends turn the sign of
-earnings per share, minorities with a negative share make the owners' equity more than the whole.
+Figures of one year that no analyst expects together are counted in quality, never changed. Most of them are
+the filer's own: a loss per share tagged without its minus, numbers of shares tagged in thousands. A figure
+that explains them takes part in the check: preferred dividends turn the sign of earnings per share,
+minorities with a negative share make the owners' equity more than the whole.
 
 See contract: MET-15.
 """
@@ -333,12 +332,6 @@ def _equations(name: str) -> list[_Equation]:
 @cache
 def _checked_items() -> frozenset[str]:
     return table().magnitudes.union(table().parts, table().wholes, table().signed)
-
-
-@cache
-def concepts_used() -> frozenset[str]:
-    """Every concept that takes part in a route, a proof or an identity."""
-    return table().concepts
 
 
 _FACTOR: Final = 50
