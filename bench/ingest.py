@@ -113,7 +113,7 @@ def _publish(home: Path) -> None:
     parts = (home / "editions" / current_edition(home) / "parts").iterdir()
     size = sum(path.stat().st_size for path in parts)
     report("rows published on one core", rows / spent.cpu, unit="rows/s")
-    report("publish, peak memory of the largest process", spent.peak, unit="MB")
+    report("publish, peak memory of the largest process", spent.peak / 1e6, unit="MB")
     report("size of the edition for each row", size / rows, unit="bytes")
 
 
