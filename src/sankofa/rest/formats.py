@@ -29,7 +29,7 @@ from sankofa.edition.format.columns import (
     visible_rows,
 )
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.row_forms import Form
+from sankofa.edition.read.row_forms import RowForm
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
@@ -192,14 +192,14 @@ def _lines(columns: tuple[Column, ...], pieces: Iterable[bytes]) -> list[bytes]:
 
 
 @cache
-def _csv_form(shape: type[Row]) -> Form:
+def _csv_form(shape: type[Row]) -> RowForm:
     columns = columns_of(shape)
 
     def rewrite(rows: bytes, _: Sequence[int]) -> tuple[bytes, Sequence[int]]:
         lines = _lines(columns, [b"[%b]" % rows])
         return b"\n".join(lines), [end - 1 for end in accumulate(len(line) + 1 for line in lines)]
 
-    return Form(shape, rewrite)
+    return RowForm(shape, rewrite)
 
 
 def _stored_table(columns: tuple[Column, ...], answer: Answer, stored: Stored) -> "pyarrow.Table | None":

@@ -35,7 +35,7 @@ from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.row_forms import Form
+from sankofa.edition.read.row_forms import RowForm
 from sankofa.engines.block_file import Block
 from sankofa.engines.edition_reader import ALIASES
 from sankofa.model.days import FOREVER
@@ -267,7 +267,7 @@ class DayView(Edition):
         where: Callable[[bytes], bool] | None = None,
         skip: int = 0,
         passed: int = 0,
-        form: Form | None = None,
+        form: RowForm | None = None,
     ) -> Selection | None:
         """As `Edition.select`; organisations and their identifiers as they were known."""
         first: int | None = None

@@ -21,7 +21,7 @@ from sankofa.edition.format.row_blocks import (
 )
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.bounded_cache import BoundedCache
-from sankofa.edition.read.row_forms import BareReader, Form, FormReader, Sources
+from sankofa.edition.read.row_forms import BareReader, RowForm, FormReader, Sources
 from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
 from sankofa.engines.block_file import Block, ByteRange, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
@@ -196,7 +196,7 @@ class Edition:
         where: Callable[[bytes], bool] | None = None,
         skip: int = 0,
         passed: int = 0,
-        form: Form | None = None,
+        form: RowForm | None = None,
     ) -> Selection | None:
         """The rows under a key that are visible on a day, in their order; None if there is no such key.
 

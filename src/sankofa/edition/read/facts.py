@@ -34,7 +34,7 @@ from sankofa.edition.format.row_blocks import (
 )
 from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.row_forms import Form
+from sankofa.edition.read.row_forms import RowForm
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import ByteRange
@@ -100,7 +100,7 @@ async def reported_facts(
     named = _Entity(None, None) if entity is None else _entity(entity)
     who = FactEntity(service_id, named.legal_name, alpha3_of().get(named.country or ""))
     read = partial(edition.select, "fundamentals", service_id, day=day, limit=most, skip=skip, passed=passed)
-    facts = await read(where=_has("measure", measure), form=Form(who, partial(_as_facts, who)))
+    facts = await read(where=_has("measure", measure), form=RowForm(who, partial(_as_facts, who)))
     if facts is None or not facts.count:
         return NO_FACTS, ()
     if facts.following is None:

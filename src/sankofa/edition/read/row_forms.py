@@ -88,7 +88,7 @@ class _Rows(bytes):
     """Whether its key is known to have no other block."""
 
 
-class Form(NamedTuple):
+class RowForm(NamedTuple):
     """Another form of rows."""
 
     name: Hashable
@@ -99,7 +99,7 @@ class Form(NamedTuple):
 class FormReader:
     """Reads the rows of an edition in a form."""
 
-    def __init__(self, reader: "EditionReader | FormReader", form: Form) -> None:
+    def __init__(self, reader: "EditionReader | FormReader", form: RowForm) -> None:
         self._reader = reader
         self._form = form
         self.cache: ByteCache[Hashable] = reader.cache
@@ -139,7 +139,7 @@ class BareReader(FormReader):
     """Reads the rows of an edition without their capture; kinds that are not in `_REWRITTEN` unchanged."""
 
     def __init__(self, reader: EditionReader) -> None:
-        super().__init__(reader, Form("bare", shorter))
+        super().__init__(reader, RowForm("bare", shorter))
         self._stored = reader
         self._rows = BoundedCache[ByteRange, _SingleRow](_ROWS_KEPT)
         self._sources: dict[tuple[str, str], Sources] = {}

@@ -35,11 +35,7 @@ _OF_BODIES: Final = frozenset(
     "basica militar militaire tecnica technique principal principale".split()
 )
 """Words between the kind of a body and the person it is called after."""
-_DIRECT: Final = frozenset({"c/o", "attn", "att", "fao"})
-_IS: Final = frozenset({"is", "est", "ni"})
-_INITIALS: Final = 3
-_AHEAD: Final = 5
-_NEAR, _ZONE = 45, 150
+_INITIALS, _AHEAD, _NEAR, _ZONE = 3, 5, 45, 150
 _PARTICLES: Final = frozenset(
     "van der den de la le du da das do dos del di von ben bin ibn bint binti al el ould ole arap abu mac "
     "mc o st te ter ten ka wa y e".split()
@@ -78,9 +74,8 @@ class _Reader:
     ) -> None:
         self._text, self._address, self._small = text, address, text.islower()
         self._words = [
-            _Word(plain.replace("\u2019", "'"), *match.span())
+            _Word(fold_in_place(match.group()).replace("\u2019", "'"), *match.span())
             for match in WORD.finditer(text)
-            for plain in (fold_in_place(match.group()),)
         ]
         self._ordinary, self._public, self._emails = ordinary, public, emails
         letters = [w for w in self._words if w.plain.isalpha() and len(w.plain) > _INITIALS]
@@ -91,8 +86,7 @@ class _Reader:
 
     def names(self) -> tuple[list[Span], list[int]]:
         """The names, and the ends of the words that tell whom to contact."""
-        spans: list[Span] = []
-        contacts: list[int] = []
+        spans, contacts = list[Span](), list[int]()
         for number in range(len(self._words)):
             if spans and self._words[number].start < spans[-1][1]:
                 continue
@@ -190,7 +184,7 @@ class _Reader:
             if not _AFTER_CONTACT.match(gap.removeprefix(",") if skipped else gap):
                 return
             word = self._words[number]
-            colon = colon or _COLON.search(gap) is not None or word.plain in _IS
+            colon = colon or _COLON.search(gap) is not None or word.plain in ("is", "est", "ni")
             if self._phrase(number)[1].endswith("titles") and not _initial(word):
                 return  # the title tells the name
             is_filler = word.plain in known.fillers and not (
@@ -201,7 +195,7 @@ class _Reader:
             number, skipped = number + 1, skipped + 1
         if number >= len(self._words) or (kind == "offices" and not colon):
             return
-        direct = self._words[after - 1].plain in _DIRECT
+        direct = self._words[after - 1].plain in ("c/o", "attn", "att", "fao")
         enough = 1 if (colon and kind == "contacts") or direct else 2
         names = list(self._run(number, enough=enough, lower=colon and self._small))
         if not names and kind == "contacts":
@@ -395,8 +389,7 @@ class _Reader:
                 or word.plain in known.joiners
             ):
                 break
-        last = self._words[end - 1].end
-        return org_evidence(self._text[start:last]) is not None
+        return org_evidence(self._text[start : self._words[end - 1].end]) is not None
 
     def _phrase_kind(self, plain: str) -> str:
         return next((kind for phrase, kind in vocabulary().phrases.get(plain, ()) if len(phrase) == 1), "")
