@@ -1,38 +1,44 @@
 """SDMX answers that would be too large are refused, never cut."""
 
-import asyncio
-from datetime import date
-from types import SimpleNamespace
-from typing import Any
+import shutil
+from pathlib import Path
 
+import httpx
 import pytest
 
 from sankofa.dialects import sdmx
-from sankofa.dialects.contract import DialectRequest
-from sankofa.model.errors import InvalidParameter
+from sankofa.dialects.app import DialectsApp
+from sankofa.operations.service import Service
+from sankofa.settings import Settings
+from tests.live import create_key
+from tests.loop import wait
+
+_DATA = "/sdmx/data/dataflow/SANKOFA/MACRO/1.0.0/*"
 
 
-class Asked:
-    """A question to a world of so many series, each with so many values."""
-
-    def __init__(self, series: int, values: int) -> None:
-        self.request = DialectRequest("GET", "/sdmx", "data/dataflow/SANKOFA/MACRO/1.0.0", (), {})
-        self.call = SimpleNamespace(today=date(2024, 1, 1), grant=SimpleNamespace(sample=False))
-        self._series, self._values = series, values
-
-    async def rows(self, name: str, **_: Any) -> list[dict[str, Any]]:
-        if name == "list_series":
-            one = {"frequency": "daily", "country": "ZA", "vintages": 1}
-            return [{**one, "series": f"S{number}"} for number in range(self._series)]
-        return [
-            {"date": f"{n:04}-01-01", "value": 1, "available_at": "2024-01-01"} for n in range(self._values)
-        ]
+async def _asked(home: Path, key: str) -> httpx.Response:
+    service = Service(Settings(home=home))
+    await service.start()
+    try:
+        transport = httpx.ASGITransport(app=DialectsApp(service))
+        headers = {"x-api-key": key, "accept": "application/vnd.sdmx.data+csv"}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://localhost", headers=headers
+        ) as client:
+            return await client.get(_DATA)
+    finally:
+        await service.stop()
 
 
 @pytest.mark.limit("observations of an SDMX answer", "series of an SDMX data query")
-def test_too_many_series_or_observations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidParameter, match="at most"):
-        asyncio.run(sdmx.DIALECT.answer(Asked(sdmx.MOST_SERIES + 1, 0)))  # type: ignore[arg-type]
-    monkeypatch.setattr(sdmx, "MOST_OBSERVATIONS", 7)
-    with pytest.raises(InvalidParameter, match="narrow"):
-        asyncio.run(sdmx.DIALECT.answer(Asked(2, 4)))  # type: ignore[arg-type]
+@pytest.mark.parametrize("bound", ["MOST_SERIES", "MOST_OBSERVATIONS"])
+def test_too_many_series_or_observations_are_refused(
+    sample_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+    key = create_key(home, "professional")
+    assert wait(_asked(home, key)).status_code == 200
+    monkeypatch.setattr(sdmx, bound, 3)
+    refused = wait(_asked(home, key))
+    assert refused.status_code == 400
+    assert "at most 3" in refused.text or "more than 3" in refused.text

@@ -21,7 +21,7 @@ from sankofa.edition.format.row_blocks import (
 )
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.bounded_cache import BoundedCache
-from sankofa.edition.read.row_forms import BareReader, RowForm, FormReader, Sources
+from sankofa.edition.read.row_forms import BareReader, FormReader, RowForm, Sources
 from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
 from sankofa.engines.block_file import Block, ByteRange, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
