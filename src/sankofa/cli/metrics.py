@@ -88,7 +88,7 @@ def sample(metric: str, *labels: str, suffix: str = "", bound: str = "") -> str:
     """The name of a sample. No label has a character to be escaped: all of them are ours."""
     pairs = [f'{n}="{text}"' for n, text in zip(METRICS[metric].labels, labels, strict=True)]
     pairs += [f'le="{bound}"'] if bound else []
-    return f"{metric}{suffix}{{{','.join(pairs)}}}"
+    return f"{metric}{suffix}{{{','.join(pairs)}}}" if pairs else metric + suffix
 
 
 class WorkerState(msgspec.Struct):
