@@ -95,7 +95,7 @@ class Estate:
             until(lambda n=node: n.get("/v1/status").json()["edition"] == edition)  # type: ignore[misc]
 
     def used(self) -> int:
-        """What is counted of the key, this question left out."""
+        """The count of the key without this question."""
         answer = until(lambda: self._usage())
         assert answer is not None
         return answer - 1

@@ -1,4 +1,4 @@
-"""What is signed, who is trusted, and what a node says of what it refuses."""
+"""Signed editions: who is trusted, and what a node says when it refuses one."""
 
 import base64
 import hashlib

@@ -53,7 +53,7 @@ def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
 
 
 def rejects(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
-    """What is in the rejects file that the summary names."""
+    """The content of the rejects file that the summary names."""
     named = re.search(r"\(rejects: (.+)\)", done.stdout)
     assert named, done.stdout
     return [json.loads(line) for line in Path(named[1]).read_text().splitlines()]

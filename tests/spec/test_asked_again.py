@@ -1,4 +1,4 @@
-"""What is asked again is answered from memory: same bytes, for those who may have them (contract: ENV-5)."""
+"""A repeated question is answered from memory with the same bytes, and only to those who may have them (ENV-5)."""
 
 import httpx
 import pytest

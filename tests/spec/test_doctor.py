@@ -105,7 +105,7 @@ def test_a_setting_that_cannot_be_used_is_named(tmp_path: Path, variable: str, v
 
 
 def test_a_ledger_that_cannot_be_reached_is_not_said_to_be_damaged(home: Path) -> None:
-    """Whoever restores a backup over a sound ledger loses what came after it."""
+    """A backup restored over a sound ledger loses what came after it."""
     address = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
     (line,) = [line for line in findings(home, datastore=address)[1]["error"] if "PostgreSQL" in line]
     assert line.endswith("; see that the server answers, and SANKOFA_DATASTORE")

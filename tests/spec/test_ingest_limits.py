@@ -1,4 +1,4 @@
-"""What is too much at ingest is refused by name, and so is a clock that cannot be right."""
+"""Ingest refuses by name what is too large, and a clock that cannot be right."""
 
 import gzip
 import json

@@ -42,7 +42,7 @@ FILED = {
     },
 }
 SHEET = {"Assets": 100, "Liabilities": 55, "StockholdersEquity": 40}
-"""Of one of them, and it does not add up."""
+"""The balance sheet of one of them, which does not add up."""
 
 
 def companyfacts(path: Path, number: int) -> Path:

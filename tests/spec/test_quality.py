@@ -104,7 +104,7 @@ def test_an_unknown_dataset_is_a_404(live: LiveServer, sku: str) -> None:
 
 @pytest.mark.parametrize("files", [1, 2])
 def test_a_revision_counts_in_whichever_file_it_comes(tmp_path: Path, files: int) -> None:
-    """Of three monthly values one was revised, of two annual ones one."""
+    """One of three monthly values was revised, and one of two annual ones."""
     desk = Desk(tmp_path)
     header = "series,series_type,frequency,country,date,value,unit,release_date\n"
     first = "".join(f"CPI.ZA,cpi,monthly,ZA,2024-0{n}-28,100,index,2024-0{n + 1}-20\n" for n in (1, 2, 3))

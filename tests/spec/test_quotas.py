@@ -40,7 +40,7 @@ def at_once(server: LiveServer, key: str, times: int) -> list[tuple[int, str]]:
 
 
 def state(answer: httpx.Response | str) -> tuple[int, int, int, int]:
-    """What is left in the minute, until when, and likewise for the month."""
+    """The rest of the minute's quota and when it begins anew, and the same for the month."""
     found = STATE.fullmatch(answer if isinstance(answer, str) else answer.headers["RateLimit"])
     assert found
     minute, minute_ends, month, month_ends = map(int, found.groups())

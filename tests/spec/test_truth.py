@@ -15,7 +15,7 @@ from tests.torture import ALL_ROUNDS
 UNBOUNDED = "100000000"
 """Bytes of a tool's answer: no row is left out for want of room."""
 CEILING = 40
-"""Of the paid tiers, low enough that the sample world goes beyond it everywhere."""
+"""The row ceiling of paid tiers, low enough that the sample world goes beyond it everywhere."""
 
 ISSUER = "DC46AF1B1AAA424B58D1368176"
 QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {

@@ -82,7 +82,7 @@ SHOWN = {
     "a full disk": ("faults/test_disks.py", "test_a_full_disk_is_a_line_and_the_edition_before_is_served"),
     "no outgoing connection": ("faults/test_outbound.py", "test_commands_and_a_server_connect_to_nobody"),
 }
-"""Of each capability that needs something real, a test that the default run has."""
+"""A test of the default run for each capability that needs something real."""
 
 
 @cache

@@ -78,7 +78,7 @@ def options(item: str, filed: Filed) -> list[Option]:
 
 @cache
 def _routes(item: str) -> list[tuple[int, dict[str, Any], frozenset[str]]]:
-    """Of each route to an item its number, what is said of it, and the concepts that it takes."""
+    """The routes to an item: number, conditions and concepts of each."""
     routes = [{"take": item}, *said()["items"][item]]
     return [(n, r, frozenset(name for _, name in terms(r.get("take", "")))) for n, r in enumerate(routes)]
 

@@ -167,7 +167,7 @@ NAMES_OF_REVENUE = re.compile(
 
 
 def test_every_african_issuer_that_reports_revenue_has_a_net_margin(world: BuildContext, shared_data: Path):
-    """Of its last full year; banks and insurers by the names of their revenue too."""
+    """It goes by the last full year; banks and insurers have other names for revenue."""
     folder = shared_data.parent / "starter" / "filings" / "companyfacts"
     ours = {f"registry:US-SEC-CIK:{path.name[3:13]}" for path in folder.iterdir() if path.is_file()}
     number = slugs().index("net_margin")

@@ -152,11 +152,11 @@ class MacroColumn:
         self._metadata = metadata
 
     def annual(self) -> Iterator[tuple[int, str, Years]]:
-        """Of an indicator: capture, document and values by year, oldest first."""
+        """The captures of an indicator, oldest first: each with its document and values by year."""
         return read_annual(self._rows)
 
     def published(self) -> Iterator[tuple[tuple[str, str, str], Iterator[tuple[Any, ...]]]]:
-        """Of a key, each series (series_type, frequency, country) with what each capture reported."""
+        """Each series of a key (series_type, frequency, country) with what each capture reported."""
         return groupby(read_series(self._rows), key=itemgetter(0, 1, 2))
 
     @cached_property

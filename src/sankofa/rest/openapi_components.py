@@ -125,7 +125,7 @@ def header_components(statuses: Collection[str]) -> JsonSchema:
 
 
 PARTS: Final = toml_table("sankofa.rest", "openapi")
-"""What is declared in data: header fields, refusals, and the paths and schemas that no operation has."""
+"""Parts of OpenAPI that no operation declares: header fields, refusals, other paths and schemas."""
 _HEADERS: Final[dict[str, JsonSchema]] = {
     name: {
         "description": header.pop("description"),

@@ -187,7 +187,7 @@ class FactTotals(msgspec.Struct, array_like=True):
     published: int = 0
     """Newest evidenced day of publication; 0 for none."""
     days: dict[int, Counted] = {}
-    """Of one issuer, what became known on each day."""
+    """What became known of one issuer on each day."""
 
     def add(self, other: "FactTotals") -> None:
         """The facts of other issuers."""
