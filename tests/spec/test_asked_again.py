@@ -1,4 +1,4 @@
-"""A repeated question is answered from memory with the same bytes, and only to those who may have them (ENV-5)."""
+"""A repeated question is answered from memory: same bytes, only for those who may have them (ENV-5)."""
 
 import httpx
 import pytest
