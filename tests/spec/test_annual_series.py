@@ -106,3 +106,27 @@ def test_a_search_finds_an_annual_series_by_its_key(asked: Asked) -> None:
     first = asked.get("/v1/search", q="wdi:ny.gdp.mktp.cd:nga")["data"][0]
     assert (first["type"], first["id"], first["country"]) == ("series", "WDI:NY.GDP.MKTP.CD:NGA", "NG")
     assert asked.get("/v1/search", q=first["id"], type="series", country="KE")["data"] == []
+
+
+@pytest.mark.rule("ABS-2", "SER-4", "SER-5")
+@pytest.mark.parametrize(
+    "path", ["/v1/macro?series={}&", "/v1/series/{}/revisions?", "/v1/series/{}/matrix?"]
+)
+def test_on_a_day_before_its_first_capture_a_series_is_not_yet_known(asked: Asked, path: str) -> None:
+    question = path.format("WDI:NY.GDP.MKTP.CD:NGA")
+    body = asked.server.body(f"{question}as_of={CAPTURES[0] - timedelta(1)}", asked.key)
+    assert (body["count"], body["absent"]["reason"]) == (0, "not_yet_known")
+    assert body["absent"]["first"] == str(CAPTURES[0])
+    assert [one["arguments"].get("as_of") for one in body["absent"]["try"]] == [str(CAPTURES[0]), None]
+
+
+@pytest.mark.rule("LOCK-1", "SER-5")
+def test_the_matrix_of_a_series_is_in_locked_views_from_its_first_capture_on(asked: Asked) -> None:
+    path = "/v1/series/WDI:NY.GDP.MKTP.CD:NGA/matrix"
+    inside = asked.server.body(f"/at/{CAPTURES[1]}{path}", asked.key)["data"]
+    outside = asked.server.body(f"{path}?as_of={CAPTURES[1]}", asked.key)["data"]
+    dated = [{name: row[name] for name in row if name[:1].isdigit() or name == "date"} for row in outside]
+    assert inside
+    assert [{name: row[name] for name in own} for row, own in zip(inside, dated, strict=True)] == dated
+    before = asked.server.get(f"/at/{CAPTURES[0] - timedelta(1)}{path}", asked.key)
+    assert before.status_code == 404

@@ -21,9 +21,8 @@ from sankofa.edition.format.keys import (
     coverage_key,
     key_list,
 )
-from sankofa.edition.format.macro import SeriesSummary, read_page
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.search import search_code
+from sankofa.edition.read.macro import column_summaries
 from sankofa.model.countries import country_name
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import Absence, Suggestion
@@ -32,7 +31,7 @@ from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.provenance import FUND, MACRO, TENDER
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Call, Operation
-from sankofa.operations.nearest import line_items_meant, nearest_codes, predecessors, relations
+from sankofa.operations.nearest import kinds_of_code, line_items_meant, nearest_codes, predecessors, relations
 
 _ORGANISATION_OPERATIONS: Final = {
     "get_fundamentals": "fundamentals",
@@ -41,33 +40,26 @@ _ORGANISATION_OPERATIONS: Final = {
     "get_metrics": "fundamentals",
     "get_shared_facts": "fundamentals",
     "get_restatements": "restatement",
+    "get_panel": "fundamentals",
 }
 """Operations about the figures of one organisation, and the rows that say when those were known."""
 _MACRO_OPERATIONS: Final = ("get_macro", "get_series_vintages", "get_series_revisions", "get_series_matrix")
-_KEPT: Final = frozenset(
-    {
-        "as_of",
-        "metric",
-        "q",
-        "query",
-        "id_type",
-        "id_value",
-        "base",
-        "quote",
-        "series",
-        "entity_id",
-        "dataset",
-    }
-)
+_KEPT: Final = frozenset("as_of metric q query id_type id_value base quote series entity_id dataset".split())
 """Arguments without which it would be another question."""
 _KEPT_BY: Final = {
-    **dict.fromkeys(("get_shared_facts", "get_flags"), frozenset({"country"})),
+    **dict.fromkeys(
+        ("get_shared_facts", "get_flags", "search_tenders", "get_procurement_demand"), frozenset({"country"})
+    ),
+    "get_restatements": frozenset({"service_id"}),
     "get_panel": frozenset({"metrics", "line_items", "series", "from", "to", "every"}),
 }
 """The same, by operation."""
 _NOT_FILTERS: Final = frozenset("limit cursor order detail release shape vintages basis".split())
 _NOTHING: Final = "Nothing that matches was public on {}."
-_NOTHING_BY: Final = {"get_flags": "Nothing is flagged on {}. `ocid` shows every indicator of a process."}
+_NOTHING_BY: Final = {
+    "get_flags": "Nothing is flagged on {}. `ocid` shows every indicator of a process.",
+    "get_cross_rates": "As known on {}, no day has daily rates of both currencies against a third.",
+}
 
 
 class _Known(NamedTuple):
@@ -114,13 +106,15 @@ class _Question:
     def __init__(self, call: Call, operation: Operation, arguments: Mapping[str, Any]) -> None:
         self.call = call
         self.operation = operation
-        self.day = call.day_asked(arguments.get("as_of"))
+        self.day = call.day_asked(arguments.get("to" if _is_panel(operation) else "as_of"))
         self._given = {
             parameter.name: arguments[parameter.argument]
             for parameter in operation.parameters.values()
             if arguments.get(parameter.argument) is not None and parameter.argument not in _NOT_FILTERS
         }
         own = self._given.get("service_id") or self._given.get("entity_id")
+        issuers: tuple[str, ...] = self._given.get("issuers") or ()
+        own = issuers[0] if len(issuers) == 1 else own
         self.subject: str | None = own.upper() if own and len(own) > len("ZAF") else None
         code = self._given.get("series") or self._given.get("indicator")
         self.code: str | None = code.upper() if isinstance(code, str) and code else None
@@ -159,7 +153,7 @@ class _Question:
         )
 
     async def organisation(self, service_id: str) -> Absence:
-        edition = self._edition
+        edition, today = self._edition, self.call.today
         if not await edition.holds(ENTITIES, service_id):
             by_name = self._try("Find it by name or identifier.", "/v1/search", q=service_id)
             return Absence(
@@ -167,10 +161,11 @@ class _Question:
                 f"No organisation with service_id {service_id}.",
                 suggestions=(by_name,),
             )
+        if self._given.get("dataset") == TENDER:
+            return Absence("no_match", f"No award to the organisation was public on {self.day}.")
         known, items = await self._figures(service_id)
         if known.first is None:
-            day = self.call.today
-            earlier = await predecessors(edition, await relations(edition, service_id, day), day)
+            earlier = await predecessors(edition, await relations(edition, service_id, today), today)
             if earlier:
                 named = ", ".join(one.legal_name or one.service_id for one in earlier)
                 others = tuple(
@@ -212,8 +207,9 @@ class _Question:
                 last = known if last is None else max(last, known)
                 items.add(one.line_item)
             await asyncio.sleep(0)  # others are waiting
-        if first is None and kind != "fundamentals" and await self._edition.holds("fundamentals", service_id):
-            items.add("")
+        if first is None and kind != "fundamentals":
+            own = await self._edition.select("fundamentals", service_id, day=FOREVER - 1, modes=int(Mode.ALL))
+            items.update({""} if own is not None and own.count else ())
         return _Known(first, last), items
 
     def _too_early(self, known: _Known) -> Absence:
@@ -224,6 +220,8 @@ class _Question:
             *known,
             suggestions=(later, self._try("As known today.", as_of=None))
             if "as_of" in self.operation.parameters
+            else (self._try("All days since.", **{"from": known.first, "to": None}),)
+            if _is_panel(self.operation)
             else (),
         )
 
@@ -231,27 +229,32 @@ class _Question:
         """Something is known, but nothing of it passes the filters."""
         if outside := self._outside(known):
             return outside
-        path = {name for name, one in self.operation.parameters.items() if one.in_path}
-        kept = path | _KEPT | _KEPT_BY.get(self.operation.name, frozenset())
+        required = {name for name, one in self.operation.parameters.items() if one.required}
+        kept = required | _KEPT | _KEPT_BY.get(self.operation.name, frozenset())
         dropped: dict[str, object] = {name: None for name in self._given if name not in kept}
-        wider = (self._try("Without filters.", **dropped),) if dropped and self.operation.path else ()
+        wider = self._try(
+            "Without filters." if dropped else "As known today.", **(dropped or {"as_of": None})
+        )
         filters = " and ".join(f"`{name}`" for name in dropped)
         nothing = _NOTHING_BY.get(self.operation.name, _NOTHING)
         return Absence(
             "no_match",
             f"Nothing matches {filters}." if filters else nothing.format(self.day),
             *known,
-            suggestions=wider,
+            suggestions=(wider,) if self.operation.path and (dropped or "as_of" in self._given) else (),
         )
 
     def _outside(self, known: _Known) -> Absence | None:
         """Whether the days asked for are before or after all that is known."""
-        since, until = (_day(self._given.get(name)) for name in ("from", "to"))
-        if known.first is None or known.last is None:
+        since, until = (
+            _day(self._given.get(name) or self._given.get(other))
+            for name, other in (("from", "since"), ("to", "until"))
+        )
+        if known.first is None or known.last is None or _is_panel(self.operation):
             return None
         if not (since and since > known.last) and not (until and until < known.first):
             return None
-        whole: dict[str, object] = {"from": None, "to": None}
+        whole: dict[str, object] = dict.fromkeys(("from", "to", "since", "until"))
         if "release" in self.operation.parameters:
             whole["release"] = "latest"  # the whole matrix may be too large
         detail = f"Something is known from {known.first} to {known.last}."
@@ -259,8 +262,7 @@ class _Question:
 
     async def macro(self, code: str) -> Absence:
         edition = self._edition
-        hits = await search_code(edition, code)
-        kinds = {hit.type for hit in hits}
+        kinds = await kinds_of_code(edition, code)
         wants_series = "indicator" not in self._given
         if not kinds:
             near = await nearest_codes(edition, code)
@@ -280,25 +282,26 @@ class _Question:
             )
         if not wants_series:
             return await self._indicator(code)
-        columns = await _columns(edition, f"{MACRO_SERIES}-list", key_list(code))
+        columns = await column_summaries(edition, MACRO_SERIES, key_list(code))
         columns = [one for one in columns if self.country in (None, one.key.split("|")[3])]
         if not columns:
             return await self._elsewhere(code)
         first = date.fromordinal(min(one.known for one in columns))
-        known = _Known(first, date.fromordinal(min(max(one.newest for one in columns), self.day.toordinal())))
         if self.day < first:
-            return self._too_early(known._replace(last=None))
-        return self._narrowed(known)
+            return self._too_early(_Known(first, None))
+        oldest, newest = min(one.oldest for one in columns), max(one.newest for one in columns)
+        days = (min(day, self.day.toordinal()) for day in (oldest, newest))
+        return self._narrowed(_Known(*map(date.fromordinal, days)))
 
     async def _annual(self, code: str) -> Absence:
         dated = f"{TABLED}{code}:<alpha-3 country>"
         table = self._try("Its table as captured last.", "/v1/macro", indicator=code, country=self.country)
         detail = f"{code} is an annual indicator; its dated series is {dated}."
-        if not self.country:
-            return Absence("annual_indicator", detail, suggestions=(table,))
-        dated = tabled_series(code, self.country)
-        detail = f"{code} is an annual indicator; its dated series is {dated}."
-        columns = await _columns(self._edition, f"{MACRO_SERIES}-list", key_list(dated))
+        columns = []
+        if self.country:
+            dated = tabled_series(code, self.country)
+            detail = f"{code} is an annual indicator; its dated series is {dated}."
+            columns = await column_summaries(self._edition, MACRO_SERIES, key_list(dated))
         if not columns:
             return Absence("annual_indicator", detail, suggestions=(table,))
         first = date.fromordinal(min(one.known for one in columns))
@@ -308,7 +311,7 @@ class _Question:
         return Absence("annual_indicator", detail, first, suggestions=(series, table))
 
     async def _indicator(self, code: str) -> Absence:
-        columns = await _columns(self._edition, f"{MACRO_ANNUAL}-list", annual_key("", code))
+        columns = await column_summaries(self._edition, MACRO_ANNUAL, annual_key("", code))
         columns = [one for one in columns if self.country in (None, one.key.partition("|")[0])]
         if not columns:
             return await self._elsewhere(code)
@@ -329,7 +332,8 @@ class _Question:
 
     async def coverage(self) -> Absence:
         """For lists: whether the dataset has any row for the country."""
-        sku = self.operation.dataset if self.operation.dataset in (FUND, MACRO, TENDER) else None
+        dataset = FUND if _is_panel(self.operation) else self.operation.dataset
+        sku = dataset if dataset in (FUND, MACRO, TENDER) else None
         if self.country and sku:
             rows = await self._edition.select(COVERAGE, coverage_key(self.country, sku), day=FOREVER - 1)
             if rows is None or not rows.count:
@@ -340,7 +344,8 @@ class _Question:
             known = _Known(min(firsts, default=None), max(lasts, default=None))
             if known.first is not None and self.day < known.first:
                 return self._too_early(known)
-            return self._narrowed(known)
+            if "query" not in self._given:
+                return self._narrowed(known)
         if sku == FUND:
             _, *first_days = await self._edition.numbers(f"{ISSUERS}-days", "") or (0,)
             if first_days and self.day.toordinal() < min(first_days):
@@ -353,7 +358,7 @@ class _Question:
                 "/v1/tenders": "Tenders by words of their title and description.",
             }
             others = tuple(
-                self._try(why, path, **{"query" if path == "/v1/tenders" else "q": words})
+                self._try(why, path, country=self.country, **{"query" if "tend" in path else "q": words})
                 for path, why in elsewhere.items()
                 if path != (self.operation.path or "/v1/search")
             )
@@ -376,14 +381,9 @@ class _Question:
         return Absence("not_covered", detail, suggestions=tuple(suggestions))
 
 
-async def _columns(edition: Edition, kind: str, listed: str) -> list[SeriesSummary]:
-    """The columns on a list, however many pages it has."""
-    columns: list[SeriesSummary] = []
-    page = 0
-    while blocks := await edition.blocks(kind, listed, page, 1):
-        columns += read_page(blocks[0][1])
-        page += 1
-    return columns
+def _is_panel(operation: Operation) -> bool:
+    """Whether its last day is `to`, and its rows are issuers."""
+    return operation.name == "get_panel"
 
 
 def _day(given: date | int | None) -> date | None:

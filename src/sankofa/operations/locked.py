@@ -11,6 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -21,7 +22,7 @@ from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.edition.read.row_forms import sources_in, without_capture
 from sankofa.model.days import parse_day
-from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem
+from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem, Suggestion
 from sankofa.model.provenance import SharedFact, notice, provenance_id, source_of
 from sankofa.model.rows import Row, wire
 from sankofa.model.tender_rows import FlagRow
@@ -134,9 +135,33 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
 
 async def _explained(operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer) -> Answer:
     """An answer, with the reason where it has no rows."""
-    if answer.selection.count or answer.absent is not None:
+    if answer.selection.count:
         return answer
-    return replace(answer, absent=await absence_of(call, operation, arguments))
+    absent = answer.absent or await absence_of(call, operation, arguments)
+    if call.lock is None:
+        leads_on = [one for one in absent.suggestions if await _leads_on(call, one)]
+        absent = replace(absent, suggestions=tuple(leads_on))
+    return replace(answer, absent=absent)
+
+
+async def _leads_on(call: Call, suggestion: Suggestion) -> bool:
+    """Whether a suggested question has rows, for this key."""
+    asked = suggestion.path.split("/")
+    for operation in _operations().values():
+        parts = operation.path.split("/")
+        if len(parts) != len(asked):
+            continue
+        pairs = [pair for pair in zip(parts, asked, strict=True) if pair[0] != pair[1]]
+        if any(part[:1] != "{" for part, _ in pairs):
+            continue
+        in_path = {part[1:-1]: unquote(own) for part, own in pairs}
+        limit = {"limit": "1"} if "limit" in operation.parameters else {}
+        try:
+            arguments = arguments_of(operation, {**in_path, **limit, **suggestion.arguments}, call)
+            return (await operation.perform(call, **arguments)).selection.count > 0
+        except Problem:
+            return False
+    return False
 
 
 class _RowContents(NamedTuple):

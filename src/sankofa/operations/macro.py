@@ -20,7 +20,7 @@ from sankofa.edition.read.macro import (
     read_one_series,
     read_series,
 )
-from sankofa.edition.read.search import search_code, series_named
+from sankofa.edition.read.search import series_named
 from sankofa.edition.read.series_catalogue import (
     CATALOGUE_ORDER,
     RELEASE_ORDER,
@@ -39,7 +39,7 @@ from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow, wire
 from sankofa.model.text import code_words
 from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
-from sankofa.operations.nearest import nearest_series, unknown_series
+from sankofa.operations.nearest import nearest_series, refuse_unknown_series
 from sankofa.operations.paging import ListPage, first_page
 
 _ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode, where it is `series={}`"
@@ -254,8 +254,7 @@ async def get_series_vintages(
     first = await page.position(lambda edition, behind: release_behind(edition, key, behind))
     read = await release_rows(page.edition, key, first, most)
     if read is None:
-        if not await search_code(page.edition, key):
-            raise await unknown_series(page.edition, series)
+        await refuse_unknown_series(page.edition, series)
         read = [], False
     rows, more = read
     following = (first + most,) if more else None

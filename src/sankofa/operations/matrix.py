@@ -10,7 +10,6 @@ import msgspec
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.issuer_figures import line_item_of
-from sankofa.edition.read.search import search_code
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import FigureMatrixRow, MatrixRow, NthFigureRow, NthReleaseRow
@@ -22,7 +21,7 @@ from sankofa.model.rows import Row, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation
-from sankofa.operations.nearest import unknown_organisation, unknown_series
+from sankofa.operations.nearest import refuse_unknown_series, unknown_organisation
 
 MOST_CELLS: Final = bound("cells of a vintage matrix", 1_000_000, "dates times release days", "400")
 _CELLS_PER_YIELD: Final = 50_000
@@ -89,8 +88,6 @@ async def get_series_matrix(
     """
     day, key = call.day_asked(as_of), series.upper()
     columns = await columns_of_series(call.edition, key)
-    if (not columns or call.lock is not None) and not await search_code(call.edition, key):
-        raise await unknown_series(call.edition, series)
     known = defaultdict(list)
     for column in columns:
         async for one in every_vintage(call.edition, column, day):
@@ -108,6 +105,8 @@ async def get_series_matrix(
                     },
                 )
             )
+    if not known:
+        await refuse_unknown_series(call.edition, series)
     countries = {column: column.split("|")[3] for column in known}
     chosen = [column for column in known if country in (None, countries[column])]
     if len(chosen) > 1:

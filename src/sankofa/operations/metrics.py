@@ -27,9 +27,9 @@ from sankofa.edition.read.issuers import (
 from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.seek import find_in_list
 from sankofa.model.days import FOREVER, months_before
-from sankofa.model.errors import Absence, InvalidParameter, NotFound
+from sankofa.model.errors import Absence, InvalidParameter, NotFound, Suggestion
 from sankofa.model.provenance import FUND, TENDER
-from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, panel_key, wire
+from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, State, panel_key, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answer, Call, operation
@@ -191,7 +191,24 @@ async def get_metrics(
         "missing": msgspec.Raw(b"[%b]" % missing),
         **await predecessor_hint(edition, key, selection, call.today),
     }
-    return page.answer(selection, _ORDER, as_of=page.day, members=members)
+    answer = page.answer(selection, _ORDER, as_of=page.day, members=members)
+    if rows or call.lock is not None or cursor is not None:
+        return answer
+    asked = {"metric": metric, "as_of": as_of and as_of.isoformat(), "basis": basis}
+    given = {name: text for name, text in asked.items() if text}
+    return replace(answer, absent=_left_out(_read(b"[%b]" % missing), f"/v1/metrics/{key}", page.day, given))
+
+
+def _left_out(missing: list[_Missing], path: str, day: date, given: dict[str, str]) -> Absence | None:
+    """Why a published year has no value; None if no year was published."""
+    reasons = dict.fromkeys(one.reason for one in missing if one.reason != REASONS[State.NOT_PUBLISHED])
+    if not reasons:
+        return None
+    what = missing[0].metric if len(missing) == 1 else f"Each of {len(missing)} metrics"
+    detail = f"{what} is left out on {day}. {' '.join(MEMBERS['omitted'][reason] for reason in reasons)}"
+    as_known = Suggestion(path, given | {"basis": "as_known"}, "As it was known on that day.")
+    other = Suggestion(path, given, "Of whatever age.") if TOO_OLD in reasons else as_known
+    return Absence("left_out", detail, suggestions=(other,))
 
 
 _DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)

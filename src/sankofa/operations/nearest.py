@@ -13,9 +13,11 @@ from sankofa.edition.format.keys import ENTITIES, ID_TYPES, ORGANISATIONS, RELAT
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import NameQuery, codes_sharing_words, search_code, search_symbol
+from sankofa.edition.read.series_catalogue import columns_of_series
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
+from sankofa.model.observations import currency_pair
 from sankofa.model.rows import Predecessor, RelationRow
 from sankofa.model.text import code_words, fit, toml_table, words
 from sankofa.operations.contract import Call, Operation, printable
@@ -113,17 +115,31 @@ async def service_id_hint(call: Call, text: str) -> str:
     return ""
 
 
-async def unknown_series(edition: Edition, text: str) -> NotFound:
-    """The 404 of a series that is not there; it names those that come closest."""
+async def kinds_of_code(edition: Edition, code: str) -> set[str]:
+    """Whether a code is of a series, of an indicator, or of both; in a locked view, on its day."""
+    if kinds := {hit.type for hit in await search_code(edition, code)}:
+        return kinds
+    # the series of annual tables are not among the names that search knows
+    return {"series"} if edition.lock is None and await columns_of_series(edition, code) else set()
+
+
+async def refuse_unknown_series(edition: Edition, text: str) -> None:
+    """Raises NotFound for a code that nothing has; it names those that come closest."""
+    if await kinds_of_code(edition, text.upper()):
+        return
     nearest = await nearest_codes(edition, text)
     hint = f" Nearest: {', '.join(nearest)}." if nearest else ""
-    return NotFound(f"No series {printable(text)}; see /v1/series.{hint}")
+    raise NotFound(f"No series {printable(text)}; see /v1/series.{hint}")
 
 
 async def nearest_codes(edition: Edition, text: str) -> list[str]:
-    """The series and indicators whose codes come closest to what was asked for."""
+    """The series and indicators that come closest to a code; of a rate, its inverse first."""
+    text = text.upper()
+    pair = currency_pair(text)
+    inverse = f"FX.{pair[1]}.{pair[0]}" if pair else ""
+    first = [inverse] if inverse and await kinds_of_code(edition, inverse) else []
     codes = await codes_sharing_words(edition, code_words(text))
-    return get_close_matches(text.upper(), codes, _MOST, 0.5)
+    return list(dict.fromkeys(first + get_close_matches(text, codes, _MOST, 0.5)))[:_MOST]
 
 
 async def nearest_series(
@@ -135,7 +151,7 @@ async def nearest_series(
     """
     if code is None:
         return {}
-    kinds = {hit.type for hit in await search_code(edition, code.upper())}
+    kinds = await kinds_of_code(edition, code.upper())
     if not kinds:
         return {"nearest": await nearest_codes(edition, code)}
     if parameter in kinds:

@@ -6,6 +6,8 @@ from datetime import date, timedelta
 from itertools import islice
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.edition import Edition, Selection
@@ -20,7 +22,7 @@ from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import IssuerDayRow
 from sankofa.model.days import iso_day
-from sankofa.model.errors import InvalidParameter
+from sankofa.model.errors import Absence, InvalidParameter
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.limits import limit as bound
 from sankofa.model.provenance import EVERY_SOURCE, FUND
@@ -121,7 +123,7 @@ async def get_panel(
             more = True
             break
     selection = Selection(rows, len(rows), truncated=more, following=(0,) if more else None)
-    return page.answer(
+    answer = page.answer(
         selection,
         key,
         members={"basis": "as_known"},
@@ -129,6 +131,9 @@ async def get_panel(
         dataset=EVERY_SOURCE if keys else FUND,
         more_columns=(*names, *keys),
     )
+    if days or every == _CHANGE:
+        return answer
+    return replace(answer, absent=Absence("outside_dates", f"No {every} ends from {from_} to {page.day}."))
 
 
 def _columns(*lists: Sequence[str] | None) -> tuple[str, ...]:

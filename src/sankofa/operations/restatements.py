@@ -10,7 +10,6 @@ from sankofa.access.records import Position
 from sankofa.derive.cross_rates import SeriesVintage, revision_summary
 from sankofa.edition.read.changes import Change, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.search import search_code
 from sankofa.edition.read.series_catalogue import (
     RESTATEMENT_ORDER,
     RestatementQuestion,
@@ -25,7 +24,7 @@ from sankofa.model.provenance import FUND, MACRO, source_of_ref, source_ref
 from sankofa.model.rows import Row, wire
 from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation
-from sankofa.operations.nearest import refuse_other_identifier, unknown_series
+from sankofa.operations.nearest import refuse_other_identifier, refuse_unknown_series
 from sankofa.operations.paging import first_page
 
 
@@ -113,8 +112,8 @@ async def get_series_revisions(
             observed_at=newest.observed_at or "",
         )
         rows.append(wire.encode(row))
-    if not rows and not await search_code(call.edition, series.upper()):
-        raise await unknown_series(call.edition, series)
+    if not rows:
+        await refuse_unknown_series(call.edition, series)
     return Answer(Selection(rows, len(rows), truncated=False), as_of=day)
 
 

@@ -15,6 +15,7 @@ from sankofa.edition.format.macro import (
     ROWS_IN_A_BLOCK,
     DayRange,
     RateInput,
+    SeriesSummary,
     decode_rate_inputs,
     read_page,
     select,
@@ -258,3 +259,13 @@ def _input(one: SeriesObservation) -> CrossRateInput:
         one.license_class,
         one.observed_at or "",
     )
+
+
+async def column_summaries(edition: Edition, kind: str, listed: str) -> list[SeriesSummary]:
+    """The columns on a list, however many pages it has."""
+    columns: list[SeriesSummary] = []
+    page = 0
+    while blocks := await edition.blocks(f"{kind}-list", listed, page, 1):
+        columns += read_page(blocks[0][1])
+        page += 1
+    return columns

@@ -24,12 +24,21 @@ from sankofa.edition.format.keys import (
     key_list,
     restatement_list,
 )
-from sankofa.edition.format.macro import RELEASES_ON_A_PAGE, DayRange, read_page, rows_on_release_page
+from sankofa.edition.format.macro import (
+    RELEASES_ON_A_PAGE,
+    DayRange,
+    rows_on_release_page,
+)
 from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.macro import SeriesObservation, read_observations, read_series
+from sankofa.edition.read.macro import (
+    SeriesObservation,
+    column_summaries,
+    read_observations,
+    read_series,
+)
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
@@ -376,12 +385,7 @@ async def restatement_behind(
 
 async def columns_of_series(edition: Edition, series: str) -> list[str]:
     """The columns under a series key, `series|type|frequency|country` each."""
-    columns: list[str] = []
-    page = 0
-    while blocks := await edition.blocks(f"{MACRO_SERIES}-list", key_list(series), page, 1):
-        columns += [one.key for one in read_page(blocks[0][1])]
-        page += 1
-    return columns
+    return [one.key for one in await column_summaries(edition, MACRO_SERIES, key_list(series))]
 
 
 async def every_vintage(edition: Edition, column: str, day: date) -> AsyncIterator[SeriesObservation]:
