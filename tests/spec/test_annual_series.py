@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.spec import market
 from tests.spec.market import Asked, Desk
+
+plain_desk = market.plain_desk
 
 DRAW = random.Random(int(os.environ.get("TEST_SEED", "3")))
 HEAD = '"Country Name","Country Code","Indicator Name","Indicator Code",'
@@ -130,3 +133,18 @@ def test_the_matrix_of_a_series_is_in_locked_views_from_its_first_capture_on(ask
     assert [{name: row[name] for name in own} for row, own in zip(inside, dated, strict=True)] == dated
     before = asked.server.get(f"/at/{CAPTURES[0] - timedelta(1)}{path}", asked.key)
     assert before.status_code == 404
+
+
+@pytest.mark.rule("SER-4")
+def test_the_mean_of_revisions_that_cancel_has_all_its_digits(plain_desk: Desk) -> None:
+    """Two thirds up and two thirds less 1e-7 down: rounded one by one they would leave 3.33e-8."""
+    table = dict.fromkeys(((iso3, year) for iso3 in COUNTRIES for year in YEARS), "")
+    first = table | {("NGA", year): "3" for year in (2007, 2008, 2009)}
+    later = first | {("NGA", 2007): "4", ("NGA", 2008): "4", ("NGA", 2009): "1.0000003"}
+    for day, own in ((CAPTURES[0], first), (CAPTURES[1], later)):
+        plain_desk.ingest("worldbank", f"{day}-gdp.csv", as_csv(own))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        (row,) = asked.get("/v1/series/WDI:NY.GDP.MKTP.CD:NGA/revisions")["data"]
+    assert str(row["mean_revision"]) == "3.333333333E-8"
+    assert str(row["mean_absolute_revision"]) == "0.4444444111"

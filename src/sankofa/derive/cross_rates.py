@@ -10,6 +10,7 @@ to final.
 from collections.abc import Iterable
 from datetime import date
 from decimal import Context, Decimal
+from functools import reduce
 from itertools import groupby
 from statistics import median
 from typing import Final, NamedTuple
@@ -93,8 +94,8 @@ class RevisionSummary(NamedTuple):
 def revision_summary(vintages: Iterable[SeriesVintage]) -> RevisionSummary:
     """Summarise the vintages of a series, in any order.
 
-    A relative revision is (latest - first) / |first|, rounded to 10 significant digits; a value whose first
-    figure is 0, or whose latest is withdrawn, has none.
+    A relative revision is (latest - first) / |first|; a value whose first figure is 0, or whose latest is
+    withdrawn, has none. They are rounded after the mean: revisions of both signs cancel in it.
     """
     relative: list[Decimal] = []
     days: list[int] = []
@@ -109,14 +110,14 @@ def revision_summary(vintages: Iterable[SeriesVintage]) -> RevisionSummary:
         latest = later[-1]
         days.append((latest.available_at - first.available_at).days)
         if first.value and latest.value is not None:
-            relative.append(quotient(latest.value - first.value, abs(first.value)))
+            relative.append(_EXACT.divide(_EXACT.subtract(latest.value, first.value), abs(first.value)))
     absolute = [abs(one) for one in relative]
     return RevisionSummary(
         values,
         len(days),
         revisions,
         _mean(absolute),
-        max(absolute, default=None),
+        quotient(max(absolute), _ONE) if absolute else None,
         _mean(relative),
         Decimal(str(median(days))) if days else None,
         max(days, default=None),
@@ -124,4 +125,4 @@ def revision_summary(vintages: Iterable[SeriesVintage]) -> RevisionSummary:
 
 
 def _mean(numbers: list[Decimal]) -> Decimal | None:
-    return quotient(sum(numbers, Decimal(0)), Decimal(len(numbers))) if numbers else None
+    return quotient(reduce(_EXACT.add, numbers), Decimal(len(numbers))) if numbers else None
