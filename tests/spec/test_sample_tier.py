@@ -216,6 +216,26 @@ def test_no_answer_of_a_tool_has_more_rows_than_the_cap(world: World, tool: Tool
 
 
 @pytest.mark.rule("KEY-10")
+@pytest.mark.rule("PAR-4", "KEY-8")
+@pytest.mark.parametrize(
+    "path", ["/v1/quality-metrics/AF-FUND", "/v1/coverage", "/v1/sources", "/v1/export", "/v1/crosswalk/{}"]
+)
+def test_lists_about_the_service_or_one_organisation_are_whole_where_limit_is_omitted(
+    world: World, path: str
+) -> None:
+    takes_limit = path not in ("/v1/sources", "/v1/export")
+    for organisation in world.organisations if "{}" in path else world.organisations[:1]:
+        address = path.format(organisation)
+        paid, sample = (world.get(address, key).json() for key in (world.paid_key, SANDBOX))
+        if "{}" in path:
+            assert sample["data"] == [row for row in paid["data"] if row["id_type"] in ("lei", "ticker")]
+        else:
+            assert sample["data"] == paid["data"]
+            assert (sample["count"] > CAP, sample["truncated"]) == (True, False)
+        above = world.get(address, params={"limit": CAP + 1})
+        assert above.status_code == (402 if takes_limit else 400)
+
+
 @pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
 def test_walking_gives_no_more_than_one_answer_but_of_tenders(world: World, operation: Operation) -> None:
     """With its own cursor, or with one that a paying customer was given."""

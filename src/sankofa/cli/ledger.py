@@ -186,7 +186,7 @@ def ingest_command(
 @click.option("--capture", type=click.IntRange(1), metavar="ID", help="One capture, by its number.")
 @click.option("--file", "file_name", metavar="NAME", help="The file of this name; the same as FILE.")
 @click.option("--everywhere", is_flag=True, help="Also withdraw the kept editions that hold it.")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; the edition's manifest says it.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; `publish` prints it, no surface says it.")
 def withdraw_command(
     source: str, file: str | None, capture: int | None, file_name: str | None, everywhere: bool, reason: str
 ) -> None:
