@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.depth import deep_after
+from tests.live import LiveServer, publish_files, succeed
 from tests.spec.market import Desk, package, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
+from tests.spec.register import lei
 from tests.spec.tender_market import wait_for_edition
 
 
@@ -151,3 +153,32 @@ def test_a_withdrawal_of_nothing_is_refused_and_leaves_nothing(
     assert said in refused.stderr
     assert "capture 1" not in plain_desk.command("ledger", "captures").stderr
     assert plain_desk.publish().split("-")[1] == "00001"
+
+
+@pytest.mark.rule("ENT-1", "ING-9")
+def test_an_organisation_keeps_its_id_though_the_identifier_it_was_issued_from_is_withdrawn(
+    tmp_path: Path,
+) -> None:
+    home, links, figures = tmp_path / "home", tmp_path / "links.csv", tmp_path / "figures.csv"
+    cik = "registry:US-SEC-CIK:0000812070"
+    links.write_text(f"entity,id_type,id_value,registry\n{cik},lei,{lei('ROADS')},\n")
+    figures.write_text(
+        "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,"
+        f"confidence\n{cik},revenue,5,ZAR,2023-01-01,2023-12-31,FY,2024-03-01,report,p. 1,0.99\n"
+    )
+
+    def held() -> tuple[str, list[str], int]:
+        """The id of the one issuer, the kinds of its identifiers, and how many have the LEI."""
+        with LiveServer(home) as server:
+            key = server.key("starter")
+            (row,) = server.get("/v1/issuers", key).json()["data"]
+            found = server.get(f"/v1/crosswalk?id_type=lei&id_value={lei('ROADS')}", key).json()
+            kinds = server.get(f"/v1/crosswalk/{row['service_id']}", key).json()["data"]
+        return row["service_id"], [one["id_type"] for one in kinds], found["count"]
+
+    publish_files(home, ("identifiers", links), ("filings", figures))
+    issued, *before = held()
+    assert before == [["lei", "registry"], 1]
+    succeed(home, "withdraw", "identifiers", links.name, "--everywhere", "--reason", "wrong")
+    succeed(home, "publish")
+    assert held() == (issued, ["registry"], 0)
