@@ -1,6 +1,7 @@
 """`sankofa withdraw`: a tombstone, an edition as if the file had never come, and a file that comes again."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -182,3 +183,22 @@ def test_an_organisation_keeps_its_id_though_the_identifier_it_was_issued_from_i
     succeed(home, "withdraw", "identifiers", links.name, "--everywhere", "--reason", "wrong")
     succeed(home, "publish")
     assert held() == (issued, ["registry"], 0)
+
+
+@pytest.mark.rule("GATE-4", "ING-9")
+def test_a_file_named_after_a_withheld_person_is_found_by_its_number(plain_desk: Desk) -> None:
+    desk = plain_desk
+    named = release(
+        "a", parties=[{"id": "p", "name": "Nelson Francisco Vera Quintana", "roles": ["supplier"]}]
+    )
+    assert desk.ingest("portal-za", "award-nelson-francisco-vera-quintana-1.json", package(named))["withheld"]
+    refused = desk.command(
+        "withdraw", "portal-za", "award-nelson-francisco-vera-quintana-1.json", "--reason", "wrong"
+    )
+    assert refused.returncode == 1
+    (number,) = re.findall(r"if it is 'award-\[withheld\]-1.json', give --capture (\d+)", refused.stderr)
+    assert "nelson" not in refused.stderr.casefold()
+    done = desk.command("withdraw", "portal-za", "--capture", number, "--reason", "wrong")
+    assert done.returncode == 0, done.stderr
+    other = desk.command("withdraw", "portal-za", "another.json", "--reason", "wrong")
+    assert "nothing of source 'portal-za' is in the ledger" in other.stderr

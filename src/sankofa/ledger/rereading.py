@@ -12,6 +12,7 @@ that it had then.
 See contract: ING-9.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -27,6 +28,7 @@ from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import take_again
 from sankofa.model.days import instant
 from sankofa.model.errors import FormatError, OperatorError
+from sankofa.model.ocds.redaction import CUT
 from sankofa.model.records import Rejected
 from sankofa.sources.base import InputFile, Limits
 from sankofa.sources.registry import Source
@@ -176,6 +178,12 @@ def _nothing(source_id: str, capture: int, file_name: str, held: list[FileOfSour
         return f"nothing of source {source_id!r} is in the ledger"
     if capture:
         return f"{source_id}: there is no capture {capture}; see `sankofa ledger captures {source_id}`"
+    for file in held:
+        if CUT in file.file_name:  # the name of a withheld person was cut from it
+            pattern = ".+".join(map(re.escape, file.file_name.split(CUT)))
+            if re.fullmatch(pattern, file_name):
+                hint = f"if it is {file.file_name!r}, give --capture {file.number}"
+                return f"{source_id}: no file of this name; {hint}"
     return f"{source_id}: no file {file_name!r} was ingested; see `sankofa ledger captures {source_id}`"
 
 
