@@ -12,7 +12,6 @@ that it had then.
 See contract: ING-9.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -179,11 +178,10 @@ def _nothing(source_id: str, capture: int, file_name: str, held: list[FileOfSour
     if capture:
         return f"{source_id}: there is no capture {capture}; see `sankofa ledger captures {source_id}`"
     for file in held:
-        if CUT in file.file_name:  # the name of a withheld person was cut from it
-            pattern = ".+".join(map(re.escape, file.file_name.split(CUT)))
-            if re.fullmatch(pattern, file_name):
-                hint = f"if it is {file.file_name!r}, give --capture {file.number}"
-                return f"{source_id}: no file of this name; {hint}"
+        before, cut, _ = file.file_name.partition(CUT)  # the name of a withheld person
+        if cut and file_name.startswith(before) and file_name.endswith(file.file_name.rpartition(CUT)[2]):
+            hint = f"if it is {file.file_name!r}, give --capture {file.number}"
+            return f"{source_id}: no file of this name; {hint}"
     return f"{source_id}: no file {file_name!r} was ingested; see `sankofa ledger captures {source_id}`"
 
 
