@@ -170,11 +170,11 @@ def sign_publication(
 ) -> tuple[Publication, bytes]:
     """The new publication and its signed note.
 
-    The sequence continues from `before` and is at least the Unix time, so a publisher restored from a
-    backup does not go back.
+    The sequence continues from `before` and is at least the Unix time in milliseconds: a publisher restored
+    from a backup does not go back, also if it published several times within a second before.
     """
     publication = Publication(
-        max(before.sequence + 1 if before else 0, int(now.timestamp())),
+        max(before.sequence + 1 if before else 0, int(now.timestamp() * 1000)),
         now.astimezone(UTC).isoformat(timespec="microseconds"),
         current,
         dict(sorted(editions.items())),
