@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from sankofa import settings
-from sankofa.cli import serving, supervisor
+from sankofa.cli import serving
 
 _HEADERS = [(name, value) for name, value in json.loads(os.environ.get("BENCH_HEADERS", "[]"))]
 _AS_BYTES = [(name.encode(), value.encode()) for name, value in _HEADERS]
@@ -35,8 +35,8 @@ async def asgi(scope: dict[str, Any], receive: object, send: Callable[[Any], Awa
 
 def main() -> None:
     """Let `sankofa serve` do everything as always, but for the application that its workers load."""
-    vars(supervisor)["_load"] = lambda *_: asgi
-    serving.serve(settings.load(), "127.0.0.1", int(sys.argv[1]), 1)
+    vars(serving)["_load"] = lambda *_: asgi
+    serving.run_server(settings.load(), "127.0.0.1", int(sys.argv[1]), 1, sign_in=False)
 
 
 if __name__ == "__main__":

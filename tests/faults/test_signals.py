@@ -162,7 +162,6 @@ def test_a_command_that_waits_for_a_frozen_redis_ends(
             "show Anybody",
             "vault replay",
             "backup FILE",
-            "upgrade-check",
             "sample",
         ],
     ),

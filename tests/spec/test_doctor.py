@@ -1,4 +1,4 @@
-"""`sankofa doctor` and `sankofa upgrade-check`."""
+"""`sankofa doctor`."""
 
 import hashlib
 import json
@@ -18,9 +18,9 @@ def home(sample_home: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sample_home, tmp_path / "home"))
 
 
-def findings(home: Path, command: str = "doctor", **settings: str) -> tuple[int, dict[str, list[str]]]:
+def findings(home: Path, **settings: str) -> tuple[int, dict[str, list[str]]]:
     """The exit code, and the messages with their remedies under each status."""
-    done = run(home, command, "--json", **settings)
+    done = run(home, "doctor", "--json", **settings)
     by_status: dict[str, list[str]] = {"ok": [], "warning": [], "error": []}
     for finding in json.loads(done.stdout):
         by_status[finding["status"]].append(f"{finding['message']}; {finding['remedy']}")
@@ -95,7 +95,6 @@ def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
         ("PROXIES", "10.0.0.1,caddy", "'caddy' is no address: expected 10.0.0.1 or 10.42.0.0/16"),
         ("BASE_URL", "api.example.org", "expected http://... or https://..., not 'api.example.org'"),
         ("MCP_URL", "https://", "expected http://... or https://..., not 'https://'"),
-        ("OTLP_ENDPOINT", "collector:4318", "expected http://... or https://..., not 'collector:4318'"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(tmp_path: Path, variable: str, value: str, expected: str):
@@ -160,19 +159,14 @@ def test_a_broken_setting_or_sources_file_is_a_finding(home: Path) -> None:
     assert any("sources.toml: not TOML" in line for line in found["error"])
 
 
-def test_what_this_version_made_needs_no_upgrade(home: Path) -> None:
-    code, found = findings(home, "upgrade-check")
-    assert (code, found["warning"], found["error"]) == (0, [], [])
-
-
 @pytest.mark.deep
 def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: Path) -> None:
     _of_layout(home, 4)
-    code, found = findings(home, "upgrade-check")
+    code, found = findings(home)
     assert code == 1
-    assert any("is of layout 4" in line and "run: sankofa publish" in line for line in found["error"])
+    assert any("of another layout, 4" in line and "run: sankofa publish" in line for line in found["error"])
     succeed(home, "publish")
-    assert findings(home, "upgrade-check")[0] == 0
+    assert findings(home)[0] == 0
 
 
 def test_make_serve_builds_the_edition_of_an_older_version_anew(home: Path) -> None:

@@ -65,8 +65,7 @@ def test_a_shell_that_lets_few_files_be_open_reads_an_edition_of_many(sample_hom
 READING = [
     *(("editions",), ("keys", "list"), ("keys", "usage"), ("domains", "list"), ("sources",)),
     *(("status",), ("doctor",), ("show", RIFTLINE), ("ledger", "verify"), ("ledger", "captures")),
-    *(("vault", "verify"), ("upgrade-check",), ("settings",), ("collect", "--dry-run")),
-    ("editions", "diff", "a", "b"),
+    *(("vault", "verify"), ("settings",), ("collect", "--dry-run")),
 ]
 LISTS = [("editions",), ("keys", "list"), ("domains", "list"), ("sources",)]
 

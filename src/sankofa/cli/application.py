@@ -3,21 +3,26 @@
 import asyncio
 import gc
 import logging
+import os
+import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import date
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from sankofa import settings
 from sankofa.access.owner import FOLDER, LINK, token_in_path, token_in_query
 from sankofa.cli.guard import KnownClients, PriorityQueue
-from sankofa.cli.observers import observe_requests
+from sankofa.cli.metrics import RequestCounter, write_counts
 from sankofa.cli.process import configure, keep_freed_memory
 from sankofa.dialects.app import DialectsApp
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.locked import AT, NO_DAY, PREFIX, day_of_path, without_day
-from sankofa.operations.service import Application, Receive, Scope, Send, Service
+from sankofa.operations.service import Application, ObservedRequest, Receive, Scope, Send, Service
 from sankofa.rest.app import RestApp
 from sankofa.rest.cors import Cors
 from sankofa.rest.pages import open_pages
@@ -53,15 +58,22 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     async def running() -> AsyncIterator[None]:
         await service.start()
         _settle()
-        observing = observe_requests(service, metrics_folder)
-        tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in (*duties, *observing.duties)]
+        counter = None if metrics_folder is None else RequestCounter()
+        observer = RequestObserver(counter, logs=current.access_log == "json")
+        own: list[Duty] = []
+        if counter is not None and metrics_folder is not None:
+            own.append(lambda _: write_counts(counter, service, metrics_folder))
+        if counter is not None or current.access_log == "json":
+            service.observe = observer.waiting.append
+            own.append(observer.work_off)
+        tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in (*duties, *own)]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            observing.stop()
+            observer.stop()
             await service.stop()
 
     def run(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -133,3 +145,80 @@ async def _lifespan(
         await send({"type": "lifespan.startup.complete"})
         await receive()
     await send({"type": "lifespan.shutdown.complete"})
+
+
+_EVERY_SECONDS: Final = 0.2
+_AT_ONCE: Final = 2_000
+"""Requests counted in one round of the event loop: two milliseconds."""
+_MOST_LINES: Final = 50_000
+_METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_encode = msgspec.json.Encoder().encode
+
+
+class RequestObserver:
+    """Counts the requests of a worker, and logs them.
+
+    A request only joins a list. The list is worked off a few times a second, which costs a fraction of what
+    each request alone would cost.
+    """
+
+    def __init__(self, counter: RequestCounter | None, *, logs: bool) -> None:
+        self._counter = counter
+        self._logs = logs
+        self.waiting: list[ObservedRequest] = []
+        self._lines: list[ObservedRequest] = []
+        self._lost = 0
+        self._offset = time.time() - time.perf_counter()
+
+    async def work_off(self, _: object) -> None:
+        writing: asyncio.Future[None] | None = None
+        while True:
+            await asyncio.sleep(_EVERY_SECONDS)
+            while self.waiting:
+                self._take(_AT_ONCE)
+                await asyncio.sleep(0)
+            if self._lines and (writing is None or writing.done()):
+                writing = asyncio.ensure_future(asyncio.to_thread(self._write))
+
+    def stop(self) -> None:
+        """Work off what is left."""
+        self._take(len(self.waiting))
+        self._write()
+
+    def _take(self, most: int) -> None:
+        requests = self.waiting[:most]
+        del self.waiting[:most]
+        if self._counter is not None:
+            for request in requests:
+                self._counter(request)
+        if self._logs:
+            room = _MOST_LINES - len(self._lines)
+            self._lines += requests[:room]
+            self._lost += max(0, len(requests) - room)
+
+    def _write(self) -> None:
+        requests, self._lines = self._lines, []
+        lines = b"".join(map(self._line, requests))
+        if self._lost:
+            lines += _encode({"lost": self._lost}) + b"\n"
+            self._lost = 0
+        with suppress(OSError):  # a reader that is gone stops no request
+            while lines:
+                lines = lines[os.write(sys.stderr.fileno(), lines) :]
+
+    def _line(self, request: ObservedRequest) -> bytes:
+        when, grant = datetime.fromtimestamp(request.began + self._offset, UTC), request.grant
+        fields = {
+            "time": when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "request_id": request.request_id,
+            "key": grant and grant.key_id,
+            "link": (grant and grant.link) or None,
+            "tier": grant and grant.tier,
+            "method": request.method if request.method in _METHODS else "other",
+            "operation": request.operation,
+            "status": request.status,
+            "problem": request.problem or None,
+            "bytes": request.size,
+            "ms": round(request.seconds * 1000, 3),
+        }
+        return _encode(fields) + b"\n"

@@ -9,6 +9,7 @@ import platform
 import pwd
 import shutil
 import stat
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -16,15 +17,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
 from sankofa import __version__
 from sankofa import settings as all_settings
 from sankofa.cli.keys import opened_keys
-from sankofa.cli.output import Finding, to_have_an_edition
+from sankofa.cli.output import Finding, as_json, print_json, to_have_an_edition
 from sankofa.cli.process import now
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_folder import BUILDING
 from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import KeyValue
 from sankofa.engines.ledger_store import LedgerRows
 from sankofa.engines.publication import Publication, signers_of
 from sankofa.ledger import seals
@@ -376,3 +380,52 @@ _CHECKS: Final[dict[str, Callable[[Settings], Iterator[Finding]]]] = {
     "sources": _sources,
     "stores": store_findings,
 }
+
+
+@click.command()
+def status() -> None:
+    """The dependency reads of /v1/status; exit code 1 when degraded. Creates nothing."""
+    from sankofa.operations.service import following, probe
+
+    current = all_settings.load()
+
+    def opened(url: str, name: str, component: str) -> KeyValue:
+        reserve = current.usage_reserve << 20 if name == "usage" else 0
+        return open_keyvalue(current.keyvalue_url(url, name), component, reserve=reserve, create=False)
+
+    async def look() -> dict[str, tuple[str | None, float]]:
+        store = open_store(current)
+        keystore = opened(current.keystore, "keys", "key store")
+        usagestore = opened(current.usagestore, "usage", "usage store")
+        try:
+            checks = await probe(store, keystore, usagestore)
+            if (followed := following(store, now())) is not None:
+                checks["editions"] = (followed[1], 0.0)
+            return checks
+        finally:
+            await keystore.close()
+            await usagestore.close()
+            store.close()
+
+    checks = asyncio.run(look())
+    for name, (failure, took) in checks.items():
+        click.echo(f"{name:<10}  {'ok' if failure is None else 'FAILED: ' + failure}  {took:.1f} ms")
+    if any(failure is not None for failure, _ in checks.values()):
+        sys.exit(1)
+
+
+@click.command()
+@as_json
+def doctor(as_json: bool) -> None:
+    """Check this installation, and say how to mend each fault. Exits with 1 when something must be mended."""
+    try:
+        findings = examine(all_settings.load())
+    except SettingsError as failure:
+        findings = [explain_settings_error(failure)]
+    if as_json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        for finding in findings:
+            click.echo(finding.line())
+    if any(finding.status == "error" for finding in findings):
+        sys.exit(1)

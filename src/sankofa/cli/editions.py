@@ -1,6 +1,5 @@
 """`sankofa editions`: list, compare, verify and sign editions, and go back to an earlier one."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -14,7 +13,6 @@ from sankofa.cli.edition_log import EditionLogWriter, rebuild, rows_of
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.edition.format.keys import holds_withdrawn, may_hold, may_name_a_person
-from sankofa.edition.read.diff import COUNTED, Difference, diff
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_trees import decode_row_trees
 from sankofa.edition.write.context import described, left_out_of
@@ -178,26 +176,6 @@ def _person_captures(store: Datastore) -> Iterator[int]:
             yield edition.last_person_capture
 
 
-def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
-    """What changed between two kept editions, by dataset."""
-    store = open_fresh_store(settings)
-    kept = store.list_editions().editions
-    for edition in (before, after):
-        if edition not in kept:
-            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
-
-    async def compare() -> dict[str, Difference]:
-        old, new = open_edition(store, before), open_edition(store, after)
-        try:
-            return await diff(old, new, examples)
-        finally:
-            old.close()
-            new.close()
-            store.close()
-
-    return asyncio.run(compare())
-
-
 @click.group(invoke_without_command=True)
 @as_json
 @click.pass_context
@@ -304,27 +282,3 @@ def rebuild_edition(moment: str) -> None:
         )
     same = "but for what is left out" if rebuilt.different else "the same rows and roots"
     click.echo(f"edition {rebuilt.edition} was rebuilt from the ledger: {same}")
-
-
-@editions.command("diff")
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
-@click.option(
-    "--examples", default=5, show_default=True, type=click.IntRange(0), help="Keys to show of each dataset."
-)
-def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None:
-    """Compare edition A with edition B: rows added, changed, removed (withheld now, or no longer served), and
-    restated (figures that a later vintage replaced)."""
-    differences = difference(environment.load(), before, after, examples)
-    if as_json:
-        document = {"before": before, "after": after, "datasets": differences}
-        click.echo(msgspec.json.encode(document).decode())
-        return
-    for dataset, changed in differences.items():
-        counts = ", ".join(f"{name} {getattr(changed, name)}" for name in COUNTED)
-        click.echo(f"{dataset}: {counts}")
-        for example in changed.examples:
-            click.echo(f"  {example['change']:<8}  {' | '.join(example['key'])}")
-    if not differences:
-        click.echo("no row differs")

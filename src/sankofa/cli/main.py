@@ -13,7 +13,7 @@ from sankofa.cli.process import end_soon_after_signals, raise_descriptor_limit
 from sankofa.model.errors import OperatorError, StoreUnavailable
 
 _COMMANDS = {
-    "serve": "running:serve",
+    "serve": "serving:serve_command",
     "ingest": "ledger:ingest_command",
     "collect": "collecting:collect",
     "withdraw": "ledger:withdraw_command",
@@ -30,17 +30,16 @@ _COMMANDS = {
     "matches": "ledger:matches",
     "backup": "backup:backup_command",
     "restore": "backup:restore_command",
-    "doctor": "running:doctor",
-    "upgrade-check": "running:upgrade_check",
+    "doctor": "doctor:doctor",
     "vault": "vault:vault",
-    "status": "running:status",
+    "status": "doctor:status",
     "settings": "describing:show_settings",
     "openapi": "describing:print_description",
     "show": "describing:show",
     "audit": "describing:audit",
     "verify": "verifying:verify_command",
     "hooks": "hooks:hooks",
-    "open": "running:open_pages",
+    "open": "serving:open_pages",
 }
 """Each command with its module and function, in the order of the help text."""
 
@@ -48,7 +47,7 @@ _COMMANDS = {
 _LISTING = (("editions",), ("keys", "list"), ("domains", "list"))
 """Commands that list what is in HOME: if there is no HOME, nothing."""
 _NEED_HOME = frozenset(
-    "status show open audit ledger matches editions vault withdraw push backup upgrade-check domains".split()
+    "status show open audit ledger matches editions vault withdraw push backup domains".split()
 )
 _KEYS_NEED_HOME = frozenset("list usage link rotate revoke reseal copy".split())
 """Commands that have nothing to do if there is no HOME. A mistyped one must not become a new folder."""

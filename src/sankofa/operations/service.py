@@ -185,7 +185,7 @@ def check_target(scope: Mapping[str, Any]) -> None:
 
 
 class ObservedRequest(NamedTuple):
-    """An answered request, without anything that a client wrote but its header fields."""
+    """An answered request, without anything that a client wrote."""
 
     operation: str
     """The name of the operation, `mcp:` and the name of a tool, `page`, `file`, `mcp` or `unknown`."""
@@ -201,7 +201,6 @@ class ObservedRequest(NamedTuple):
     problem: str
     """The slug of the problem it was answered with; empty if it was answered well."""
     request_id: str
-    headers: list[tuple[bytes, bytes]]
 
     @classmethod
     def of(
@@ -218,9 +217,7 @@ class ObservedRequest(NamedTuple):
         """The request of an ASGI scope, answered now. The answer to HEAD and a 304 have no body."""
         method, seconds = scope["method"], time.perf_counter() - began
         size = 0 if method == "HEAD" or status == 304 else size
-        return cls(
-            operation, method, status, size, began, seconds, grant, problem, request_id, scope["headers"]
-        )
+        return cls(operation, method, status, size, began, seconds, grant, problem, request_id)
 
 
 Observer = Callable[[ObservedRequest], Any]

@@ -7,7 +7,7 @@ import time
 
 from sankofa.cli.guard import ConnectionLimits
 from sankofa.cli.process import SignalSafeEvent, stop_on_signals
-from sankofa.cli.supervisor import Supervisor
+from sankofa.cli.serving import Supervisor
 from tests.every import every
 from tests.patience import PATIENCE
 
