@@ -221,7 +221,7 @@ def load(name: str, text: str, folder: Path) -> ModuleType:
 
 @every("template", [FILINGS, SERIES])
 def test_the_template_of_the_guide_has_the_columns_of_the_adapter(template):
-    name, required, optional = template
+    name, required, optional, _ = template
     text = (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
     section = text.partition(f"## The {name} template\n")[2].partition("\n## ")[0]
     shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", section, re.MULTILINE))

@@ -15,7 +15,8 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.model.identifiers import STRONG, free_location, in_one_spelling, service_id
+from sankofa.model.identifiers import STRONG, free_location, in_one_spelling, service_id, stored_identifier
+from sankofa.model.organisations import is_no_persons
 from sankofa.model.records import Profile
 
 
@@ -213,7 +214,8 @@ def resolve(
     groups, conflicts = _merge(first_seen, shared)
     unresolved = {c.identifier for c in conflicts if not c.identifier.startswith("registry:")}
     left = unresolved, unresolved | recycled
-    entities = [_entity(group, first_seen, named, claims, left, captures) for group in groups]
+    everyone = (_entity(group, first_seen, named, claims, left, captures) for group in groups)
+    entities = [entity for entity in everyone if _is_organisation(entity)]
     for entity in entities if earlier else ():
         entity.earlier = [statement for subject in entity.subjects for statement in earlier.get(subject, ())]
     for entity in entities if relationships else ():
@@ -305,6 +307,15 @@ def _entity(
     past = [claim for claim in ordered if claim.last]
     names = tuple(aliases), tuple(sorted(subjects))
     return Entity(surviving, *names, first_seen[oldest], statements, standing, past)
+
+
+def _is_organisation(entity: Entity) -> bool:
+    """Whether anything held shows that it is no natural person (contract: GATE-9). A name does: it is stored
+    on evidence alone."""
+    if entity.legal_name:
+        return True
+    identifiers = {*entity.subjects, *(claim.identifier for claim in (*entity.claims, *entity.past))}
+    return any(is_no_persons(stored_identifier(one)) for one in identifiers)
 
 
 def _joined(spells: Iterable[Claim]) -> list[Claim]:

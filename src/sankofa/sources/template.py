@@ -9,7 +9,8 @@ from sankofa.model.countries import country
 from sankofa.model.errors import FormatError
 from sankofa.model.identifiers import parse_identifier, stored_identifier
 from sankofa.model.line_items import snake_case
-from sankofa.model.organisations import names_a_person, org_evidence
+from sankofa.model.ocds.redaction import Secrets
+from sankofa.model.organisations import is_no_persons, names_a_person, org_evidence
 from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
 from sankofa.model.text import fit, harmless, one_line
 from sankofa.sources.base import InputFile
@@ -22,31 +23,62 @@ class Template(NamedTuple):
     name: str
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    """Columns of free text: who is named there is cut."""
 
     def read(self, file: InputFile, record: Callable[[dict[str, str], str], Record]) -> Iterator[Record]:
         """The record of each row and its location; a row for which `record` raises ValueError is rejected."""
         issuers = Issuers()
         names_issuers = set(ISSUER_COLUMNS) <= set(self.optional)
+        people = self._withheld_names(file) if names_issuers else Secrets()
         for prefix, columns, rows in self._tables(file):
             for number, cells in rows:
-                location = f"{prefix}row {number}"
+                location = f"{people.cut(prefix)}row {number}"
                 row: dict[str, str] = {}
+                result: Record | None = None
+                withheld = False
                 try:
                     if isinstance(cells, ValueError):
+                        withheld = LEGAL_NAME in columns  # it may hold a name
                         raise cells
                     row = {column: text for column, text in zip(columns, cells, strict=True) if column}
                     if not any(cells):
                         continue
-                    result = record(row, location)
-                    withheld = names_issuers and not issuers.add(row)
+                    withheld = self._cut(row, people)
+                    taken = record(row, location)
+                    unproven = names_issuers and not issuers.add(row)
+                    withheld = withheld or unproven
+                    if not unproven or is_no_persons(stored_identifier(subject(row["entity"]))):
+                        result = taken
                 except ValueError as failure:
                     column = str(failure).partition(":")[0].partition(" ")[0]
-                    yield Rejected(location, str(failure), harmless(row.get(column, "")))
-                    continue
-                yield result
+                    result = Rejected(location, str(failure), harmless(row.get(column, "")))
+                    withheld = withheld or people.repeats(row.get(LEGAL_NAME, ""))
+                if result is not None:
+                    yield result
                 if withheld:
                     yield Withheld(location)
         yield from issuers.records(file.name)
+
+    def _cut(self, row: dict[str, str], people: Secrets) -> bool:
+        """Cut who is named in free text. Whether anybody was."""
+        before = [row.get(column) for column in self.free]
+        for column in self.free:
+            if text := row.get(column):
+                row[column] = people.cut(text, numbers=" " in text)
+        return before != [row.get(column) for column in self.free]
+
+    def _withheld_names(self, file: InputFile) -> Secrets:
+        """The names without evidence of an organisation: nothing else may repeat them."""
+        people = Secrets()
+        for _, columns, rows in self._tables(InputFile(file.path, file.limits)):
+            for _, cells in rows if LEGAL_NAME in columns else ():
+                row = {} if isinstance(cells, ValueError) else dict(zip(columns, cells, strict=True))
+                if name := one_line(row.get(LEGAL_NAME, "")):
+                    code = country(row.get("country", "")) or ""
+                    is_organisation = _is_organisation(row["entity"], name, code)
+                    (people.spare if is_organisation else people.add)(name)
+        return people
 
     def _tables(self, file: InputFile) -> Iterator[tuple[str, list[str], Iterator[tuple[int, Cells]]]]:
         """Each table of a file: the prefix of row locations, the columns, and the rows.
@@ -91,7 +123,8 @@ class Template(NamedTuple):
         return columns
 
 
-ISSUER_COLUMNS: Final = ("legal_name", "country")
+LEGAL_NAME: Final = "legal_name"
+ISSUER_COLUMNS: Final = (LEGAL_NAME, "country")
 """Columns about the entity, in every template that has one."""
 SUCCESSOR: Final = "successor"
 """The column that names who took over from the entity."""
@@ -147,9 +180,13 @@ class Issuers:
             yield EntityRecord(entity, "", profile, incidental=True)
 
 
+@lru_cache(maxsize=4096)
 def _is_organisation(entity: str, legal_name: str, country_code: str) -> bool:
     """The organisation gate; who has listed shares is an organisation, an LEI by itself proves nothing."""
-    identifier = stored_identifier(entity)
+    try:
+        identifier = stored_identifier(subject(entity))
+    except ValueError:  # the row will be rejected
+        return False
     if identifier.id_type in _LISTED:
         return not names_a_person(legal_name)
     registered = [(identifier.scheme, identifier.value)] if identifier.scheme else []

@@ -24,6 +24,7 @@ FILINGS: Final = Template(
     "filings-csv",
     required=("entity", "line_item", "value", "currency", "period_end", "document"),
     optional=("period_start", "period_type", "available_at", "location", "confidence", *ISSUER_COLUMNS),
+    free=("document", "location"),
 )
 _LINE_ITEM = re.compile(r"[a-z][a-z0-9_]{0,99}\Z")
 _DECLARED: Final = {name.lower(): name for name in PERIOD_TYPES}

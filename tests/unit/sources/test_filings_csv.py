@@ -209,7 +209,7 @@ def test_a_row_with_an_unknown_country_is_rejected(
         ("lei:529900T8BM49AURSDO55", "Jane Doe Trading Limited", True),
     ],
 )
-def test_a_name_that_may_be_a_persons_is_withheld_and_its_figure_is_not(
+def test_a_name_that_may_be_a_persons_is_withheld_and_the_figure_of_an_issuer_is_not(
     read: Read, written: Written, entity: str, legal_name: str, kept: bool
 ) -> None:
     text = "\n".join((",".join((*COLUMNS, "legal_name")), ",".join((entity, *ROW[1:], legal_name))))

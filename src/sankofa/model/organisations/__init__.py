@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from stdnum import lei
 
-from sankofa.model.identifiers import register_code
+from sankofa.model.identifiers import SEC_CIK, Identifier, register_code
 from sankofa.model.organisations.tables import (
     DOT,
     SURE,
@@ -341,6 +341,18 @@ def in_companies_register(scheme: str, number: str) -> bool:
         scheme.strip().upper() not in LEI_SCHEMES
         and _by_identifier(scheme, number, _no_lei_records) is not None
     )
+
+
+def is_no_persons(identifier: Identifier) -> bool:
+    """Whether an identifier by itself shows that its holder's figures are not a natural person's.
+
+    A registry number is a person's too in tax registers and in registers of sole traders. Whoever has a LEI
+    or a SEC CIK and is a person is withheld by the record that says so.
+    """
+    id_type, scheme, value = identifier
+    if id_type == "registry" and scheme:
+        return scheme == SEC_CIK or in_companies_register(scheme, value)
+    return id_type != "aggregator"
 
 
 def _no_lei_records(_lei: str) -> bool:

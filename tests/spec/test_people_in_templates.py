@@ -1,0 +1,99 @@
+"""People in files that somebody filled in by hand: figures, identifiers, and what is typed beside them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from sankofa.model.identifiers import service_id
+from tests.spec.market import Asked, Desk
+from tests.spec.register import lei
+
+PERSON, NAMED, JOINED, NAMELESS, LISTED = (
+    "registry:KE-PIN:A001234567B",
+    "registry:KE-PIN:P051234567C",
+    "registry:PY-RUC:80012345-6",
+    "registry:RW-RDB:102030405",
+    "ticker:NSE:QSN",
+)
+HOLDER = f"lei:{lei('QHOLDER')}"
+FIGURES = f"""\
+entity,legal_name,country,line_item,value,currency,period_start,period_end,available_at,document,location
+{PERSON},Zqwanjiru Zqkamau,KE,revenue,101,KES,2023-01-01,2023-12-31,2024-03-01,accounts.pdf,p. 1
+{NAMED},Qseen Traders Limited,KE,revenue,102,KES,2023-01-01,2023-12-31,2024-03-01,accounts.pdf,p. 2
+{JOINED},,,revenue,103,PYG,2023-01-01,2023-12-31,2024-03-01,accounts.pdf,p. 3
+{NAMELESS},,,revenue,104,RWF,2023-01-01,2023-12-31,2024-03-01,accounts.pdf,p. 4
+{LISTED},,,revenue,105,KES,2023-01-01,2023-12-31,2024-03-01,By Dr Zqatieno Zqodhiambo.pdf,p. 5
+{LISTED},,,profit,106,KES,2023-01-01,2023-12-31,2024-03-01,Zqkamau Zqwanjiru.pdf,call zqmail@zqhost.test
+registry:KE-PIN:A007654321Z,Zqotieno Zqbarasa,KE,assets,none,KES,,2023-12-31,2024-03-01,accounts.pdf,p. 6
+"""
+IDS = f"""\
+entity,id_type,id_value,registry,legal_name,country
+{HOLDER},registry,80012345-6,PY-RUC,,
+registry:UG-RSB:80020001234567,aggregator,ug/80020001234567,,Zqnamutebi Zqkato,UG
+"""
+SOURCES = """
+[sources.figures]
+adapter = "filings-csv"
+sku = "AF-FUND"
+license_class = "cc-by"
+commercial_redistribution = true
+
+[sources.ids]
+adapter = "identifiers-csv"
+license_class = "cc-by"
+commercial_redistribution = true
+"""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    desk = Desk(tmp_path_factory.mktemp("templates"))
+    with (desk.home / "sources.toml").open("a") as stream:
+        stream.write(SOURCES)
+    assert desk.ingest("figures", "figures.csv", FIGURES) == {
+        "read": 10, "appended": 5, "unchanged": 0, "withheld": 4, "rejected": 1, "skipped": 0,
+    }  # fmt: skip
+    desk.ingest("ids", "ids.csv", IDS)
+    desk.publish()
+    return desk
+
+
+@pytest.fixture(scope="module")
+def asked(desk: Desk) -> Iterator[Asked]:
+    with desk.serve() as asked:
+        yield asked
+
+
+def figures(asked: Asked, entity: str) -> list[dict[str, object]]:
+    data: list[dict[str, object]] = asked.get(f"/v1/fundamentals/{service_id(entity)}")["data"]
+    return data
+
+
+@pytest.mark.rule("GATE-9")
+@pytest.mark.parametrize("entity", [PERSON, NAMELESS, "registry:UG-RSB:80020001234567"])
+def test_nobody_known_only_by_a_number_that_people_have_too_is_served(asked: Asked, entity: str) -> None:
+    for path in ("fundamentals", "entities", "crosswalk"):
+        answer = asked.server.get(f"/v1/{path}/{service_id(entity)}", asked.key)
+        assert answer.status_code == 404, path
+    number = entity.rpartition(":")[2]
+    assert asked.get("/v1/crosswalk", id_type="registry", id_value=number)["count"] == 0
+    assert asked.get("/v1/search", q=number)["count"] == 0
+
+
+@pytest.mark.rule("GATE-9")
+@pytest.mark.parametrize(("entity", "value"), [(NAMED, 102), (JOINED, 103)])
+def test_a_name_or_another_identifier_proves_an_organisation(asked: Asked, entity: str, value: int) -> None:
+    (row,) = figures(asked, entity)
+    assert row["value_reported"] == value
+
+
+@pytest.mark.rule("GATE-4", "GATE-8")
+def test_documents_and_locations_name_nobody(desk: Desk, asked: Asked) -> None:
+    refs = {row["line_item"]: row["source_ref"] for row in figures(asked, LISTED)}
+    assert refs == {
+        "revenue": "figures:By Dr [withheld].pdf#p. 5",
+        "profit": "figures:[withheld].pdf#call [withheld]",
+    }
+    held = {path.name: path.read_bytes().lower() for path in desk.home.rglob("*") if path.is_file()}
+    people = (b"zqwanjiru", b"zqkamau", b"zqodhiambo", b"zqotieno", b"zqnamutebi", b"zqmail")
+    assert [name for name, content in held.items() if any(word in content for word in people)] == []
