@@ -88,8 +88,15 @@ Bambo {Chisomo Phiri} ndi Mayi {Tamanda Banda}
 Chef de projet : {Aminata Sow}
 Delivery {84 123 4567} by noon
 Cel: {(11) 95555-0192}, Telef. {(595-21) 555 019}, PBX: {2255 5019}
+For further details contact {Nana Nyarkorkoaa}. Closing at 10h00.
+Контактное лицо: {Айгуль Токтогулуева}, тел. {+996 312 55 01 92}
+Контактна особа: {Шевченковець Марія Петрівна}; г-н {Асанбердиев} и г-жа {Н. Сатыбаева}
+Відповідальний: {Іван Ткалеренчук}, пані {Оксана Мельник} та пан {Петренко}
+Կոնտակտային անձ՝ {Արմեն Սարիկոսյան}, պրն {Գոռ Պողոսյան}
+Persoana de contact: {Ion Rusu}, domnul {Vasile Ceban}
 Teléfono (s): {(55) 5555-0192}; appeler le {77 555 01 92}; llamar al {987 555 019}
-"""
+Avis: M. {Fatou Kouamelanou}
+"""  # noqa: RUF001
 
 STAYS = """
 Mr Price Group Limited
@@ -125,6 +132,11 @@ Supply And Delivery Of Mobile Clinics 2024/2025
 Call Centre Equipment
 Attention Deficit Disorder Medicine
 Contact: Supply Chain Management Unit, 2nd floor
+Контактное лицо: Отдел закупок, кабинет 12
+Ответственный: начальник отдела закупок Министерства здравоохранения
+Контактна особа: Тендерний комітет
+Капитальный ремонт школы имени Токтогула и улица Г. Айтиева
+Ремонт вулиці Тараса Шевченка, ТОВ Пані Марія
 Contact: Nelson Mandela Bay Municipality
 Contact: SANRAL
 Consultant: Aurecon
@@ -143,7 +155,7 @@ GPS -26.2041028 28.0473051 lot 12 34 56 78
 ISBN 978-0-306-40615-7, PO Box 1234, Pretoria 0001
 Contract No. 2024/001/0123456789, account number 62012345678
 From 08:00 to 16:30, 01.02.2024
-"""
+"""  # noqa: RUF001
 
 
 def lines(text: str) -> list[str]:

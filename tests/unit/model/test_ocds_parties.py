@@ -145,7 +145,22 @@ def test_another_legal_name_is_kept_only_on_evidence_of_its_own() -> None:
         release = cleaned(
             parties=[listed("p", "Acme Ltd", identifier={"scheme": "X", "id": "1", "legalName": legal})]
         )
-        assert ("legalName" in body(release)["parties"][0]["identifier"]) is kept
+        assert ("legalName" in body(release)["parties"][0].get("identifier", {})) is kept
+
+
+def test_the_number_of_somebody_else_at_an_organisation_is_cut_and_its_own_is_kept() -> None:
+    for legal, number, kept in (
+        ("Zoe Quist", {"scheme": "ZA-IDN", "id": "9001015009087"}, False),
+        ("Acme (old)", {"scheme": "ZA-VAT", "id": "4001015009"}, True),
+        ("Zoe Quist", {"scheme": "ZA-CIPC", "id": "2001/000777/07"}, True),
+    ):
+        number = {**number, "legalName": legal}
+        for place in ({"identifier": number}, {"additionalIdentifiers": [number]}):
+            release = cleaned(
+                parties=[listed("p", "Acme Ltd", **json.loads(json.dumps(place)))],
+                tender={"title": f"For {number['id']}"},
+            )
+            assert (number["id"] in json.dumps(body(release))) is kept
 
 
 def test_a_party_without_a_name_is_known_by_its_legal_name() -> None:

@@ -21,8 +21,8 @@ EMAIL: Final = re.compile(
 )
 _LINK = re.compile(r"\.?[\u00ba\u00aa\u00b0]?[ \t\u00a0]*\Z")
 _WITHIN = re.compile(r"(?:\.|\.-)?[ \t\u00a0]*\Z")
-_AFTER_CONTACT = re.compile(r"(?:\([^()\n]{0,40}\)|[\s.:;=*|>\u2013\u2014-]){0,12}\(?\Z")
-_COLON = re.compile("[:;=|>\u2013\u2014-]|\n")
+_AFTER_CONTACT = re.compile(r"(?:\([^()\n]{0,40}\)|[\s.:;=*|>\u055d\u0589\u2013\u2014-]){0,12}\(?\Z")
+_COLON = re.compile("[:;=|>\u055d\u0589\u2013\u2014-]|\n")
 _JOINED = re.compile(r"[ \t]*+[/&;,+|][ \t]*+(?:(?:and|or|et|ou)[ \t]*+)?\Z", re.IGNORECASE)
 _REACHED = re.compile(r"@|(?:\+|(?<!\w)0)\d[\d ().-]{6,14}\d")
 _REACHING = re.compile(r"\A[\s,]{0,3}(?:on|at|au|sur|pelo|no|kwa|via|by)\s")
@@ -145,7 +145,13 @@ class _Reader:
         sure = kind == "titles" and (
             dotted or not written.isupper() or len(written) > _INITIALS or not written.isascii()
         )
+        if not sure and gap.startswith(".") and (not number or self._gap(number - 1).strip()):
+            # `Avis: M. Fatou Kouame`: capitals tell nothing in a headline, what stands apart does
+            sure = self._end(after, lower=False) - after > 1 and not self._word_in_capitals(after)
         yield from self._run(after, enough=1 if sure else 2, lower=self._small)
+
+    def _word_in_capitals(self, number: int) -> bool:
+        return self._text[self._words[number].start : self._words[number].end].isupper()
 
     def _another(self, number: int) -> Iterator[Span]:
         """A further name where contacts are given: a well-known one, or one with a number or an address."""
@@ -185,8 +191,11 @@ class _Reader:
                 return
             word = self._words[number]
             colon = colon or _COLON.search(gap) is not None or word.plain in ("is", "est", "ni")
-            if self._phrase(number)[1].endswith("titles") and not _initial(word):
-                return  # the title tells the name
+            kind_of_next = self._phrase(number)[1]
+            if kind_of_next.endswith("titles") and not _initial(word):
+                named_so = kind_of_next == "doubtful_titles" and not self._gap(number).startswith(".")
+                if not named_so:
+                    return  # the title tells the name
             is_filler = word.plain in known.fillers and not (
                 _initial(word) and self._capital(number) and (colon or not self._headline)
             )

@@ -15,6 +15,8 @@ from sankofa.model.countries import country as country_code
 from sankofa.model.countries import country_named
 from sankofa.model.ocds.fields import Cleaning, Json
 from sankofa.model.ocds.redaction import Secrets
+from sankofa.model.ocds.secret_index import WORD
+from sankofa.model.organisations import in_companies_register
 from sankofa.model.text import fold_in_place, one_line, toml_table
 
 ROLES: Final[dict[str, str]] = toml_table("sankofa.model.ocds", "roles")
@@ -140,7 +142,7 @@ def _listed_party(body: dict[str, Json], country: str, gate: Gate, sifted: _Sift
     if "" in roles:
         roles = [text for text in roles if text]
     key = _local_id(body)
-    organisation = gate.organisation(body, country)
+    organisation = _own_organisation(body, gate, country, secrets)
     if organisation is None:
         if _withhold(body, roles, sifted, secrets) and key:
             sifted.withheld_ids.add(key)
@@ -148,7 +150,6 @@ def _listed_party(body: dict[str, Json], country: str, gate: Gate, sifted: _Sift
     served = _serve(organisation, roles, sifted)
     if key:
         sifted.by_id[key] = served
-    _check_legal_names(body, organisation.name, gate, country, secrets)
     sifted.named.add(id(body))
 
 
@@ -161,11 +162,10 @@ def _reference(
     elif (served := sifted.by_id.get(key)) is not None:
         served[1][role] = None
         _refer(body, key, served[0].name, country, gate, sifted, secrets)
-    elif (organisation := gate.organisation(body, country)) is None:
+    elif (organisation := _own_organisation(body, gate, country, secrets)) is None:
         _withhold(body, [role], sifted, secrets)
     else:
         _serve(organisation, (role,), sifted)
-        _check_legal_names(body, organisation.name, gate, country, secrets)
         sifted.named.add(id(body))
 
 
@@ -228,22 +228,46 @@ def _identifies_somebody(text: str) -> bool:
     )
 
 
-def _check_legal_names(body: dict[str, Json], name: str, gate: Gate, country: str, secrets: Secrets) -> None:
-    """Another legal name beside the one that was looked at is kept only on evidence of its own."""
-    if "additionalIdentifiers" not in body:
-        only = body.get("identifier")
-        if not only or "legalName" not in only:
-            return
-    for identifier in (body.get("identifier"), *(body.get("additionalIdentifiers") or ())):
+def _own_organisation(
+    body: dict[str, Json], gate: Gate, country: str, secrets: Secrets
+) -> Organisation | None:
+    """The organisation that an object names, without what its identifiers say of somebody else.
+
+    Another legal name beside the one that was looked at is kept only on evidence of its own. Where it shares
+    no word with that name, the number is not the organisation's either, unless companies alone have it.
+    """
+    organisation = gate.organisation(body, country)
+    if organisation is None or ("additionalIdentifiers" not in body and "identifier" not in body):
+        return organisation
+    name = organisation.name
+    more = body.get("additionalIdentifiers") or []
+    strangers = []
+    for identifier in (body.get("identifier"), *more):
         legal = identifier.get("legalName") if type(identifier) is dict else None
-        if not legal or legal == name:
+        if not legal or legal == name or fold_in_place(one_line(legal)) == fold_in_place(name):
             continue
-        if (
-            fold_in_place(one_line(legal)) != fold_in_place(name)
-            and gate(one_line(legal), (), country) is None
-        ):
+        if gate(one_line(legal), (), country) is None:
             del identifier["legalName"]
             secrets.add(legal)
+            if not _shares_a_word(legal, name) and not in_companies_register(
+                str(identifier.get("scheme") or ""), one_line(str(identifier.get("id") or ""))
+            ):
+                strangers.append(identifier)
+    for identifier in strangers:
+        number = str(identifier.get("id") or "")
+        if _identifies_somebody(number):
+            secrets.add(number)
+        identifier.clear()
+    if not strangers:
+        return organisation
+    if not body.get("identifier"):
+        body.pop("identifier", None)
+    more[:] = [identifier for identifier in more if identifier]
+    return gate.organisation(body, country)
+
+
+def _shares_a_word(one: str, other: str) -> bool:
+    return not set(WORD.findall(fold_in_place(one))).isdisjoint(WORD.findall(fold_in_place(other)))
 
 
 def _remove_duplicates(lists: list[list[Any]]) -> None:
