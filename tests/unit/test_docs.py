@@ -261,8 +261,7 @@ def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
     granted = grant(settings, "", "sample", None, None)
     call = Call(edition, granted, date(2026, 1, 1), service.cursors, service.edition.for_cursor)
     query: dict[str, Any] = {"as_of": "2023-12-31", "limit": "3"}
-    given = dict(example_operation.argument(name, text, call.today) for name, text in query.items())
-    arguments = example_operation.complete(given, call.today, {"service_id": RIFTLINE})
+    arguments = example_operation.read(query, call.today, {"service_id": RIFTLINE})
 
     async def perform() -> contract.Answer:
         return await example_operation.perform(call, **arguments)

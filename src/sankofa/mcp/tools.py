@@ -22,7 +22,7 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
 from sankofa.model.text import toml_table
-from sankofa.operations.answers import CachedAnswer, envelope, may_be_kept
+from sankofa.operations.answers import CachedAnswer, envelope
 from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation, Parameter, operations, printable
 from sankofa.operations.locked import explained, locked, narrower, perform
 from sankofa.operations.nearest import explained_id
@@ -140,7 +140,7 @@ class Tool:
                 continue
             given[parameter.name] = self._checked(name, value)
         with self.translated_names():
-            return self.operation.read_tool(given, today)
+            return self.operation.read({}, today, given, self.operation.agent.defaults)
 
     def translated_names(self) -> "_TranslatedNames":
         """An InvalidParameter raised inside names the argument as the tool does."""
@@ -386,7 +386,7 @@ class ToolCalls:
         )
         budget = service.settings.mcp_answer_bytes
         question = call_name(operation, call, read, budget)
-        is_kept = may_be_kept(operation, read)
+        is_kept = not operation.live and read.get("cursor") is None
         if is_kept and (known := service.answers.get(question)) is not None:
             return known.body
         with tool.translated_names():

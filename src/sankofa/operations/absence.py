@@ -106,7 +106,7 @@ class _Question:
     def __init__(self, call: Call, operation: Operation, arguments: Mapping[str, Any]) -> None:
         self.call = call
         self.operation = operation
-        self.day = call.day_asked(arguments.get("to" if _is_panel(operation) else "as_of"))
+        self.day = arguments.get("to" if _is_panel(operation) else "as_of") or call.today
         self._given = {
             parameter.name: arguments[parameter.argument]
             for parameter in operation.parameters.values()

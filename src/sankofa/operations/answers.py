@@ -6,8 +6,7 @@ Every surface uses them, so that the same call has the same body on each.
 import gzip
 import sys
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
-from datetime import date
+from collections.abc import Hashable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -173,30 +172,8 @@ async def compressed(body: bytes, encoding: str) -> bytes:
 
 _LARGEST_SHARE: Final = 8
 """The part of the room that one answer may take."""
-_TAKEN_WHEN_FULL: Final = 16
-"""One in this many answers replaces another when the cache is full, so that most cached answers stay
-useful."""
-_LONG_AGO: Final = 8
-"""How many more questions than answers are remembered."""
 _MOST_ASKED_ONCE: Final = 16_384
 """Remembered questions, as hashes; old ones are forgotten together."""
-
-
-class AnswerKey(NamedTuple):
-    """All that decides the bytes of an answer of REST."""
-
-    tag: str
-    accept_encoding: bytes
-    base_url: str
-    edition_id: str | None
-    """The edition that the request names: links in the answer then name it too."""
-    lock: date | None = None
-    """The day of a locked view."""
-
-
-def may_be_kept(operation: Operation, arguments: Mapping[str, Any]) -> bool:
-    """Whether an answer may be cached: not behind a cursor, and not if it changes between publications."""
-    return not operation.live and arguments.get("cursor") is None
 
 
 class CachedAnswer(NamedTuple):
@@ -204,58 +181,37 @@ class CachedAnswer(NamedTuple):
 
     headers: Headers
     body: bytes
-
-
-class _Entry:
-    __slots__ = ("answer", "asked")
-
-    def __init__(self, answer: CachedAnswer, asked: int) -> None:
-        self.answer = answer
-        self.asked = asked
-        """The number of the question that it answered last."""
+    tag: str = ""
+    """The entity tag, without the encoding of the body."""
 
 
 class AnswerCache:
     """Caches an answer when it is asked for the second time, so that reading everything once evicts
-    nothing."""
+    nothing. The answer that nobody asked for longest goes first."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
-        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
-        self._questions = self._refused = 0
+        self._answers: OrderedDict[Hashable, CachedAnswer] = OrderedDict()
         self._asked_lately: set[int] = set()
         self._asked_before: set[int] = set()
         self.size = 0
         """Bytes of the bodies that are kept."""
 
     def get(self, key: Hashable) -> CachedAnswer | None:
-        self._questions += 1
-        entry = self._entries.get(key)
-        if entry is None:
-            return None
-        entry.asked = self._questions
-        self._entries.move_to_end(key)
-        return entry.answer
+        answer = self._answers.get(key)
+        if answer is not None:
+            self._answers.move_to_end(key)
+        return answer
 
     def offer(self, key: Hashable, answer: CachedAnswer) -> None:
-        """Caches an answer if it was offered before, is not too large, and evicts no answer in use."""
+        """Caches an answer if it was offered before and is not too large."""
         size = len(answer.body)
-        if size * _LARGEST_SHARE > self._most or key in self._entries:
+        if size * _LARGEST_SHARE > self._most or key in self._answers or not self._was_asked(hash(key)):
             return
-        if not self._was_asked(hash(key)) or (self.size + size > self._most and not self._gives_way()):
-            return
-        self._entries[key] = _Entry(answer, self._questions)
+        self._answers[key] = answer
         self.size += size
         while self.size > self._most:
-            self.size -= len(self._entries.popitem(last=False)[1].answer.body)
-
-    def _gives_way(self) -> bool:
-        """Whether the one asked for longest ago may go for another."""
-        longest_ago = next(iter(self._entries.values()))
-        if self._questions - longest_ago.asked > _LONG_AGO * len(self._entries):
-            return True
-        self._refused += 1
-        return self._refused % _TAKEN_WHEN_FULL == 0
+            self.size -= len(self._answers.popitem(last=False)[1].body)
 
     def _was_asked(self, question: int) -> bool:
         """Whether it was asked before; remembers it."""

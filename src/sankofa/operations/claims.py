@@ -109,7 +109,7 @@ async def check_claim(
         when = read_period(period)
     except ValueError as failure:
         raise InvalidParameter("period", str(failure)) from None
-    day = call.day_asked(as_of)
+    day = as_of or call.today
     figures = await _figures(call, subject, measure, when, day)
     verdict, figure = judge(claim, figures)
     return Answer(Selection([wire.encode(_row(call, verdict, figure))], 1, truncated=False), as_of=day)

@@ -70,10 +70,6 @@ class Call(msgspec.Struct, frozen=True):
         views (contract: LOCK-1)."""
         return self.edition.lock
 
-    def day_asked(self, as_of: date | None) -> date:
-        """The day that a question is about: as it says, or today."""
-        return as_of or self.today
-
     def basis(self, basis: Basis | None) -> Basis:
         """The basis of derived values: as asked, or `current`. A locked view has `as_known` only.
 
@@ -221,30 +217,36 @@ class Operation:
         """The `_license` text of an answer."""
         return answer.terms or edition.notice(self.dataset if answer.dataset is None else answer.dataset)
 
-    def argument(self, name: str, text: str, today: date) -> tuple[str, Any]:
-        """The argument name and value of one query parameter. Raises InvalidParameter."""
-        return self._argument(name, text, self.query, today)
+    def read(
+        self,
+        query: Mapping[str, Any],
+        today: date,
+        path: Mapping[str, Any] = {},
+        defaults: Mapping[str, object] = {},
+    ) -> dict[str, Any]:
+        """All arguments: defaults, then those of a query, then those of a path.
 
-    def complete(self, given: Mapping[str, Any], today: date, path: Mapping[str, str] = {}) -> dict[str, Any]:
-        """All arguments: defaults, then query, then path. Raises InvalidParameter or NotFound."""
-        arguments = {**self.defaults, **given}
+        `path` takes the arguments of a tool call too, where the two are not told apart. Raises
+        InvalidParameter or NotFound.
+        """
+        arguments = {**self.defaults, **defaults}
+        for name, text in query.items():
+            argument, value = self.argument(name, text, today)
+            arguments[argument] = value
         for name, text in path.items():
-            parameter = self.parameters[name]
-            try:
-                arguments[parameter.argument] = parameter.kind.read(text, today)
-            except ValueError as failure:
-                raise self._malformed_id(name, failure) from None
-        return self._complete(arguments)
+            argument, value = self.argument(name, text, today, in_query=False)
+            arguments[argument] = value
+        if len(arguments) < len(self.parameters):
+            missing = next(p.name for p in self.parameters.values() if p.argument not in arguments)
+            raise InvalidParameter(missing, "required")
+        return arguments
 
-    def read_tool(self, given: Mapping[str, Any], today: date) -> dict[str, Any]:
-        """All arguments from a tool call, where path and query parameters are not told apart."""
-        read = dict(self._argument(name, text, self.parameters, today) for name, text in given.items())
-        return self._complete({**self.defaults, **self.agent.defaults, **read})
-
-    def _argument(self, name: str, text: Any, known: Mapping[str, Parameter], today: date) -> tuple[str, Any]:
+    def argument(self, name: str, text: Any, today: date, *, in_query: bool = True) -> tuple[str, Any]:
+        """The argument name and value of one parameter. Raises InvalidParameter or NotFound."""
+        known = self.query if in_query else self.parameters
         parameter = known.get(name)
         if parameter is None:
-            everywhere = (EDITION.name, KNOWN_BY.name, FORMAT.name) if known is self.query else ()
+            everywhere = (EDITION.name, KNOWN_BY.name, FORMAT.name) if in_query else ()
             accepted = ", ".join((*known, *everywhere)) or "none"
             raise InvalidParameter(printable(name), f"no such parameter; taken are: {accepted}")
         try:
@@ -259,12 +261,6 @@ class Operation:
         if self.extension or 400 not in self.errors:
             return NotFound("No record with that identifier.")
         return InvalidParameter(name, str(failure))
-
-    def _complete(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        if len(arguments) < len(self.parameters):
-            missing = next(p.name for p in self.parameters.values() if p.argument not in arguments)
-            raise InvalidParameter(missing, "required")
-        return arguments
 
 
 def _of_every_endpoint(name: str, annotation: Any) -> Parameter:

@@ -46,7 +46,7 @@ async def get_entity(
     Under `as_of` the record has the names, status, listings and parents of that day; nobody known that day
     is no row. A parent consolidates its accounts; one that is not held has a LEI alone.
     """
-    key, day = service_id.upper(), call.day_asked(as_of)
+    key, day = service_id.upper(), as_of or call.today
     edition = view_on(call, call.edition, day)
     selection = await edition.select(ENTITIES, key, day=day.toordinal())
     if selection is None and not await call.edition.holds(ENTITIES, key):
@@ -118,7 +118,7 @@ async def get_entity_history(
     Under `as_of` nothing later is told: an `until` after that day is null. The sample tier sees the LEI among
     the identifiers. Ordered by kind, then `from`.
     """
-    key, day = service_id.upper(), call.day_asked(as_of)
+    key, day = service_id.upper(), as_of or call.today
     view = DayView(call.edition, day, locked=call.lock is not None)
     states = [(date.fromordinal(first), _state(row)) for first, row in await view.entity_states(key)]
     if not states and not await call.edition.holds(ENTITIES, key):

@@ -66,7 +66,7 @@ async def get_contract(
     releases = await process_releases(call.edition, ocid)
     if not releases:
         raise NotFound(f"No contracting process with ocid {ocid}.")
-    day = call.day_asked(as_of)
+    day = as_of or call.today
     known = [(country, number) for released, country, number in releases if released <= day]
     if not known:
         first, last = releases[0][0], releases[-1][0]

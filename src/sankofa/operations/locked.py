@@ -309,17 +309,9 @@ async def ask_rows(call: Call, name: str, given: Mapping[str, Any]) -> list[dict
 
 
 def arguments_of(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """All arguments, read and admitted as REST reads and admits them (contract: KEY-7).
-
-    Reads them as a tool does if REST has no such operation or parameter.
-    """
-    path = {name: text for name, text in given.items() if f"{{{name}}}" in operation.path}
-    query = {name: text for name, text in given.items() if name not in path}
-    if not operation.path or not query.keys() <= operation.query.keys():
-        arguments = operation.read_tool(given, call.today)
-    else:
-        read = dict(operation.argument(name, as_text(value), call.today) for name, value in query.items())
-        arguments = operation.complete(read, call.today, path)
+    """All arguments, read and admitted as REST reads and admits them (contract: KEY-7)."""
+    texts = {name: as_text(value) for name, value in given.items()}
+    arguments = operation.read({}, call.today, texts)
     operation.admit(call.grant, arguments)
     return arguments
 

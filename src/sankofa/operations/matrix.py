@@ -86,7 +86,7 @@ async def get_series_matrix(
     CSV, Arrow and Excel have `date` and these columns only. The sample tier gets the first rows with
     `truncated: true`, paid tiers everything. `country` chooses where several series share the key.
     """
-    day, key = call.day_asked(as_of), series.upper()
+    day, key = as_of or call.today, series.upper()
     columns = await columns_of_series(call.edition, key)
     known = defaultdict(list)
     for column in columns:
@@ -142,7 +142,7 @@ async def get_fundamentals_matrix(
     unit: JSON always has these, CSV, Arrow and Excel only those that tell rows of one date apart. Ordered by
     date, then by these.
     """
-    day, key, wanted = call.day_asked(as_of), service_id.upper(), line_item.encode()
+    day, key, wanted = as_of or call.today, service_id.upper(), line_item.encode()
     tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
     selection = await call.edition.select(
         "fundamentals",

@@ -125,23 +125,6 @@ class ListPage(msgspec.Struct, frozen=True):
             passed=int(passed),
         )
 
-    def next_cursor(self, selection: Selection, key: RowOrder | SortKey) -> str | None:
-        """The cursor of the page after; None on the last, and for a key that may not use one.
-
-        `key` is the sort key of the last row, or the order that tells it.
-        """
-        following = selection.following
-        if following is None or (self.call.grant.sample and not self.open_to_sample):
-            return None
-        if isinstance(key, RowOrder):
-            key = key.key_of(selection.last_row)
-        self.edition.cache("starts", _STARTS_KEPT).put((self.filters, self.day, key), following)
-        # Pages of a locked view go on in the current edition: the id of one would tell of later days.
-        edition_id = self.edition.id if self.call.lock is None else ""
-        position = Position(edition_id, filters_digest(self.filters), (self.day.toordinal(), *key))
-        cursors = self.call.cursors if self.call.lock is None else IN_LOCKED_VIEWS
-        return cursors.issue(position)
-
     def answer(
         self,
         selection: Selection,
@@ -153,9 +136,22 @@ class ListPage(msgspec.Struct, frozen=True):
         dataset: str | None = None,
         more_columns: tuple[str, ...] = (),
     ) -> Answer:
-        """The page as an answer, with the cursor of the next; see `next_cursor` for `key`."""
+        """The page as an answer, with the cursor of the next.
+
+        `key` is the sort key of the last row, or the order that tells it. There is no cursor on the last
+        page, and none for a key that may not use it.
+        """
+        cursor, following, call = None, selection.following, self.call
+        if following is not None and (self.open_to_sample or not call.grant.sample):
+            if isinstance(key, RowOrder):
+                key = key.key_of(selection.last_row)
+            self.edition.cache("starts", _STARTS_KEPT).put((self.filters, self.day, key), following)
+            # Pages of a locked view go on in the current edition: the id of one would tell of later days.
+            edition_id = self.edition.id if call.lock is None else ""
+            position = Position(edition_id, filters_digest(self.filters), (self.day.toordinal(), *key))
+            cursor = (call.cursors if call.lock is None else IN_LOCKED_VIEWS).issue(position)
         all_members = {} if members is None else members
-        all_members["next_cursor"] = self.next_cursor(selection, key)
+        all_members["next_cursor"] = cursor
         return Answer(selection, as_of, all_members, self.edition.id, shape, dataset, more_columns)
 
 
@@ -171,7 +167,7 @@ async def first_page(
 
     `filters` name the list and all that narrows it. Raises InvalidParameter as `ListPage.after` does.
     """
-    day = call.day_asked(as_of)
+    day = as_of or call.today
     edition = view_on(call, call.edition, day) if dated else call.edition
     page = ListPage(call, edition, day, filters, as_of, open_to_sample=open_to_sample, dated=dated)
     return page if cursor is None else await page.after(cursor)

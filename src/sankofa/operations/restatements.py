@@ -87,7 +87,7 @@ async def get_series_revisions(
     latest vintage of that day counts as final. An annual indicator has no rows: its tables evidence no day of
     release; ask for the series `WDI:<indicator>:<alpha-3 country>`.
     """
-    day = call.day_asked(as_of)
+    day = as_of or call.today
     columns = await columns_of_series(call.edition, series.upper())
     rows = []
     for column in columns:

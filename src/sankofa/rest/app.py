@@ -30,16 +30,15 @@ from sankofa.operations.answers import (
     PRIVATE_NO_STORE,
     PROBLEM_JSON,
     RESOURCE_METADATA,
-    AnswerKey,
+    CachedAnswer,
     Headers,
-    may_be_kept,
     problem_body,
     problem_headers,
 )
 from sankofa.operations.contract import Call, Operation, endpoints
 from sankofa.operations.locked import AT, explained, locked, narrower, refuse_edition
 from sankofa.operations.nearest import explained_id
-from sankofa.operations.proofs import PROOF_OF_ROW, with_proof
+from sankofa.operations.proofs import PROOF_OF_ROW, PROVEN, with_proof
 from sankofa.operations.service import (
     LONGEST_PATH,
     LONGEST_QUERY,
@@ -54,16 +53,17 @@ from sankofa.operations.service import (
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
 from sankofa.rest.files import FileRoute, file_response, file_route, preflight
+from sankofa.rest.formats import named_format, negotiated_format
 from sankofa.rest.openapi import without_later_examples
 from sankofa.rest.pages import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
     CURRENT,
     EndpointRoute,
     Head,
-    Questions,
     asked_edition,
     known_then,
     read_head,
+    read_query,
 )
 from sankofa.rest.response import (
     DEPRECATIONS,
@@ -73,7 +73,6 @@ from sankofa.rest.response import (
     OpenPage,
     Response,
     Streamed,
-    asked_format,
     deprecation_headers,
     entity_tag,
     matching_tag,
@@ -96,7 +95,6 @@ class RestApp:
         self._service = service
         self._pages = pages
         self._mounted = mounted or {}
-        self._questions = Questions()
         self._exact: dict[str, EndpointRoute] = {}
         self._under: dict[tuple[str, str], tuple[Operation, str]] = {}
         """By what is before the identifier in a path, and what is behind it."""
@@ -233,74 +231,66 @@ class RestApp:
         now = service.clock()
         lock = None if at is None and grant.lock is None else narrower(at, grant, now)
         today = lock or now.date()
+        base_url = site.base_url if at is None else f"{site.base_url}/at/{at}"
+        headers = self._headers(operation, head, usage[0])
+        path = route.requested_path
+        asked_by = head.accept, head.accept_encoding, head.edition, base_url, grant.sample, grant.row_cap
+        key = service.edition.id, path, query, today, lock, *asked_by
+        if (known := service.answers.get(key)) is not None:
+            return _unless_held(known, head, headers)
         try:
-            question = self._questions.read(route, query, today)
-        except InvalidParameter as problem:
-            given = dict(parse_qsl(query.decode("latin-1")))
+            given = read_query(query)
+            asked = asked_edition(given.pop("edition", None), given.pop("known_by", None), head, now)
+            name = given.pop("format", None)
+            proof = given.pop("proof", None) if operation.name in PROVEN else None
+            if route.feed is not None and name is not None:
+                raise InvalidParameter("format", "a feed has one format")
+            fmt = route.feed or negotiated_format(head.accept)
+            if name is not None:
+                fmt = named_format(name, head.accept)
+            if operation.name == PROOF_OF_ROW:
+                operation = with_proof(operation, "true", service)
+            elif proof is not None:
+                operation = with_proof(operation, proof, service, fmt)
+            arguments = operation.read(given, today, route.path)
+        except (InvalidParameter, NotFound) as problem:
+            given = {**dict(parse_qsl(query.decode("latin-1"))), **route.path}
             refusal = await explained_id(service, grant, operation, problem, given, lock)
             raise explained(refusal, lock) from None
-        asked = CURRENT
-        if question.edition is not None or question.known_by is not None or head.edition is not None:
-            asked = asked_edition(question.edition, question.known_by, head, now)
+        if asked is not CURRENT:
             refuse_edition(lock)
-        fmt = route.feed
-        if fmt is not None and question.format is not None:
-            raise InvalidParameter("format", "a feed has one format")
-        if fmt is None and (question.format is not None or head.accept not in (b"", b"*/*")):
-            fmt = asked_format(question, head)
-        if operation.name == PROOF_OF_ROW:
-            operation = with_proof(operation, "true", service)
-        elif question.proof is not None:
-            operation = with_proof(operation, question.proof, service, fmt)
-        if question.failure is not None:
-            failure = question.failure
-            raise await explained_id(service, grant, operation, failure, route.path, lock) from None
-        arguments = question.arguments
         operation.admit(grant, arguments)
         if asked is CURRENT:
-            edition = service.edition.get()
-            if lock is not None:
-                edition = locked(edition, lock)
+            edition = locked(service.edition.get(), lock)
         else:
             named = await asked.open(service, operation, grant, today, arguments)
             operation = known_then(operation, asked, named)
             edition = named or service.edition.get()
         if route.feed is not None:
             await check_subject(route, edition)
-        tag = entity_tag(edition.id, route.requested_path, query, grant, today)
-        if fmt is not None:
-            tag = f"{tag}-{fmt.tag}"
-        headers = self._headers(operation, head, usage[0])
-        holds = b"" if operation.live else head.if_none_match
-        if holds and lock is None and (client_tag := matching_tag(holds, tag)):
+        tag = entity_tag(edition.id, path, query, grant, today) + ("" if fmt is None else f"-{fmt.tag}")
+        held = b"" if operation.live or lock is not None else head.if_none_match.strip()
+        if held not in (b"", b"*") and (client_tag := matching_tag(held, tag)) is not None:
             return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
-        base_url = site.base_url if at is None else f"{site.base_url}/at/{at}"
-        key = AnswerKey(tag, head.accept_encoding, base_url, asked.id, lock)
-        is_kept = may_be_kept(operation, arguments)
-        answer = service.answers.get(key) if is_kept else None
-        if answer is None:
-            open_for_cursor = service.edition.for_cursor if asked is CURRENT else same_edition(edition)
-            call = Call(
-                edition,
-                grant,
-                today,
-                service.cursors,
-                open_for_cursor,
-                base_url,
-                service.edition.to_compare,
-                asked is not CURRENT,
-                usage[0],
-            )
-            answer = await write_answer(operation, call, arguments, fmt, key, route.requested_path, query)
-            if is_kept:
-                service.answers.offer(key, answer)
-        if lock is not None and holds:  # the tag is a digest of the body
-            own = dict(answer.headers).get(b"etag", b'""')
-            if holds.strip() == b"*" or matching_tag(holds, own.strip(b'"').decode()):
-                return Response(304, [(b"etag", own), *headers], b"")
-        elif holds.strip() == b"*":
-            return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
-        return Response(200, [*answer.headers, *headers], answer.body)
+        call = Call(
+            edition,
+            grant,
+            today,
+            service.cursors,
+            service.edition.for_cursor if asked is CURRENT else same_edition(edition),
+            base_url,
+            service.edition.to_compare,
+            asked is not CURRENT,
+            usage[0],
+        )
+        answer = await write_answer(
+            operation, call, arguments, fmt, tag, head.accept_encoding, asked.id, path, query
+        )
+        if operation.live:
+            return Response(200, [*answer.headers, *headers], answer.body)
+        if asked is CURRENT and arguments.get("cursor") is None:
+            service.answers.offer(key, answer)
+        return _unless_held(answer, head, headers)
 
     def _headers(self, operation: Operation, head: Head, usage: Usage) -> Headers:
         """The header fields that do not depend on the body."""
@@ -333,6 +323,13 @@ class RestApp:
         instance = quote(requested, safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
         body = problem_body(problem, site.base_url, instance, request_id)
         return Response(problem.status, headers, body)
+
+
+def _unless_held(answer: CachedAnswer, head: Head, headers: Headers) -> Response:
+    """The answer; a 304 if the client holds it."""
+    if head.if_none_match and (tag := matching_tag(head.if_none_match, answer.tag)) is not None:
+        return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
+    return Response(200, [*answer.headers, *headers], answer.body)
 
 
 def _observed(scope: Scope, status: int, size: int, began: float, request_id: str) -> ObservedRequest:

@@ -214,7 +214,7 @@ async def _cacheable(
         (b"vary", b"Accept-Encoding" if site is None else b"Accept-Encoding, Host"),
         (b"etag", quoted_tag.encode()),
     ]
-    if head.if_none_match.strip() == b"*" or matching_tag(head.if_none_match, tag):
+    if matching_tag(head.if_none_match, tag):
         return Response(304, caching, b"")
     if encoding:
         caching.append((b"content-encoding", encoding.encode()))

@@ -1,6 +1,6 @@
 """Strict reading of a request: header fields, path, query, and the edition it names."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,6 @@ from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import Absence, Gone, InvalidParameter, NotFound
 from sankofa.operations.contract import (
     EDITION,
-    FORMAT,
     KNOWN_BY,
     NO_ROWS,
     Answer,
@@ -23,11 +22,8 @@ from sankofa.operations.contract import (
 )
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.proofs import PROOF, PROVEN
 from sankofa.operations.service import LARGEST_HEADERS, Service, check_head
 from sankofa.rest.formats import ResponseFormat
-
-_EVERYWHERE = (EDITION.name, KNOWN_BY.name, FORMAT.name)
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -75,45 +71,20 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     return Head(keys, accept_encoding, if_none_match, accept, edition, authorizations, host)
 
 
-def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str, Any]:
-    """The arguments that a query gives an operation, and the edition, the instant and the format it names.
-
-    Raises InvalidParameter.
-    """
-    given: dict[str, Any] = {}
-    for label, text in _pairs(query):
-        argument, value = label, text
-        if label not in _EVERYWHERE and (label != PROOF.name or operation.name not in PROVEN):
-            argument, value = operation.argument(label, text, today)
-        if argument in given:
-            raise _given_twice(label)
-        given[argument] = value
-    return given
-
-
 def read_query(query: bytes) -> dict[str, str]:
     """The query parameters. Raises InvalidParameter for one given twice or not in UTF-8."""
     parameters: dict[str, str] = {}
-    for label, text in _pairs(query):
-        if label in parameters:
-            raise _given_twice(label)
-        parameters[label] = text
-    return parameters
-
-
-def _pairs(query: bytes) -> Iterator[tuple[str, str]]:
     plain = query.isascii() and b"%" not in query and b"+" not in query
-    for part in query.decode("latin-1").split("&"):
-        name, _, value = part.partition("=")
-        if plain and part:
-            yield name, value
-        elif part:
-            label = _decode(name, "(a parameter name)")
-            yield label, _decode(value, label[:64])
-
-
-def _given_twice(label: str) -> InvalidParameter:
-    return InvalidParameter(label[:64], "given more than once")
+    for part in query.decode("latin-1").split("&") if query else ():
+        label, _, text = part.partition("=")
+        if not plain:
+            label = _decode(label, "(a parameter name)")
+            text = _decode(text, label[:64])
+        if label in parameters:
+            raise InvalidParameter(label[:64], "given more than once")
+        if part:
+            parameters[label] = text
+    return parameters
 
 
 def _decode(text: str, name: str) -> str:
@@ -123,11 +94,6 @@ def _decode(text: str, name: str) -> str:
         raise InvalidParameter(name, "not valid UTF-8") from None
 
 
-_MOST: Final = 4096
-_LONGEST: Final = 256
-"""Characters of a path and a query worth keeping: a cursor is longer, and comes once."""
-
-
 class EndpointRoute(NamedTuple):
     """An operation, the parameters in its path, the path as requested, and the format of a feed."""
 
@@ -135,44 +101,6 @@ class EndpointRoute(NamedTuple):
     path: dict[str, str]
     requested_path: str
     feed: ResponseFormat | None = None
-
-
-class Question(NamedTuple):
-    """The arguments of an operation, and the edition, the instant and the format that the query names."""
-
-    arguments: dict[str, Any]
-    edition: str | None
-    known_by: str | None
-    format: str | None
-    failure: InvalidParameter | NotFound | None = None
-    """Why there are no arguments. It comes after what is wrong with edition and format (contract: KEY-7)."""
-    proof: str | None = None
-
-
-class Questions:
-    """Reads them. Only those that can be answered are kept."""
-
-    def __init__(self) -> None:
-        self._read: dict[tuple[str, bytes, date], Question] = {}
-
-    def read(self, route: EndpointRoute, query: bytes, today: date) -> Question:
-        """Raises InvalidParameter for what the query says; of the path, see `Question.failure`."""
-        key = route.requested_path, query, today  # some values are good until then only
-        if (known := self._read.get(key)) is not None:
-            return known
-        given = read_arguments(route.operation, query, today)
-        edition, known_by = given.pop("edition", None), given.pop("known_by", None)
-        fmt, proof = given.pop("format", None), given.pop("proof", None)
-        try:
-            arguments = route.operation.complete(given, today, route.path)
-        except (InvalidParameter, NotFound) as failure:
-            return Question({}, edition, known_by, fmt, failure, proof)
-        question = Question(arguments, edition, known_by, fmt, None, proof)
-        if len(route.requested_path) + len(query) <= _LONGEST:
-            if len(self._read) >= _MOST:
-                self._read.clear()
-            self._read[key] = question
-        return question
 
 
 class AskedEdition(NamedTuple):
@@ -213,6 +141,8 @@ CURRENT: Final = AskedEdition()
 
 def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: datetime) -> AskedEdition:
     """The edition that a request names, in its query or in its head. Raises InvalidParameter."""
+    if in_query is None and known_by is None and head.edition is None:
+        return CURRENT
     moment = None
     if known_by is not None:
         try:
@@ -256,7 +186,7 @@ def _nothing(operation: Operation, asked: AskedEdition, call: Call, arguments: M
     }
     detail = f"No edition of this service was published by {asked.known_by}."
     absent = Absence("nothing_known", detail)
-    day = call.day_asked(arguments.get("as_of")) if "as_of" in operation.parameters else msgspec.UNSET
+    day = arguments.get("as_of") or call.today if "as_of" in operation.parameters else msgspec.UNSET
     return Answer(NO_ROWS, day, members, edition_id="", absent=absent)
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -18,7 +17,6 @@ from sankofa.model.errors import InvalidParameter, SettingsError
 from sankofa.operations.answers import (
     ENCODINGS,
     JSON,
-    AnswerKey,
     CachedAnswer,
     Headers,
     body_digest,
@@ -29,8 +27,8 @@ from sankofa.operations.answers import (
 from sankofa.operations.contract import Call, Operation
 from sankofa.operations.locked import perform
 from sankofa.rest.feeds import ATOM, atom
-from sankofa.rest.formats import ResponseFormat, named_format, negotiated_format
-from sankofa.rest.request import Head, Question, read_query
+from sankofa.rest.formats import ResponseFormat
+from sankofa.rest.request import Head, read_query
 
 VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
 VARY_BY_EDITION = (b"vary", b"X-Edition")
@@ -39,8 +37,6 @@ VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
 """Added where that field carries the key."""
 
 
-_SHORT: Final = 256
-"""Characters of a question that may come again."""
 _PLAIN_QUERY: Final = re.compile(rb"[a-z_]+=[A-Za-z0-9_.~-]*(&[a-z_]+=[A-Za-z0-9_.~-]*)*")
 """A query that reading and quoting leave unchanged."""
 
@@ -74,20 +70,14 @@ class Streamed(msgspec.Struct, frozen=True):
 
 def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:
     """Edition and query, and what else decides the bytes: what the key may have, and today's date."""
-    tag = _tag if len(path) + len(query) > _SHORT else _cached_tag
-    return tag(edition_id, path, query, grant.sample, grant.row_cap, today)
-
-
-def _tag(edition_id: str, path: str, query: bytes, sample: bool, row_cap: int, today: date) -> str:
-    request = f"{path} {sample} {row_cap} {today.toordinal()} ".encode() + query
+    request = f"{path} {grant.sample} {grant.row_cap} {today.toordinal()} ".encode() + query
     return f"{edition_id}-{hashlib.blake2b(request, digest_size=9).hexdigest()}"
-
-
-_cached_tag = lru_cache(maxsize=4096)(_tag)
 
 
 def matching_tag(if_none_match: bytes, tag: str) -> str | None:
     """The tag under which a client holds this very answer, in whichever encoding; None if it does not."""
+    if if_none_match.strip() == b"*":
+        return tag
     for candidate in if_none_match.split(b","):
         client_tag = candidate.strip().removeprefix(b"W/").strip(b'"').decode("latin-1")
         base, _, encoding = client_tag.rpartition(".")
@@ -157,27 +147,22 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def asked_format(question: Question, head: Head) -> ResponseFormat | None:
-    """The format that the query or a specific Accept field names, if it is not JSON."""
-    if question.format is not None:
-        return named_format(question.format, head.accept)
-    return negotiated_format(head.accept)
-
-
 async def write_answer(
     operation: Operation,
     call: Call,
     arguments: dict[str, Any],
     fmt: ResponseFormat | None,
-    key: AnswerKey,
+    tag: str,
+    accept_encoding: bytes,
+    edition_id: str | None,
     path: str,
     query: bytes,
 ) -> CachedAnswer:
-    """Perform the operation and write its answer down."""
+    """Perform the operation and write its answer down; links name the edition that the request names."""
     answer = await perform(operation, call, arguments)
     headers: Headers = []
     if following := answer.members.get("next_cursor"):
-        address = address_without_cursor(key.base_url, path, query, key.edition_id)
+        address = address_without_cursor(call.base_url, path, query, edition_id)
         headers.append(next_link(address, str(following)))
     if fmt is None:
         headers.append(JSON)
@@ -194,15 +179,15 @@ async def write_answer(
             fmt.body(*work) if fmt.is_quick(answer, stored) else await asyncio.to_thread(fmt.body, *work)
         )
         headers += content_headers
-    tag = key.tag if key.lock is None else body_digest(body)
-    encoding = choose_encoding(key.accept_encoding, len(body))
-    body = body if encoding is None else await compressed(body, encoding)
+    tag = own_tag = tag if call.lock is None else body_digest(body)
+    encoding = choose_encoding(accept_encoding, len(body))
     if encoding is not None:
-        tag = f"{tag}.{encoding}"
+        body = await compressed(body, encoding)
+        own_tag = f"{tag}.{encoding}"
         headers.append((b"content-encoding", encoding.encode()))
     if not operation.live:
-        headers.append((b"etag", f'"{tag}"'.encode()))
-    return CachedAnswer(headers, body)
+        headers.append((b"etag", f'"{own_tag}"'.encode()))
+    return CachedAnswer(headers, body, tag)
 
 
 def same_edition(edition: Edition) -> Callable[[str], Awaitable[Edition]]:

@@ -78,6 +78,11 @@ class EditionManager:
         self._opening: str | None = "the current edition"
         """The edition being opened, until the first look ends."""
 
+    @property
+    def id(self) -> str:
+        """The id of the current edition; empty while there is none."""
+        return "" if self._edition is None else self._edition.id
+
     def get(self) -> Edition:
         """Raises StoreUnavailable while there is none, with the reason."""
         if self._edition is None:
