@@ -20,7 +20,7 @@ class BuildFromCheckout(build_py):
         sys.path.insert(0, str(ROOT / "src"))
         from sankofa.operations.service import COMMIT_FILE, commit_of_checkout  # half the package
 
-        if commit := commit_of_checkout(ROOT):
+        if commit := commit_of_checkout():
             Path(self.build_lib, "sankofa", COMMIT_FILE).write_text(commit + "\n", encoding="utf-8")
         if (ROOT / "docs").is_dir():
             target = Path(self.build_lib, "sankofa", "documentation")

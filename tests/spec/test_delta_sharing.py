@@ -183,9 +183,9 @@ def test_a_body_that_does_not_come_is_not_awaited_for_ever(grown: Any) -> None:
     large = server.http.post(
         f"/delta-sharing/{TABLE}/query", content=b" " * (1 << 17), headers={"X-API-Key": key}
     )
-    assert large.status_code == 400
+    assert large.status_code == 413
     address = urlsplit(server.url)
     with socket.create_connection((address.hostname, address.port), timeout=60) as one:
         head = f"POST /delta-sharing/{TABLE}/query HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\n"
         one.sendall(f"{head}Content-Length: 20\r\n\r\n{{".encode())
-        assert b" 400 " in one.recv(4096)
+        assert b" 408 " in one.recv(4096)

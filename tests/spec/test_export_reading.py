@@ -1,8 +1,6 @@
 """Bulk files as tools read them: by their URL, with and without a key, in parts."""
 
 import asyncio
-import email.message
-import email.policy
 import hashlib
 from typing import Any
 
@@ -140,18 +138,10 @@ def test_ranges_and_conditions(server: LiveServer, manifest: list[dict[str, Any]
     assert (head.status_code, head.headers["content-length"]) == (200, str(size))
 
 
-def test_several_ranges_are_parts_of_one_body(server: LiveServer, manifest: list[dict[str, Any]]) -> None:
+def test_several_ranges_are_answered_with_the_whole_file(server: LiveServer, manifest: list[dict[str, Any]]):
     row = one(manifest, "procurement-demand")
-    whole = fetch(server, row, None).content
     answer = fetch(server, row, None, Range="bytes=0-9,4000-4099,-10")
-    assert answer.status_code == 206
-    text = f"Content-Type: {answer.headers['content-type']}\r\n\r\n".encode() + answer.content
-    parts = email.message_from_bytes(text, policy=email.policy.HTTP).get_payload()
-    assert isinstance(parts, list)
-    shown = [str(part["Content-Range"]) for part in parts if isinstance(part, email.message.Message)]
-    size = len(whole)
-    assert shown == [f"bytes 0-9/{size}", f"bytes 4000-4099/{size}", f"bytes {size - 10}-{size - 1}/{size}"]
-    assert answer.content.count(whole[4000:4100]) == 1
+    assert (answer.status_code, len(answer.content)) == (200, row["size_bytes"])
 
 
 def test_many_or_overlapping_ranges_cannot_amplify(server: LiveServer, manifest: list[dict[str, Any]]):

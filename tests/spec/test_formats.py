@@ -13,8 +13,7 @@ import pyarrow
 import pytest
 
 from sankofa.operations.contract import Operation, endpoints
-from sankofa.rest import formats
-from sankofa.rest.formats import ARROW, CSV, ResponseFormat, negotiated_format
+from sankofa.rest.formats import ARROW, CSV, negotiated_format
 from tests.every import every
 from tests.live import LiveServer
 
@@ -285,15 +284,3 @@ def test_pages_can_be_walked_in_every_form(server: LiveServer, paid_key: str, fo
 def test_the_form_is_the_one_the_client_likes_best(accept: str, form: str | None) -> None:
     chosen = negotiated_format(accept.encode())
     assert (chosen.media_type if chosen else None) == form
-
-
-def test_without_the_library_arrow_is_answered_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "find_spec", lambda name: None)
-    formats.media_types.cache_clear()
-    formats.negotiated_format.cache_clear()
-    try:
-        assert negotiated_format(ARROW.encode()) is None
-        assert negotiated_format(f"{ARROW}, text/csv;q=0.1".encode()) == ResponseFormat(CSV, "csv")
-    finally:
-        formats.media_types.cache_clear()
-        formats.negotiated_format.cache_clear()

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sankofa.mcp.exchange import LONGEST_CALL
+from sankofa.mcp.exchange import LARGEST_BODY
 from tests.every import every
 from tests.live import LiveServer
 from tests.spec.mcp_messages import NEW, OLD, SANDBOX, message, post
@@ -26,11 +26,11 @@ def _refused(server: LiveServer, revision: str, arguments: dict[str, Any]) -> di
 @every(
     ("arguments", "named"),
     [
-        ({"service_id": ISSUER, "line_items": [f"a{n}" for n in range(95_000)]}, "line_items"),
+        ({"service_id": ISSUER, "line_items": [f"a{n}" for n in range(45_000)]}, "line_items"),
         ({"service_id": ISSUER, "line_items": ["revenue"] * 101}, "line_items"),
-        ({"service_id": ISSUER, "line_items": ["x" * 500_000]}, "line_items"),
-        ({"service_id": "D" * 900_000}, "service_id"),
-        ({"service_id": ISSUER, "as_of": {str(n): {} for n in range(50_000)}}, "as_of"),
+        ({"service_id": ISSUER, "line_items": ["x" * 400_000]}, "line_items"),
+        ({"service_id": "D" * 450_000}, "service_id"),
+        ({"service_id": ISSUER, "as_of": {str(n): {} for n in range(25_000)}}, "as_of"),
     ],
 )
 def test_an_argument_that_is_too_long_is_400_naming_it(
@@ -54,10 +54,10 @@ def test_a_hundred_line_items_are_taken(server: LiveServer, paid_key: str) -> No
 
 @every("method", ["tools/list", "initialize", "no/such"])
 def test_no_other_message_is_that_long(server: LiveServer, method: str) -> None:
-    padded = message(method, OLD, name="x", arguments={"a": "x" * LONGEST_CALL})
+    padded = message(method, OLD, name="x", arguments={"a": "x" * LARGEST_BODY})
     assert post(server, padded, OLD, SANDBOX).status_code == 413
 
 
 def test_a_tool_there_is_not_is_told_so_however_long_its_arguments(server: LiveServer) -> None:
-    padded = message("tools/call", OLD, name="no_such_tool", arguments={"a": "x" * LONGEST_CALL})
+    padded = message("tools/call", OLD, name="no_such_tool", arguments={"a": "x" * 400_000})
     assert "Unknown tool: no_such_tool" in post(server, padded, OLD).text

@@ -18,7 +18,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import sankofa.rest
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.operations.proofs import PROVEN
-from sankofa.rest.formats import media_types
+from sankofa.rest.formats import MEDIA_TYPES
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 from tests.every import every
@@ -232,7 +232,7 @@ def test_parameters_are_those_of_the_operation(document: dict[str, Any], operati
 def test_every_form_of_an_answer_is_described(document: dict[str, Any], operation: Operation) -> None:
     """CSV and Arrow by `Accept`; the envelope is then in header fields."""
     success = document["paths"][operation.path]["get"]["responses"]["200"]
-    assert set(success["content"]) == set(media_types())
+    assert set(success["content"]) == set(MEDIA_TYPES)
     assert {"X-Edition", "X-Count", "X-Truncated"} <= set(success["headers"])
     assert ("X-Next-Cursor" in success["headers"]) is ("cursor" in operation.parameters)
 

@@ -20,7 +20,7 @@ from sankofa.derive.signals.contract import panels
 from sankofa.mcp.tools import Tool, tools
 from sankofa.model.provenance import SKUS
 from sankofa.operations.contract import Operation, Parameter, operations
-from sankofa.rest.formats import ARROW, CSV, XLSX, media_types
+from sankofa.rest.formats import ARROW, CSV, MEDIA_TYPES, XLSX
 from tests.live import LiveServer
 from tests.torture import ALL_ROUNDS
 
@@ -165,7 +165,7 @@ def assert_no_paid_identifier(world: World, rows: Rows) -> None:
 def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operation: Operation) -> None:
     """The first good question in all the ways there are, others in one in turn; with every round in all."""
     edition = world.server.get("/v1/status").json()["edition"]
-    forms = (*media_types(), f"{ARROW};compression=zstd", "text/csv;q=0.1")
+    forms = (*MEDIA_TYPES, f"{ARROW};compression=zstd", "text/csv;q=0.1")
     ways: list[tuple[str, Arguments]] = [
         (form, more) for form in forms for more in ({}, {"edition": edition})
     ]

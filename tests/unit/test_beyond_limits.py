@@ -30,7 +30,6 @@ from sankofa.engines.publication import NOTE_BYTES
 from sankofa.model.errors import FormatError, OperatorError, Unauthorized
 from sankofa.model.signed_notes import NotTrusted, new_signer, sign_note, verified_text
 from sankofa.replication.deltas import INDEX_BYTES
-from sankofa.rest.files import MOST_RANGES, requested_ranges
 from sankofa.settings import Settings
 from sankofa.sources import base
 from sankofa.sources.ixbrl import MOST_LEVELS, UnsafeDocument, check_xml
@@ -48,13 +47,6 @@ def test_a_key_has_a_bound(tmp_path: Path) -> None:
     asyncio.run(authenticate("k" * _LONGEST))
     with pytest.raises(Unauthorized):
         asyncio.run(authenticate("k" * (_LONGEST + 1)))
-
-
-@pytest.mark.limit("byte ranges of a download")
-def test_a_download_has_so_many_ranges() -> None:
-    asked = [f"{1_000 * n}-{1_000 * n}" for n in range(MOST_RANGES + 1)]
-    assert len(requested_ranges("bytes=" + ",".join(asked[:-1]), 1 << 20) or ()) == MOST_RANGES
-    assert requested_ranges("bytes=" + ",".join(asked), 1 << 20) is None
 
 
 @pytest.mark.limit("rows of a page")

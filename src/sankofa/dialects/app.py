@@ -47,8 +47,8 @@ from sankofa.operations.service import (
     read_body,
 )
 
-_LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "400")
-_BODY_SECONDS: Final = limit("time for the body of a request to a dialect", 10.0, "seconds", "400")
+_LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "413")
+_BODY_SECONDS: Final = limit("time for the body of a request to a dialect", 10.0, "seconds", "408")
 _VARY: Final = (b"vary", b"X-API-Key, Authorization, Accept, Accept-Encoding")
 
 

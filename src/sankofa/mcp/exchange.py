@@ -1,18 +1,15 @@
 """One HTTP request to the MCP endpoint: the checks before its message is read, its body and its answer."""
 
-import asyncio
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from sankofa.access.domains import Domains, Site
 from sankofa.access.keys import presented_key
 from sankofa.access.tiers import Grant, Quotas, Usage
-from sankofa.model.errors import BadRequest, InvalidParameter, Problem, RateLimited
+from sankofa.model.errors import BadRequest, Problem, RateLimited
 from sankofa.model.limits import limit
 from sankofa.operations.answers import (
     NO_STORE,
@@ -24,7 +21,7 @@ from sankofa.operations.answers import (
     problem_body,
     problem_headers,
 )
-from sankofa.operations.service import Receive, Send
+from sankofa.operations.service import ContentTooLarge, Receive, Send, read_body
 from sankofa.settings import Settings
 
 
@@ -38,18 +35,6 @@ class NotAcceptable(Problem):
     """406: MCP is answered in JSON, which the client does not accept."""
 
     status, slug, title = 406, "not-acceptable", "Not acceptable"
-
-
-class RequestTimeout(Problem):
-    """408: the body did not arrive in time."""
-
-    status, slug, title = 408, "request-timeout", "Request timeout"
-
-
-class ContentTooLarge(Problem):
-    """413: no message to this server is that long."""
-
-    status, slug, title = 413, "content-too-large", "Content too large"
 
 
 class MisdirectedRequest(Problem):
@@ -141,51 +126,7 @@ def _without_port(authority: str) -> str:
     return host if colon and port.isdigit() else authority
 
 
-LONGEST_CALL: Final = limit(
-    "MCP call of a tool", 64 * 1024, "bytes", "400, naming the longest argument of a call"
-)
-"""Five times the longest question that any tool takes."""
-_LONGEST_NAME: Final = 64
-
-
-class _LongParams(msgspec.Struct, rename={"meta": "_meta"}, omit_defaults=True):
-    name: str
-    arguments: dict[str, msgspec.Raw] | None = None
-    meta: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class _LongCall(msgspec.Struct):
-    jsonrpc: msgspec.Raw
-    id: msgspec.Raw
-    method: str
-    params: _LongParams
-
-
-_read_long = msgspec.json.Decoder(_LongCall).decode
-
-
-def without_arguments(body: bytes) -> tuple[bytes, InvalidParameter]:
-    """The message without its arguments, and what is wrong with these.
-
-    Raises ContentTooLarge for a message that is no call, BadRequest for what is none at all.
-    """
-    try:
-        call = _read_long(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise BadRequest("Not a call of a tool, and too long for any other message.") from None
-    if call.method != "tools/call" or not call.params.arguments:
-        raise ContentTooLarge(f"A message of at most {LONGEST_CALL} bytes is accepted.")
-    name, _ = max(
-        call.params.arguments.items(), key=lambda argument: len(argument[0]) + len(bytes(argument[1]))
-    )
-    call.params.arguments = None
-    label = (
-        name if name.isascii() and name.isprintable() and 0 < len(name) <= _LONGEST_NAME else "(an argument)"
-    )
-    return msgspec.json.encode(call), InvalidParameter(label, "longer than anything a tool takes")
-
-
-LARGEST_BODY: Final = limit("MCP message", 1024 * 1024, "bytes", "413")
+LARGEST_BODY: Final = limit("MCP message", 512 * 1024, "bytes", "413")
 _BODY_SECONDS: Final = limit("time for the body of an MCP message", 10.0, "seconds", "408")
 
 
@@ -205,8 +146,6 @@ class Exchange:
     grant: Grant = field(init=False)
     usage: Usage | None = None
     over_quota: RateLimited | None = None
-    unread: InvalidParameter | None = None
-    """Why the arguments were not read; see `without_arguments`."""
     tool_headers: Headers = field(default_factory=list)
     answered: bool = False
     operation: str = "mcp"
@@ -219,23 +158,10 @@ class Exchange:
         """The whole body; one that announces itself as too large is not read. Raises Problem."""
         announced = next((value for name, value in headers if name == b"content-length"), b"0")
         if not announced.isdigit() or len(announced) > 18 or int(announced) > LARGEST_BODY:
-            raise _too_large()
-        parts: list[bytes] = []
-        size = 0
-        try:
-            async with asyncio.timeout(_BODY_SECONDS):
-                while not self.body_read:
-                    message = await receive()
-                    if message["type"] != "http.request":  # gone, or it sent chunks that are none
-                        raise BadRequest("The body of the message is cut short or not well formed.")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > LARGEST_BODY:
-                        raise _too_large()
-                    self.body_read = not message.get("more_body", False)
-        except TimeoutError:
-            raise RequestTimeout(f"The body did not arrive within {_BODY_SECONDS:.0f} seconds.") from None
-        return b"".join(parts)
+            raise ContentTooLarge(LARGEST_BODY)
+        body = await read_body(receive, LARGEST_BODY, _BODY_SECONDS)
+        self.body_read = True
+        return body
 
     async def count(self, quotas: Quotas) -> None:
         """Charge the call to the key, once. Raises StoreUnavailable."""
@@ -266,7 +192,3 @@ class Exchange:
             start.append((b"connection", b"close"))
         await self.send({"type": "http.response.start", "status": status, "headers": start})
         await self.send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
-
-
-def _too_large() -> ContentTooLarge:
-    return ContentTooLarge(f"A message of at most {LARGEST_BODY} bytes is accepted.")

@@ -8,7 +8,7 @@ import time
 from typing import Final
 
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.mcp.exchange import LONGEST_CALL, Exchange, Guard, check_content, key_of, without_arguments
+from sankofa.mcp.exchange import Exchange, Guard, check_content, key_of
 from sankofa.mcp.messages import (
     INVALID_PARAMS,
     CallParams,
@@ -113,8 +113,6 @@ class McpSurface:
         quotas = self._service.quotas
         if len(body) > _FREE_BYTES:
             await exchange.count(quotas)
-        if len(body) > LONGEST_CALL:
-            body, exchange.unread = without_arguments(body)
         message = decoded(body)
         method = method_of(message)
         if not (method in _FREE or method.startswith("notifications/")):

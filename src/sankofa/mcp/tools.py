@@ -363,8 +363,6 @@ class ToolCalls:
         service = self._service
         if exchange.over_quota is not None:
             raise exchange.over_quota
-        if exchange.unread is not None:
-            raise exchange.unread
         operation, now = tool.operation, service.clock()
         lock = narrower(exchange.at, exchange.grant, now)
         today = lock or now.date()

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import os
-import re
 import secrets
+import subprocess  # nosec B404
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
@@ -50,49 +50,31 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COMMIT_FILE: Final = "commit.txt"
 """Written into the package when a wheel is built (`setup.py`)."""
-UNKNOWN: Final = "unknown"
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 @cache
 def build_id() -> str:
-    """The version and the commit, e.g. `sankofa-0.1.0+1b0f...`; read once."""
-    return f"sankofa-{__version__}+{commit()}"
-
-
-def commit() -> str:
-    """From the wheel or the checkout; otherwise `unknown`."""
-    return _embedded() or commit_of_checkout(Path(__file__).parents[3]) or UNKNOWN
-
-
-def commit_of_checkout(root: Path) -> str:
-    """The commit that is checked out in a folder; empty if it is no checkout."""
-    git = root / ".git"
-    try:
-        if git.is_file():  # of a worktree or a submodule
-            git = root / git.read_text("utf-8").removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text("utf-8").strip()
-        if not head.startswith("ref:"):
-            return _checked(head)
-        name = head.removeprefix("ref:").strip()
-        shared = git / "commondir"
-        common = git / shared.read_text("utf-8").strip() if shared.is_file() else git
-        if (common / name).is_file():
-            return _checked((common / name).read_text("utf-8"))
-        packed = (common / "packed-refs").read_text("utf-8").splitlines()
-        return next((_checked(line.split()[0]) for line in packed if line.endswith(f" {name}")), "")
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _embedded() -> str:
+    """The version and the commit of the wheel or the checkout, e.g. `sankofa-0.1.0+1b0f...`; read once."""
     file = files("sankofa").joinpath(COMMIT_FILE)
-    return _checked(file.read_text("utf-8")) if file.is_file() else ""
+    commit = file.read_text("utf-8").strip() if file.is_file() else commit_of_checkout()
+    return f"sankofa-{__version__}+{commit or 'unknown'}"
 
 
-def _checked(text: str) -> str:
-    text = text.strip()
-    return text if _COMMIT.fullmatch(text) else ""
+def commit_of_checkout() -> str:
+    """The commit that is checked out here; empty if this is no checkout, or git is not installed."""
+    folder = Path(__file__).parents[3]
+    if not (folder / ".git").exists():
+        return ""
+    try:
+        asked = subprocess.run(  # nosec B603 B607
+            ["git", "rev-parse", "HEAD"],  # noqa: S607
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
+    except OSError:
+        return ""
+    return asked.stdout.strip()
 
 
 LONGEST_QUERY: Final = limit("query of an address", 4096, "bytes", "414")
@@ -132,24 +114,37 @@ def check_head(hosts: int, size: int) -> None:
         raise BadRequest("A request names the host it is for in exactly one Host header.")
 
 
+class ContentTooLarge(Problem):
+    """413: no question of ours is that long."""
+
+    status, slug, title = 413, "content-too-large", "Content too large"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"A body of at most {most} bytes is accepted.")
+
+
+class RequestTimeout(Problem):
+    """408: the body did not arrive in time."""
+
+    status, slug, title = 408, "request-timeout", "Request timeout"
+
+
 async def read_body(receive: Receive, most: int, seconds: float) -> bytes:
-    """The body of a request. Raises BadRequest for one that is too large, too slow or cut short."""
-    parts: list[bytes] = []
-    size, more = 0, True
+    """The body of a request. Raises ContentTooLarge, RequestTimeout, or BadRequest if it is cut short."""
+    body, more = b"", True
     try:
         async with asyncio.timeout(seconds):
             while more:
                 message = await receive()
-                if message["type"] != "http.request":
-                    raise BadRequest("The body of the request was not sent to its end.")
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
+                if message["type"] != "http.request":  # gone, or it sent chunks that are none
+                    raise BadRequest("The body of the request is cut short or not well formed.")
+                body += message.get("body", b"")
                 more = message.get("more_body", False)
-                if size > most:
-                    raise BadRequest(f"A body of at most {most} bytes is accepted.")
+                if len(body) > most:
+                    raise ContentTooLarge(most)
     except TimeoutError:
-        raise BadRequest(f"The body did not arrive within {seconds:.0f} seconds.") from None
-    return b"".join(parts)
+        raise RequestTimeout(f"The body did not arrive within {seconds:.0f} seconds.") from None
+    return body
 
 
 async def send_stream(

@@ -1,9 +1,9 @@
 """Atom feeds (RFC 4287): an operation's rows as entries, newest first, under the operation's own rules."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -19,6 +19,7 @@ from sankofa.rest.request import EndpointRoute
 
 FOLDER: Final = "/feeds/"
 ATOM: Final = ResponseFormat("application/atom+xml", "atom")
+MEDIA_TYPE: Final = (b"content-type", b"application/atom+xml; charset=utf-8")
 _OF_ALL: Final = "/feeds/restatements.atom"
 _OF_ONE: Final = "/feeds/company/"
 _END: Final = ".atom"
@@ -51,23 +52,48 @@ async def check_subject(route: EndpointRoute, edition: Edition) -> None:
 def atom(operation: Operation, answer: Answer, call: Call, target: str) -> tuple[Headers, bytes]:
     """The rows of an answer as a feed; `target` is the path and query it was asked by."""
     rows = _read(b"[%b]" % answer.selection.rows)
-    address = f"{call.base_url}{target}"
-    entry = _tender if operation.name == _TENDERS else _restatement
     updated = _instant(rows[0].get("available_at") or rows[0]["release_date"] if rows else str(call.today))
+    entry = _tender if operation.name == _TENDERS else _restatement
+    entries = [entry(row, call.base_url) for row in rows]
+    terms = operation.notice(answer, call.edition).text
+    return [MEDIA_TYPE], document(call.base_url + target, _title(target, rows), updated, entries, terms)
+
+
+class Entry(NamedTuple):
+    """One entry of a feed, as plain text."""
+
+    id: str
+    title: str
+    updated: str
+    page: str
+    summary: str
+    categories: Sequence[str] = ()
+
+
+def document(address: str, title: str, updated: str, entries: Iterable[Entry], terms: str = "") -> bytes:
+    """A feed at an address."""
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"<id>{escape(address)}</id>",
-        f"<title>{escape(_title(target, rows))}</title>",
+        f"<title>{escape(title)}</title>",
         f"<updated>{updated}</updated>",
         f'<link rel="self" type="application/atom+xml" href="{escape(address)}"/>',
         "<author><name>Sankofa</name></author>",
-        f"<rights>{escape(operation.notice(answer, call.edition).text)}</rights>",
-        *(line for row in rows for line in entry(row, call.base_url)),
-        "</feed>",
-        "",
+        *([f"<rights>{escape(terms)}</rights>"] if terms else []),
     ]
-    return [(b"content-type", b"application/atom+xml; charset=utf-8")], "\n".join(lines).encode()
+    for one in entries:
+        lines += [
+            "<entry>",
+            f"<id>{escape(one.id)}</id>",
+            f"<title>{escape(one.title)}</title>",
+            f"<updated>{one.updated}</updated>",
+            f'<link rel="alternate" type="text/html" href="{escape(one.page)}"/>',
+            *(f'<category term="{escape(name)}"/>' for name in one.categories),
+            f"<summary>{escape(one.summary)}</summary>",
+            "</entry>",
+        ]
+    return "\n".join([*lines, "</feed>", ""]).encode()
 
 
 def _title(target: str, rows: list[dict[str, Any]]) -> str:
@@ -81,42 +107,32 @@ def _instant(text: str) -> str:
     return text if "T" in text else f"{text}T00:00:00Z"
 
 
-def _tender(row: dict[str, Any], base_url: str) -> Iterable[str]:
-    page = f"{base_url}/tender/{row['country']}/{quote(row['ocid'])}"
+def _tender(row: dict[str, Any], base_url: str) -> Entry:
     amount = "" if row["value_amount"] is None else f" {row['value_amount']} {row['value_currency'] or ''}."
-    summary = (
+    return Entry(
+        f"urn:sankofa:release:{quote(row['ocid'])}:{quote(row['release_id'])}",
+        row["title"] or row["ocid"],
+        _instant(row["release_date"]),
+        f"{base_url}/tender/{row['country']}/{quote(row['ocid'])}",
         f"{row['buyer_name'] or 'Buyer unknown'}.{amount} Status: {row['status'] or 'unknown'}. "
-        f"Source: {row['source_ref']} ({row['license_class']})."
+        f"Source: {row['source_ref']} ({row['license_class']}).",
+        row["tag"],
     )
-    yield "<entry>"
-    yield f"<id>urn:sankofa:release:{quote(row['ocid'])}:{quote(row['release_id'])}</id>"
-    yield f"<title>{escape(row['title'] or row['ocid'])}</title>"
-    yield f"<updated>{_instant(row['release_date'])}</updated>"
-    yield f'<link rel="alternate" type="text/html" href="{escape(page)}"/>'
-    yield from (f'<category term="{escape(tag)}"/>' for tag in row["tag"])
-    yield f"<summary>{escape(summary)}</summary>"
-    yield "</entry>"
 
 
-def _restatement(row: dict[str, Any], base_url: str) -> Iterable[str]:
+def _restatement(row: dict[str, Any], base_url: str) -> Entry:
     unit = f" {row['unit']}" if row["unit"] else ""
     before, after = (
         "withdrawn" if row[name] is None else f"{row[name]}{unit}" for name in ("value_before", "value_after")
     )
     change = "" if row["change"] is None else f" Change: {row['change']}."
-    page = f"{base_url}/company/{row['service_id']}/figure?line_item={quote(row['line_item'])}"
     name = row["legal_name"] or row["service_id"]
-    title = f"{name}: {row['line_item']} of {row['period_end']} restated from {before} to {after}"
-    summary = (
+    return Entry(
+        f"urn:sankofa:restatement:{row['record_ref']}",
+        f"{name}: {row['line_item']} of {row['period_end']} restated from {before} to {after}",
+        _instant(row["available_at"]),
+        f"{base_url}/company/{row['service_id']}/figure?line_item={quote(row['line_item'])}",
         f"Reported on {row['available_before']} as {before}, on {row['available_at']} as {after} "
-        f"(vintage {row['vintage']}).{change} Source: {row['source_ref']} ({row['license_class']})."
+        f"(vintage {row['vintage']}).{change} Source: {row['source_ref']} ({row['license_class']}).",
+        [row["line_item"]],
     )
-    item = escape(row["line_item"])
-    yield "<entry>"
-    yield f"<id>urn:sankofa:restatement:{escape(row['record_ref'])}</id>"
-    yield f"<title>{escape(title)}</title>"
-    yield f"<updated>{row['available_at']}T00:00:00Z</updated>"
-    yield f'<link rel="alternate" type="text/html" href="{escape(page)}"/>'
-    yield f'<category term="{item}"/>'
-    yield f"<summary>{escape(summary)}</summary>"
-    yield "</entry>"

@@ -1,4 +1,4 @@
-"""Byte ranges (RFC 9110, section 14): which parts of a file are asked for, and never more than the file."""
+"""Files by path: whole or one range of bytes (RFC 9110, section 14), under the rules of their tier."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
@@ -17,7 +17,6 @@ from sankofa.model.errors import (
     PreconditionFailed,
     RangeNotSatisfiable,
 )
-from sankofa.model.limits import limit
 from sankofa.operations.answers import JSON, Headers
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
@@ -27,55 +26,31 @@ from sankofa.operations.shared_files import day_file, signed_grant
 from sankofa.rest.request import Head, asked_edition, read_query
 from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION, Response, Streamed
 
-MOST_RANGES: Final = limit("byte ranges of a download", 16, "ranges", "the whole file is sent")
-"""For more ranges than this the whole file is sent, as the RFC allows."""
-_CLOSE: Final = 256
-"""Ranges closer than this are sent as one: the header of a part is of that size."""
-_SPEC: Final = re.compile(r"[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z")
+_RANGE: Final = re.compile(r"[ \t]*bytes[ \t]*=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
 
 Chunks = Callable[[int, int], AsyncIterator[bytes]]
 """Gives the bytes of a file from one position to another."""
-Range = tuple[int, int]
-"""First byte, and the one after the last."""
 
 
-def requested_ranges(header: str, size: int) -> list[Range] | None:
-    """The requested ranges, sorted and merged; empty if the file has no byte of them.
+def requested_range(header: str, size: int) -> tuple[int, int] | None:
+    """The first byte asked for, and the one after the last. Raises RangeNotSatisfiable.
 
-    None if the header is to be ignored: it is malformed, in another unit, or asks for too many.
+    None if the header is to be ignored, as RFC 9110 allows: it is malformed, in another unit, or asks for
+    several ranges.
     """
-    unit, equals, text = header.partition("=")
-    specs = text.split(",")
-    if unit.strip().lower() != "bytes" or not equals or len(specs) > MOST_RANGES:
+    match = _RANGE.match(header)
+    first, last = match.groups() if match else ("", "")
+    if first:
+        if last and int(last) < int(first):
+            return None
+        start, end = int(first), min(int(last) + 1 if last else size, size)
+    elif last:
+        start, end = max(size - int(last), 0), size
+    else:
         return None
-    ranges: list[Range] = []
-    for spec in specs:
-        match = _SPEC.match(spec)
-        if match is None:
-            return None
-        first, last = match.groups()
-        if first:
-            if last and int(last) < int(first):
-                return None
-            start, end = int(first), min(int(last) + 1 if last else size, size)
-        elif last:
-            start, end = max(size - int(last), 0), size
-        else:
-            return None
-        if start < end:
-            ranges.append((start, end))
-    return _merged(ranges)
-
-
-def _merged(ranges: list[Range]) -> list[Range]:
-    """The ranges sorted, with those that overlap or nearly touch merged."""
-    merged: list[Range] = []
-    for start, end in sorted(ranges):
-        if merged and start <= merged[-1][1] + _CLOSE:
-            merged[-1] = merged[-1][0], max(merged[-1][1], end)
-        else:
-            merged.append((start, end))
-    return merged
+    if start >= end:
+        raise RangeNotSatisfiable(size)
+    return start, end
 
 
 _PROOF: Final = ".proof"
@@ -173,7 +148,7 @@ async def answer_file(
     head_only: bool,
     lock: date | None = None,
 ) -> Response | Streamed:
-    """The file, or the requested ranges of it, or 304 where the client has it already.
+    """The file, or the requested range of it, or 304 where the client has it already.
 
     It is taken from the edition `edition_id`, or from the current one where that is None; with `lock` it has
     the rows known on that day.
@@ -210,26 +185,16 @@ async def answer_file(
     ):
         return Response(304, response_headers, b"")
     response_headers.append((b"content-disposition", f'attachment; filename="{route.name}"'.encode()))
-    ranges = None
-    if b"range" in conditions and not head_only and conditions.get(b"if-range", tag).strip() == tag:
-        ranges = requested_ranges(conditions[b"range"], size)
     if head_only:
         return Streamed(200, [_TYPE, *response_headers], size, chunks_of(0, size))
-    if ranges is None:
-        chunks = await _begun(chunks_of(0, size))
-        return Streamed(200, [_TYPE, *response_headers], size, chunks)
-    if not ranges:
-        raise RangeNotSatisfiable(size)
-    if len(ranges) == 1:
-        (start, end) = ranges[0]
-        response_headers.append((b"content-range", f"bytes {start}-{end - 1}/{size}".encode()))
-        chunks = await _begun(chunks_of(start, end))
-        return Streamed(206, [_TYPE, *response_headers], end - start, chunks)
-    parts = _Parts(chunks_of, size, ranges, boundary=f"sankofa-{sha256[:24]}")
-    if parts.size >= size:
-        chunks = await _begun(chunks_of(0, size))
-        return Streamed(200, [_TYPE, *response_headers], size, chunks)
-    return Streamed(206, [parts.media_type, *response_headers], parts.size, parts.chunks())
+    part = None
+    if b"range" in conditions and conditions.get(b"if-range", tag).strip() == tag:
+        part = requested_range(conditions[b"range"], size)
+    if part is None:
+        return Streamed(200, [_TYPE, *response_headers], size, await _begun(chunks_of(0, size)))
+    start, end = part
+    response_headers.append((b"content-range", f"bytes {start}-{end - 1}/{size}".encode()))
+    return Streamed(206, [_TYPE, *response_headers], end - start, await _begun(chunks_of(start, end)))
 
 
 async def _chunks(content: bytes, start: int, end: int) -> AsyncIterator[bytes]:
@@ -246,33 +211,6 @@ async def _begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             yield chunk
 
     return following()
-
-
-class _Parts:
-    """Several ranges in one body (multipart/byteranges)."""
-
-    def __init__(self, chunks_of: Chunks, size: int, ranges: list[Range], boundary: str) -> None:
-        self._chunks_of = chunks_of
-        self._parts = [
-            (
-                f"--{boundary}\r\nContent-Type: {MEDIA_TYPE}\r\n"
-                f"Content-Range: bytes {start}-{end - 1}/{size}\r\n\r\n".encode(),
-                start,
-                end,
-            )
-            for start, end in ranges
-        ]
-        self._end = f"--{boundary}--\r\n".encode()
-        self.media_type = (b"content-type", f"multipart/byteranges; boundary={boundary}".encode())
-        self.size = sum(len(head) + end - start + 2 for head, start, end in self._parts) + len(self._end)
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        for head, start, end in self._parts:
-            yield head
-            async for chunk in self._chunks_of(start, end):
-                yield chunk
-            yield b"\r\n"
-        yield self._end
 
 
 def _conditions(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:

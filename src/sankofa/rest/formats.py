@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -45,6 +44,8 @@ _JSON: Final = "application/json"
 _PACKED: Final = "compression=zstd"
 _TAGS: Final = {CSV: "csv", ARROW: "arrow", XLSX: "xlsx"}
 _NAMES: Final = {"json": _JSON, "csv": CSV, "arrow": ARROW, "xlsx": XLSX}
+MEDIA_TYPES: Final = tuple(_NAMES.values())
+"""The media types that are served, the most preferred first."""
 _WORTH_COLUMNS: Final = 256
 """The number of rows from which looking for stored columns pays."""
 _QUICK_ROWS: Final = 1_024
@@ -136,14 +137,12 @@ def negotiated_format(accept: bytes) -> ResponseFormat | None:
         family = f"{media_type.partition('/')[0]}/*"
         return next((ranges[name] for name in (media_type, family, "*/*") if name in ranges), 0.0)
 
-    best = max(media_types(), key=weight_of)  # of equals the first
+    best = max(MEDIA_TYPES, key=weight_of)  # of equals the first
     if best == _JSON or not weight_of(best):
         return None
-    return (
-        ResponseFormat(best, f"{_TAGS[best]}-zstd", packed)
-        if best == ARROW and packed
-        else ResponseFormat(best, _TAGS[best])
-    )
+    if best == ARROW and packed:
+        return ResponseFormat(best, "arrow-zstd", packed)
+    return ResponseFormat(best, _TAGS[best])
 
 
 def named_format(name: str, accept: bytes) -> ResponseFormat | None:
@@ -152,21 +151,14 @@ def named_format(name: str, accept: bytes) -> ResponseFormat | None:
     Only what `Accept` says of that very format, that an Arrow stream may be compressed, still counts.
     """
     media_type = _NAMES.get(name)
-    if media_type not in media_types():
-        known = ", ".join(n for n, media_type in _NAMES.items() if media_type in media_types())
-        raise InvalidParameter("format", f"expected one of {known}")
+    if media_type is None:
+        raise InvalidParameter("format", f"expected one of {', '.join(_NAMES)}")
     if media_type == _JSON:
         return None
     accepted = negotiated_format(accept) if accept else None
     if accepted is not None and accepted.media_type == media_type:
         return accepted
     return ResponseFormat(media_type, _TAGS[media_type])
-
-
-@cache
-def media_types() -> tuple[str, ...]:
-    """The media types that can be served, the most preferred first."""
-    return (_JSON, CSV, ARROW, XLSX) if find_spec("pyarrow") else (_JSON, CSV, XLSX)
 
 
 def _shape(operation: Operation, answer: Answer) -> type[Row]:

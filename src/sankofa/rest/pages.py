@@ -5,7 +5,6 @@ of editions under `/log/` (C2SP tlog-tiles), with the same editions as an Atom f
 import asyncio
 import hashlib
 import time
-from html import escape
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -25,6 +24,7 @@ from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers, choose_encoding, compressed
 from sankofa.operations.contract import endpoints, operations, printable
 from sankofa.operations.service import Service, build_id
+from sankofa.rest.feeds import Entry, document
 from sankofa.rest.openapi import describe, examples
 from sankofa.rest.request import Head
 from sankofa.rest.response import OpenPage, PageAnswer, Response, matching_tag
@@ -336,24 +336,18 @@ def _feed(service: Service, base_url: str) -> bytes:
     entries = service.datastore.log.tree().decoded()
     logged = [entry for entry in reversed(entries) if isinstance(entry, LoggedEdition)][:_MOST_ENTRIES]
     updated = logged[0].published_at if logged else "1970-01-01T00:00:00Z"
-    lines = [
-        '<?xml version="1.0" encoding="utf-8"?>',
-        '<feed xmlns="http://www.w3.org/2005/Atom">',
-        f"<id>{escape(base_url + FEED)}</id>",
-        "<title>Editions</title>",
-        f"<updated>{updated}</updated>",
-        f'<link rel="self" type="application/atom+xml" href="{escape(base_url + FEED)}"/>',
-        "<author><name>Sankofa</name></author>",
+    listed = [
+        Entry(
+            f"urn:sankofa:edition:{one.edition}",
+            f"Edition {one.edition}",
+            one.published_at,
+            f"{base_url}/editions",
+            f"Rows: {_counts(one)}. SHA-256 of the manifest: {one.manifest_sha256}.",
+        )
+        for one in logged
     ]
-    for entry in logged:
-        rows = ", ".join(f"{name} {one['count']}" for name, one in entry.rows.items())
-        lines += [
-            "<entry>",
-            f"<id>urn:sankofa:edition:{entry.edition}</id>",
-            f"<title>Edition {entry.edition}</title>",
-            f"<updated>{entry.published_at}</updated>",
-            f'<link rel="alternate" type="text/html" href="{escape(base_url)}/editions"/>',
-            f"<summary>Rows: {rows}. SHA-256 of the manifest: {entry.manifest_sha256}.</summary>",
-            "</entry>",
-        ]
-    return "\n".join([*lines, "</feed>", ""]).encode()
+    return document(base_url + FEED, "Editions", updated, listed)
+
+
+def _counts(entry: LoggedEdition) -> str:
+    return ", ".join(f"{name} {one['count']}" for name, one in entry.rows.items())

@@ -189,8 +189,8 @@ async def encoded(written: Written, headers: Headers, request: PageRequest) -> R
     return Reply(written.status, [*headers, (b"content-encoding", encoding.encode())], body)
 
 
-_LARGEST_FORM: Final = limit("form of a page", 2048, "bytes", "400")
-_FORM_SECONDS: Final = limit("time for a form", 10.0, "seconds", "400")
+_LARGEST_FORM: Final = limit("form of a page", 2048, "bytes", "413")
+_FORM_SECONDS: Final = limit("time for a form", 10.0, "seconds", "408")
 _SAME: Final = (b"same-origin", b"none")
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LOCAL: Final = re.compile(r"/(?![/\\])[!-~]*", re.ASCII)
