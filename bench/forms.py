@@ -22,6 +22,7 @@ from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read.changes import FEEDS, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.edition_manager import open_edition
+from sankofa.engines.block_file import stored_block
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire
@@ -69,7 +70,7 @@ def _editions(folder: Path) -> tuple[Edition, Edition]:
     store = open_datastore("sqlite:", folder, SCHEMA)
     for edition in ("one", "two"):
         writer = store.build()
-        writer.write((n, b"", b"{}") for n in range(1, _KEYS + 1))
+        writer.write([stored_block(b"", b"{}")] * _KEYS)
         writer.register([("entity", f"DC{n:024X}", n, 1) for n in range(1, _KEYS + 1)])
         writer.finish(edition, {"format": LAYOUT, "content_sha256": edition, "built_from": ""})
     return open_edition(store, "one"), open_edition(store, "two")

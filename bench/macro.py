@@ -36,6 +36,7 @@ from sankofa.edition.format.macro import (
     summary_of,
 )
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.engines.block_file import stored_block
 from sankofa.engines.checked_file import FileStates
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import OpenParts
@@ -216,23 +217,22 @@ def _write_edition(writer: EditionWriter, series: int) -> None:
     for n in range(series):
         key = "|".join((_key(n), "cpi", "daily", _country(n)))
         here = [
-            (
-                number + place,
+            stored_block(
                 index,
                 rows.replace(_STAND_IN.encode(), _key(n).encode()).replace(b"??", _country(n).encode()),
             )
-            for place, (index, rows) in enumerate(blocks[n % 2])
+            for index, rows in blocks[n % 2]
         ]
         writer.write(here)
         names = (key, key_list(_key(n)))
         writer.register([(MACRO_SERIES, name, number, len(here)) for name in names])
         number += len(here)
-        writer.write([(number, b"", block_days(stand_ins[n % 2]) or b"")])
+        writer.write([stored_block(b"", block_days(stand_ins[n % 2]) or b"")])
         writer.register([(f"{MACRO_SERIES}-days", name, number, 1) for name in names])
         number += 1
         columns.append(summary_of(key, stand_ins[n % 2]))
     for key, pages in list_pages(columns, _filters):
-        made = [(number + place, *block) for place, block in enumerate(pack_pages(pages))]
+        made = [stored_block(*block) for block in pack_pages(pages)]
         writer.write(made)
         writer.register([(f"{MACRO_SERIES}-list", key, number, len(made))])
         number += len(made)

@@ -30,6 +30,7 @@ from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.edition.format.keys import LAYOUT, TENDERS_PER_BLOCK
 from sankofa.edition.format.row_blocks import Entry, pack
+from sankofa.engines.block_file import stored_block
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
@@ -331,7 +332,7 @@ def _write(
 ) -> int:
     number = first
     for index, rows in pack(entries, rows_per_block):
-        writer.write([(number, index, rows)])
+        writer.write([stored_block(index, rows)])
         number += 1
     writer.register([(kind, "ZA", first, number - first)])
     return number

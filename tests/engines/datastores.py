@@ -13,7 +13,7 @@ import psycopg
 
 import sankofa
 from sankofa.edition.write.publish import publish
-from sankofa.engines.block_file import BlockFileReader
+from sankofa.engines.block_file import BlockFileReader, stored_block
 from sankofa.engines.checked_file import CheckedFile, FileStates
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_reader import describe_file
@@ -108,8 +108,8 @@ def shelve(
 ) -> None:
     """A small edition, finished but not current."""
     writer = store.build()
-    writer.write(blocks[:3])
-    writer.write(blocks[3:])
+    writer.write(stored_block(index, rows) for _, index, rows in blocks[:3])
+    writer.write(stored_block(index, rows) for _, index, rows in blocks[3:])
     writer.register(PLACES[:2])
     writer.register(PLACES[2:])
     writer.finish(edition, {"format": 1, "content_sha256": content or edition, "rows": {"fundamentals": 1}})

@@ -3,6 +3,7 @@
 import pytest
 
 from sankofa.edition.write.publish import switch
+from sankofa.engines.block_file import stored_block
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import BLOCKS, Engine, run, shelve
 
@@ -59,7 +60,7 @@ def test_byte_ranges_of_blocks_whatever_their_keys(engine: Engine) -> None:
 def test_an_edition_is_invisible_until_finished_and_not_current_until_kept(engine: Engine) -> None:
     assert engine.store.list_editions() == ((), None)
     writer = engine.store.build()
-    writer.write(BLOCKS)
+    writer.write(stored_block(index, rows) for _, index, rows in BLOCKS)
     assert engine.store.list_editions() == ((), None)
     writer.finish("one", {"content_sha256": "x"})
     assert engine.store.list_editions() == (("one",), None)
@@ -80,7 +81,7 @@ def test_what_was_published_is_remembered_after_it_is_removed(engine: Engine) ->
 def test_an_abandoned_edition_leaves_nothing(engine: Engine) -> None:
     shelve(engine.store, "one")
     writer = engine.store.build()
-    writer.write(BLOCKS)
+    writer.write(stored_block(index, rows) for _, index, rows in BLOCKS)
     writer.abandon()
     assert engine.store.list_editions().editions == ("one",)
     assert engine.leftovers() == []

@@ -30,7 +30,7 @@ from functools import partial
 from hashlib import blake2b
 from itertools import count as numbered
 from pathlib import Path
-from typing import Final, Generic, TypeVar, overload
+from typing import Final, Generic, NamedTuple, TypeVar, overload
 
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
 from sankofa.engines.private_files import zstd
@@ -114,6 +114,33 @@ class NotChecked(Exception):
         self.end = end
 
 
+class StoredBlock(NamedTuple):
+    """A block as a file stores it. It can be made in another process than the one that writes the file."""
+
+    index: bytes
+    rows: bytes
+    """Compressed where they are JSON, many, and that at least halves them."""
+    size: int
+    """Bytes of the rows before."""
+    digest: bytes
+
+    @property
+    def plain(self) -> tuple[bytes, bytes]:
+        """The index, and the rows as they were."""
+        return self.index, self.rows if len(self.rows) == self.size else zstd.decompress(self.rows)
+
+
+def stored_block(index: bytes, rows: bytes) -> StoredBlock:
+    stored = rows
+    if len(rows) >= _LEAST_COMPRESSED and rows[:1] in (b"{", b","):
+        packed = zstd.compress(rows, 1)  # a higher level gains a few hundredths and takes five times as long
+        stored = packed if 2 * len(packed) < len(rows) else rows
+    digest = blake2b(len(index).to_bytes(8, "little"), digest_size=_DIGEST)
+    digest.update(index)
+    digest.update(rows)
+    return StoredBlock(index, stored, len(rows), digest.digest())
+
+
 class BlockFileWriter:
     """Appends; nothing can be read before `finish`. Every method may raise OSError."""
 
@@ -128,17 +155,12 @@ class BlockFileWriter:
         self._directory: list[tuple[str, str, int, int]] = []
         self._append(_MAGIC)
 
-    def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
-        for number, index, rows in blocks:
-            if number != len(self._extents) + 1:
-                raise ValueError(f"block {number} out of order")
-            stored = _compressed(rows)
-            self._extents.append((self._at, len(index), len(stored), len(rows)))
-            self._append(index, stored)
-            digest = blake2b(len(index).to_bytes(8, "little"), digest_size=_DIGEST)
-            digest.update(index)
-            digest.update(rows)
-            self._block_digests += digest.digest()
+    def write(self, blocks: Iterable[StoredBlock]) -> None:
+        """Append blocks; they are numbered from 1."""
+        for index, rows, size, digest in blocks:
+            self._extents.append((self._at, len(index), len(rows), size))
+            self._append(index, rows)
+            self._block_digests += digest
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         self._directory += directory
@@ -374,14 +396,6 @@ class LazyBlocks(Sequence[Block], Generic[_Place]):
         if isinstance(number, slice):
             return LazyBlocks(self._read, self._places[number])
         return self._read(self._places[number])
-
-
-def _compressed(rows: bytes) -> bytes:
-    """Rows as they are stored: compressed where they are JSON, many, and it at least halves them."""
-    if len(rows) < _LEAST_COMPRESSED or rows[:1] not in (b"{", b","):
-        return rows
-    packed = zstd.compress(rows, 1)  # a higher level gains a few hundredths and takes five times as long
-    return packed if 2 * len(packed) < len(rows) else rows
 
 
 def _name(kind: str, key: str) -> bytes:

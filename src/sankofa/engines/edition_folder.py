@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sankofa.engines.block_file import BlockFileWriter
+from sankofa.engines.block_file import BlockFileWriter, StoredBlock
 from sankofa.engines.checked_file import CheckedFile, Damaged, FileStates
 from sankofa.engines.edition_reader import (
     CHECKSUMS,
@@ -87,8 +87,8 @@ class EditionWriter:
             self._remove()
             raise
 
-    def write(self, blocks: Iterable[tuple[int, bytes, bytes]], dataset: str = "") -> None:
-        """Append blocks: (id, index, rows), ids ascending, from 1 in each part."""
+    def write(self, blocks: Iterable[StoredBlock]) -> None:
+        """Append blocks, which are numbered from 1 in each part."""
         with operator_errors(self._unfinished):
             self._part().write(blocks)
 

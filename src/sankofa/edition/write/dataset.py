@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import cache
+from itertools import starmap
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -22,6 +23,7 @@ import sankofa.edition.write.datasets
 from sankofa.edition.format.columns import COLUMNS_FROM, encode_columns
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.write.checks import R, RowCheck
+from sankofa.engines.block_file import StoredBlock, stored_block
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import FOREVER
 from sankofa.model.provenance import MACRO
@@ -156,7 +158,7 @@ class PreparedRows(msgspec.Struct, frozen=True, array_like=True):
     """The rows of one key, read back, cut into blocks, and as columns."""
 
     count: int
-    blocks: list[tuple[bytes, bytes]]
+    blocks: list[StoredBlock]
     columns: list[bytes]
     """Columns of all rows in batches, with the days on which each is visible (`format.columns`)."""
 
@@ -180,7 +182,7 @@ def prepare(
     """Prepare rows in served order; with `also` as columns, too, plus these additional columns."""
     rows = _row_check(kind, shape).all(key, entries)
     columns = [] if also is None else list(encode_columns(shape, rows, entries, also))
-    return PreparedRows(len(entries), list(pack(entries)), columns)
+    return PreparedRows(len(entries), list(starmap(stored_block, pack(entries))), columns)
 
 
 @cache

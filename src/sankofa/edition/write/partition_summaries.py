@@ -319,7 +319,7 @@ class PartitionSummaries:
                 rows, own = _read_metrics(part)
                 standings.append(own)
                 placed = places(entity, self._captures) or [Placed("", entity.country or "", ())]
-                screen.add(entity.service_id, placed, own, [row_ends(block) for block in rows.blocks])
+                screen.add(entity.service_id, placed, own, [row_ends(block.plain) for block in rows.blocks])
         counts = self._counted(partition, coverage_steps(standings))
         return {_COUNTS: _write(counts), _SCREEN: _write(screen.segment())}
 

@@ -29,6 +29,7 @@ from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.checks import check_failed
 from sankofa.edition.write.dataset import Dataset, Input, KeyRows, RowRanges, TallyRow
 from sankofa.edition.write.derived_parts import Issuers, code_digest
+from sankofa.engines.block_file import StoredBlock, stored_block
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import BLOCK_BITS
 from sankofa.engines.record_file import RecordFile, pack_record
@@ -191,7 +192,6 @@ _INDEX_SHARE: Final = 4, 8
 """Parts of an index of organisations are a quarter of that; in large editions an eighth times the scale."""
 _BYTES_OF_A_KEY: Final = 128
 """Approximate size of a key in the directory."""
-Blocks = Sequence[tuple[bytes, bytes]]
 
 
 def begins_part(key: str, size: int, average: int) -> bool:
@@ -278,34 +278,32 @@ class PartWriter:
 
     def _begin(self) -> None:
         self._content = hashlib.sha256()
-        self._dataset = ""
         self._next = 1
         self._directory: list[tuple[str, str, int, int]] = []
-        self._blocks: list[tuple[int, bytes, bytes]] = []
+        self._blocks: list[StoredBlock] = []
 
-    def write_key(self, kind: str, keys: tuple[str, ...], blocks: Iterable[tuple[bytes, bytes]]) -> None:
+    def write_key(self, kind: str, keys: tuple[str, ...], blocks: Iterable[StoredBlock]) -> None:
         first = self._next
-        self._dataset = self._dataset or kind
         for block in blocks:
             if self.ranges is not None:
-                self.ranges.add(self._next, row_ends(block))
+                self.ranges.add(self._next, row_ends(block.plain if not block.index else block[:2]))
             self._write(block)
         self._register(kind, keys, first)
 
     def write_columns(self, kind: str, keys: tuple[str, ...], columns: list[bytes]) -> None:
         first = self._next
         for part in columns:
-            self._write((b"", part))
+            self._write(stored_block(b"", part))
         self._register(columns_kind(kind), keys, first)
 
-    def begins(self, kind: str, one: KeyRows, blocks: Blocks, average: int) -> bool:
+    def begins(self, kind: str, one: KeyRows, blocks: Sequence[StoredBlock], average: int) -> bool:
         """Whether the part so far ends before this key."""
         if not self._directory:
             return False
         last = self._directory[-1][1]
         if one.key <= last:
             raise check_failed(kind, one.key, f"comes after {last}, out of order")
-        size = _BYTES_OF_A_KEY + sum(len(index) + len(rows) for index, rows in blocks)
+        size = _BYTES_OF_A_KEY + sum(len(block.index) + block.size for block in blocks)
         return begins_part(one.key, size, average)
 
     @property
@@ -341,14 +339,13 @@ class PartWriter:
             self._content.update(f"{kind}\x1f{key}\x1f{first}\x1f{self._next - first}\n".encode())
             self._directory.append((kind, key, first, self._next - first))
 
-    def _write(self, block: tuple[bytes, bytes]) -> None:
-        self._content.update(block[0])
-        self._content.update(block[1])
-        self._blocks.append((self._next, *block))
+    def _write(self, block: StoredBlock) -> None:
+        self._content.update(block.digest)
+        self._blocks.append(block)
         self._next += 1
         if len(self._blocks) >= _BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        self._writer.write(self._blocks, self._dataset)
+        self._writer.write(self._blocks)
         self._blocks = []

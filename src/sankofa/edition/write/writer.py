@@ -3,7 +3,7 @@
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator
 from hashlib import sha256
-from itertools import islice
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from sankofa.edition.format.row_blocks import Entry
@@ -24,6 +24,7 @@ from sankofa.edition.write.dataset import (
 )
 from sankofa.edition.write.reuse import BuildRecord, PartEntry, Partition, PartWriter, average_size
 from sankofa.edition.write.tables import Table, tables
+from sankofa.engines.block_file import StoredBlock, stored_block
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import BLOCK_BITS
 
@@ -268,7 +269,7 @@ class DatasetWriter:
         """The rows of a dataset that is cut into parts between its keys."""
         key_rows = _Returning(building)
         for one in cast("Iterable[KeyRows]", key_rows):
-            blocks = list(dataset.pack(check.passed(one.entries, one.key)))
+            blocks = list(check.blocks(one))
             if self._part.begins(dataset.kind, one, blocks, average):
                 self._end_part(parts)
             self._part.write_key(dataset.kind, (one.key, *one.aliases), blocks)
@@ -297,7 +298,7 @@ class DatasetWriter:
                 if rows.stored_columns:
                     part.write_columns(dataset.kind, keys, rows.stored_columns)
             else:
-                part.write_key(dataset.kind, keys, dataset.pack(check.passed(one.entries, one.key)))
+                part.write_key(dataset.kind, keys, check.blocks(one))
         return key_rows.returned or Outcome()
 
 
@@ -319,8 +320,13 @@ class _Check:
         self.rows = 0
         self._withdrawn = withdrawn
         self._kind = dataset.kind
+        self._pack = dataset.pack
         self._offer = files.offer if files.takes(dataset.kind) else None
         self._row = None if dataset.row is None else RowCheck(dataset.kind, dataset.row)
+
+    def blocks(self, one: KeyRows) -> Iterator[StoredBlock]:
+        """The rows of a key as they are stored."""
+        return starmap(stored_block, self._pack(self.passed(one.entries, one.key)))
 
     def passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:
         waiting = iter(entries)
@@ -341,5 +347,5 @@ class _Check:
         """Rows that were read back when they were prepared."""
         self.rows += rows.count
         if self._withdrawn:
-            for _, block in rows.blocks:
-                self._withdrawn.refuse(self._kind, key, block)
+            for block in rows.blocks:
+                self._withdrawn.refuse(self._kind, key, block.plain[1])

@@ -77,7 +77,7 @@ def _concepts(rows: PreparedRows) -> list[CompanyConcept]:
     """The figures by taxonomy, tag and unit. A vintage that withdraws a figure is none."""
     known: defaultdict[tuple[str, str, str], dict[tuple[object, ...], _Known]] = defaultdict(dict)
     for block in rows.blocks:
-        for entry in entries_of(block):
+        for entry in entries_of(block.plain):
             row = _read_row(entry.row)
             if not entry.modes & _ALL or bytes(row.value_reported) == b"null":
                 continue

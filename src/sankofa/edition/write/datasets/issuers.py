@@ -328,4 +328,4 @@ def _latest(spans: list[_Span]) -> Iterator[CellStep]:
 
 
 def _entries(rows: PreparedRows) -> Iterable[Entry]:
-    return (entry for block in rows.blocks for entry in entries_of(block))
+    return (entry for block in rows.blocks for entry in entries_of(block.plain))
