@@ -14,7 +14,8 @@ of it fits together.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
@@ -132,7 +133,8 @@ class AccountingIdentity(NamedTuple):
     """Whether it must hold between the latest figures of any filings."""
 
 
-class RouteTable(NamedTuple):
+@dataclass(frozen=True)
+class RouteTable:
     """Everything that the file says."""
 
     routes: Mapping[str, tuple[Route, ...]]
@@ -149,7 +151,7 @@ class RouteTable(NamedTuple):
     signed: frozenset[str]
     """The items of either sign that is turned where only the other one satisfies an equation."""
 
-    @property
+    @cached_property
     def concepts(self) -> frozenset[str]:
         """Every concept that takes part in anything."""
         concepts = {term.concept for routes in self.routes.values() for r in routes for term in r.terms}

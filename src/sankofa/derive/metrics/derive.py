@@ -25,7 +25,7 @@ import msgspec
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics, slugs
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
 from sankofa.derive.metrics.lines import Fact, Figure, odd_measures
-from sankofa.derive.metrics.period_views import StatementBasis, deciding_concepts
+from sankofa.derive.metrics.period_views import deciding_concepts
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
@@ -124,10 +124,11 @@ def derive(years: IssuerYearList) -> Derived:
             conflicts += table.conflicts
             odd.update(table.odd)
             days = [first, *(day for day in table.days if first < day < until)]
-            for number, metric in enumerate(metrics()):
-                for day, after in zip(days, [*days[1:], until], strict=True):
-                    state, changes = table.shown(number, day)
-                    computed = table.computed(number, day)
+            for day, after in zip(days, [*days[1:], until], strict=True):
+                for number, (metric, now, computed) in enumerate(
+                    zip(metrics(), *table.now_and_then(day), strict=True)
+                ):
+                    state, changes = table.shown(number, day, now, computed)
                     _add(histories[number], Stretch(day, after, state, changes))
                     _add(known[number], Stretch(day, after, computed.state))
                     if computed.value is not None:
@@ -235,31 +236,31 @@ class _Table:
     def odd(self) -> list[str]:
         return odd_measures(self._now.lines) if self._now else []
 
-    def computed(self, number: int, day: int = FOREVER, basis: StatementBasis | None = None) -> Computed:
-        """A metric as known on a day; by default today."""
-        return self._on(self._years.on(self._year, day, basis))[number]
+    def computed(self, number: int, day: int) -> Computed:
+        """A metric as known on a day."""
+        return self._on(self._years.on(self._year, day))[number]
 
-    def shown(self, number: int, day: int) -> tuple[State, tuple[LaterChange, ...]]:
-        """The state of a metric on a day, and the later changes that leave its value out."""
-        now, then = self._now_and_then(number, day)
-        if then.same_as(now):
-            return then.state, ()
-        if now.value is None and then.value is None:
-            return then.state, ()
-        return self._left_out(number, day)
-
-    def _now_and_then(self, number: int, day: int) -> tuple[Computed, Computed]:
-        """The values of today and of a day, both in that day's standard and currency."""
+    def now_and_then(self, day: int) -> tuple[tuple[Computed, ...], tuple[Computed, ...]]:
+        """Every metric as computed today and on a day, both in that day's standard and currency."""
         known = self._years.on(self._year, day)
-        return self.computed(number, FOREVER, known.basis if known else None), self.computed(number, day)
+        return self._on(self._years.on(self._year, FOREVER, known.basis if known else None)), self._on(known)
 
-    def _left_out(self, number: int, day: int) -> tuple[State, tuple[LaterChange, ...]]:
+    def shown(
+        self, number: int, day: int, now: Computed, then: Computed
+    ) -> tuple[State, tuple[LaterChange, ...]]:
+        """The state of a metric on a day, and the later changes that leave its value out."""
+        if now is then or then.same_as(now) or (now.value is None and then.value is None):
+            return then.state, ()
+        return self._left_out(number, day, now, then)
+
+    def _left_out(
+        self, number: int, day: int, now: Computed, then: Computed
+    ) -> tuple[State, tuple[LaterChange, ...]]:
         """Whether a value of a day was revised or completed later, and by which figures.
 
         An input that was restated decides first, then one that was added, then what only decides between
         routes. Nothing is named where a later filing merely reports known figures together.
         """
-        now, then = self._now_and_then(number, day)
         known, today = self._facts(day), self._facts(FOREVER)
         used = {
             (figure.end, part.concept) for c in (now, then) for figure in c.figures for part in figure.parts

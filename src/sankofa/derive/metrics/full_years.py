@@ -113,38 +113,48 @@ class IssuerYearList:
     def __init__(self, years: Sequence[FullYear], openings: Sequence[FullYear] = ()) -> None:
         self.published = years
         self._every = [*years, *openings]
-        self._on: dict[tuple[int, int, StatementBasis], YearOnDay] = {}
+        self._before: dict[tuple[int, int], FullYear | None] = {}
+        self._on: dict[tuple[int, int, StatementBasis | None], YearOnDay | None] = {}
+        self._same: dict[tuple[int, int, StatementBasis], YearOnDay] = {}
 
     def before(self, year: FullYear, day: int = FOREVER) -> FullYear | None:
         """The full year that ended one year earlier, of those published by a day.
 
         If there is none, the balances of that day that a later report repeats as of a year-end.
         """
-        known = [one for one in self.published if one.published <= day]
-        balances = [one for one in self._every if one not in known and one.history.on(day)]
-        return _year_before(known, year, day) or _year_before(balances, year, day)
+        if (year.end, day) not in self._before:
+            near = [one for one in self._every if _is_year_before(one, year)]
+            known = [one for one in near if one.published <= day]
+            balances = (one for one in near if one.published > day and one.history.on(day))
+            self._before[year.end, day] = _closest(known, year, day) or _closest(balances, year, day)
+        return self._before[year.end, day]
 
     def on(self, year: FullYear, day: int = FOREVER, basis: StatementBasis | None = None) -> YearOnDay | None:
         """A year as known on a day, with the one before it; None if nothing of it was known.
 
         In the standard and currency of that day if no other is named.
         """
+        asked = (year.end, day, basis)
+        if asked not in self._on:
+            self._on[asked] = self._known(year, day, basis)
+        return self._on[asked]
+
+    def _known(self, year: FullYear, day: int, basis: StatementBasis | None) -> YearOnDay | None:
         view = year.history.on(day)
         if view is None:
             return None
         earlier = self.before(year, day)
         before = earlier.history.on(day) if earlier else None
         key = (id(view), id(before), basis or view.basis)
-        if key not in self._on:
-            self._on[key] = YearOnDay(view, before, key[2])
-        return self._on[key]
+        if key not in self._same:
+            self._same[key] = YearOnDay(view, before, key[2])
+        return self._same[key]
 
     def days(self, year: FullYear) -> list[int]:
         """The days on which what is known of a year or the one before it may have changed."""
-        ended = _year_earlier(year.end)
         days = {year.published, *year.history.days}
         for one in self._every:
-            if abs(one.end - ended) <= ANNIVERSARY_TOLERANCE:
+            if _is_year_before(one, year):
                 days.update((one.published, one.lasting_from, *one.history.days))
         return sorted(day for day in days if year.published <= day < FOREVER)
 
@@ -190,11 +200,15 @@ def full_years(
     return IssuerYearList(years, openings)
 
 
-def _year_before(years: Iterable[FullYear], year: FullYear, day: int) -> FullYear | None:
-    """The year that ended one year earlier, within the tolerance; the one closest to it."""
+def _is_year_before(one: FullYear, year: FullYear) -> bool:
+    """Whether a year ended one year before another, within the tolerance."""
+    return abs(one.end - _year_earlier(year.end)) <= ANNIVERSARY_TOLERANCE
+
+
+def _closest(years: Iterable[FullYear], year: FullYear, day: int) -> FullYear | None:
+    """The year whose end is closest to one year before the end of another."""
     ended = _year_earlier(year.end)
-    near = [one for one in years if abs(one.end - ended) <= ANNIVERSARY_TOLERANCE]
-    return min(near, key=lambda y: (y.lasting_from > day, abs(y.end - ended), y.end), default=None)
+    return min(years, key=lambda y: (y.lasting_from > day, abs(y.end - ended), y.end), default=None)
 
 
 @lru_cache(maxsize=65536)
