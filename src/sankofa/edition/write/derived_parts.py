@@ -9,8 +9,9 @@ by its number, source, instant, licence class in the registry, file name and dig
 rounds dates. Captures of sources that are left out do not count. The rest of the key is the code: every
 source file of this package and the versions of the libraries it computes with. No clock or setting enters.
 
-A macro column is one indicator in one country, or the series of one key. Its parts are made of its rows in
-the ledger, their captures and the metadata of its code. A digest of these and of the code is its key. The red
+A macro column is one indicator in one country, or the series of one key. Columns are derived in groups. The
+parts of a group are made of the rows of its columns in the ledger, their captures and the metadata of their
+codes. A digest of these and of the code is its key. The red
 flags of a country are made of what indicators read in its releases, and of the captures of these.
 
 Each process reads the facts of its issuers through its own connection and sends back one issuer at a time. It
@@ -18,13 +19,14 @@ reads what the build reads, even if something is ingested meanwhile (`ledger.gen
 """
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache, partial
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast, get_type_hints
 
@@ -46,7 +48,6 @@ from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, Facts, LedgerReader
 from sankofa.ledger.spells import places
 from sankofa.model.errors import SankofaError
-from sankofa.model.observations import tabled_series
 from sankofa.model.ocds.red_flags import FlagCounts
 
 ISSUER_STEPS: Final = "issuer-steps"
@@ -232,49 +233,67 @@ def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
             yield name, child.read_bytes()
 
 
-MakeColumnParts = Callable[[MacroColumn], Iterable[tuple[str, bytes]]]
-"""Makes parts of a column, each with its kind."""
-_COLUMN_PARTS: Final[list[MakeColumnParts]] = []
+MakeGroupParts = Callable[[Sequence[MacroColumn]], Iterable[tuple[str, bytes]]]
+"""Makes parts of a group of columns, each with its kind. All are of annual tables, or none is."""
+_GROUP_PARTS: Final[list[MakeGroupParts]] = []
 _BYTES_OF_A_VALUE: Final = 24
+_VALUES_IN_A_GROUP: Final = 1 << 14
+"""Average. A group is a row group of a Parquet file, and is made anew when one of its columns changes."""
 _COUNTS: Final = "counts"
 _read_counts = msgspec.msgpack.Decoder(MacroCounts).decode
 
 
-def macro_part(make: MakeColumnParts) -> MakeColumnParts:
-    """Declare the function below as a maker of parts of a macro column."""
-    _COLUMN_PARTS.append(make)
+def macro_part(make: MakeGroupParts) -> MakeGroupParts:
+    """Declare the function below as a maker of parts of a group of macro columns."""
+    _GROUP_PARTS.append(make)
     return make
 
 
-class _ColumnTask(NamedTuple):
-    """A column to derive."""
+class _StoredColumn(NamedTuple):
+    """A column as the ledger stores it."""
 
     code: str
     country: str
+    """Empty for the series of a key."""
     rows: list[Row]
-    key: bytes = b""
+
+    @property
+    def values(self) -> int:
+        """About how many values it has, by the length of its text."""
+        return sum(len(values) for *_, values in self.rows) // _BYTES_OF_A_VALUE
+
+
+class _GroupTask(NamedTuple):
+    """Columns to derive."""
+
+    columns: list[_StoredColumn]
+    key: bytes
 
     @property
     def name(self) -> str:
-        return f"{self.country}|{self.code}"
+        """The name of its first column."""
+        return f"{self.columns[0].country}|{self.columns[0].code}"
 
 
 @contextmanager
 def _deriving_columns(
     metadata: MacroMetadata, captures: Mapping[int, CaptureInfo]
-) -> Iterator[Callable[[_ColumnTask], tuple[str, bytes, PackedRecord]]]:
+) -> Iterator[Callable[[_GroupTask], tuple[str, bytes, PackedRecord]]]:
     """Derives columns in a process of its own."""
-    yield partial(_column_record, metadata, captures)
+    yield partial(_group_record, metadata, captures)
 
 
-def _column_record(
-    metadata: MacroMetadata, captures: Mapping[int, CaptureInfo], task: _ColumnTask
+def _group_record(
+    metadata: MacroMetadata, captures: Mapping[int, CaptureInfo], task: _GroupTask
 ) -> tuple[str, bytes, PackedRecord]:
     """Raises BuildFailed, which names the captures, if a column cannot be derived."""
     try:
-        column = MacroColumn(task.code, task.country, task.rows, metadata, captures)
-        parts = [part for make in _COLUMN_PARTS for part in make(column)]
-        parts.append((_COUNTS, _write(MacroCounts.of(column))))
+        columns = [MacroColumn(*column, metadata, captures) for column in task.columns]
+        parts = [part for make in _GROUP_PARTS for part in make(columns)]
+        counts = MacroCounts()
+        for column in columns:
+            counts.add(MacroCounts.of(column))
+        parts.append((_COUNTS, _write(counts)))
     except (SankofaError, OSError, MemoryError):
         raise
     except Exception as failure:
@@ -282,13 +301,13 @@ def _column_record(
     return task.name, task.key, pack_record({kind: part for kind, part in parts if part})
 
 
-def _values_of(task: _ColumnTask) -> int:
-    """About how many values a column has, by the length of its text."""
-    return sum(len(values) for *_, values in task.rows) // _BYTES_OF_A_VALUE
+def _values_of(task: _GroupTask) -> int:
+    return sum(column.values for column in task.columns)
 
 
 class MacroParts:
-    """The parts of every macro column by its name."""
+    """The parts of every group of macro columns: of published series by key, of annual tables by country and
+    indicator."""
 
     def __init__(
         self,
@@ -300,46 +319,59 @@ class MacroParts:
         self._captures = captures
         self._metadata = MacroMetadata(ledger)
         self._cache = RecordFile(path)
-        self.indicators: list[str] = []
-        """The names of all indicators, by country and code."""
-        self.series: list[str] = []
-        """The names of all keys of published series, in order."""
-        self.by_series: list[str] = []
-        """All names in the order of their series."""
-        self._by_series: list[tuple[str, str]] = []
+        self._names: list[str] = []
         anew = self._anew(ledger)
-        alone = partial(_column_record, self._metadata, captures)
+        alone = partial(_group_record, self._metadata, captures)
         job = partial(_deriving_columns, self._metadata, captures)
         self._cache.fill(processes.derive(job, alone, anew, _values_of) if processes else map(alone, anew))
-        self.by_series = [name for _, name in sorted(self._by_series)]
 
-    def parts(self, kind: str, names: Iterable[str]) -> Iterator[bytes]:
-        """The parts of these columns for a dataset or table, without those that have none."""
-        return filter(None, (self._cache.read(name, kind) for name in names))
+    def parts(self, kind: str) -> Iterator[bytes]:
+        """The parts of all groups for a dataset or table, without those that have none."""
+        return filter(None, (self._cache.read(name, kind) for name in self._names))
 
     def counts(self) -> Iterator[MacroCounts]:
-        """The counts of every column."""
-        return map(_read_counts, self.parts(_COUNTS, self.by_series))
+        """The counts of every group."""
+        return map(_read_counts, self.parts(_COUNTS))
 
-    def _anew(self, ledger: LedgerReader) -> Iterator[_ColumnTask]:
-        """The columns that are not reused. Each is listed."""
-        for code, rows in ledger.stored_series():
-            yield from self._listed(self.series, code, _ColumnTask(code, "", rows))
-        for (country, code), rows in ledger.stored_annual():
-            series = tabled_series(code, country)
-            yield from self._listed(self.indicators, series, _ColumnTask(code, country, rows))
+    def _anew(self, ledger: LedgerReader) -> Iterator[_GroupTask]:
+        """The groups that are not reused."""
+        series = (_StoredColumn(code, "", rows) for code, rows in ledger.stored_series())
+        annual = (_StoredColumn(code, country, rows) for (country, code), rows in ledger.stored_annual())
+        for columns in chain(_groups(series), _groups(annual)):
+            task = _GroupTask(columns, self._key(columns))
+            self._names.append(task.name)
+            if not self._cache.carry(task.name, task.key):
+                yield task
 
-    def _listed(self, names: list[str], series: str, task: _ColumnTask) -> Iterator[_ColumnTask]:
-        names.append(task.name)
-        self._by_series.append((series, task.name))
-        key = self._key(task.name, task.code, task.rows)
-        if not self._cache.carry(task.name, key):
-            yield task._replace(key=key)
+    def _key(self, columns: list[_StoredColumn]) -> bytes:
+        key = blake2b(code_digest(), digest_size=16)
+        for column in columns:
+            captures = {capture_id: self._captures[capture_id] for *_, capture_id, _, _ in column.rows}
+            key.update(_write((column, sorted(captures.items()), self._metadata.of_code(column.code))))
+        return key.digest()
 
-    def _key(self, name: str, code: str, rows: list[Row]) -> bytes:
-        captures = {capture_id: self._captures[capture_id] for *_, capture_id, _, _ in rows}
-        identity = (name, rows, sorted(captures.items()), self._metadata.of_code(code))
-        return blake2b(code_digest() + _write(identity), digest_size=16).digest()
+
+def _groups(columns: Iterable[_StoredColumn]) -> Iterator[list[_StoredColumn]]:
+    """Columns in groups. Whether a group begins at a column follows from that column alone."""
+    group: list[_StoredColumn] = []
+    for column in columns:
+        name = f"{column.country}|{column.code}"
+        if group and begins_part(name, column.values + 1, _VALUES_IN_A_GROUP):
+            yield group
+            group = []
+        group.append(column)
+    if group:
+        yield group
+
+
+def begins_part(key: str, size: int, average: int) -> bool:
+    """Whether a part begins with a key of this size, given the average size of parts.
+
+    The size is rounded up to a power of two, so a small change rarely moves a boundary.
+    """
+    weight = 1 << (size - 1).bit_length()
+    chance = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
+    return chance * average < weight << 64
 
 
 _FLAG_FIELDS: Final = {

@@ -18,7 +18,7 @@ from pyarrow import compute
 
 from sankofa.edition.format.columns import in_force
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.parquet_file import LONG_TEXT, TableFile, parquet_columns
+from sankofa.edition.write.parquet_file import LONG_TEXT, RowGroup, TableFile, row_group_encoder
 from sankofa.edition.write.reuse import BuildRecord
 from sankofa.edition.write.tables import ROWS_OF_COLUMNS, Table, tables
 from sankofa.model.errors import CheckFailed
@@ -54,12 +54,13 @@ class TableWriter:
         self._folder = folder
         self._encoder = encoder
         self._rows_in_a_file = rows_in_a_file
-        self._columns = parquet_columns(table.row)
+        self._groups = row_group_encoder(table)
+        self._columns = self._groups.columns
         self._has_long_text = not set(LONG_TEXT).isdisjoint(self._columns.names)
         self._pending: list[object] = []
         self._batches: list[pa.Table] = []
         self._waiting = self._waiting_bytes = 0
-        self._encoding: Future[None] | None = None
+        self._encoding: Future[RowGroup] | None = None
         self._left_out = 0
         self._files = [self._file(1)]
 
@@ -72,6 +73,12 @@ class TableWriter:
         """Add rows as flat columns."""
         if flat.num_rows:
             self._wait(self._columns.of_flat(flat))
+
+    def add_group(self, group: RowGroup) -> None:
+        """Add an encoded row group."""
+        self.flush()
+        self._begin_file_if_full()
+        self._files[-1].write(group)
 
     def end_partition(self) -> None:
         """End the row group if it has enough rows."""
@@ -130,27 +137,29 @@ class TableWriter:
     def _encode(self, rows: int) -> None:
         """Give the first waiting rows to the encoder as a row group, after the previous one is done."""
         self._done()
+        self._begin_file_if_full()
+        waiting = pa.concat_tables(self._batches)
+        # In one chunk: the ends of pages must not depend on batches.
+        group = waiting.slice(0, rows).combine_chunks()
+        self._check(self.table.name, group)
+        self._waiting -= rows
+        self._batches = [waiting.slice(rows)] if self._waiting else []
+        self._waiting_bytes = 0
+        self._encoding = self._encoder.submit(self._groups.encode, group)
+
+    def _done(self) -> None:
+        if self._encoding is not None:
+            self._files[-1].write(self._encoding.result())
+            self._encoding = None
+
+    def _begin_file_if_full(self) -> None:
         if self._files[-1].rows >= self._rows_in_a_file:
             if not self.table.derived:
                 self._close(self._files[-1])
             self._files.append(self._file(len(self._files) + 1))
-        waiting = pa.concat_tables(self._batches)
-        # In one chunk: the ends of pages must not depend on batches.
-        file, group = self._files[-1], waiting.slice(0, rows).combine_chunks()
-        self._check(self.table.name, group)
-        file.add(group)
-        self._waiting -= rows
-        self._batches = [waiting.slice(rows)] if self._waiting else []
-        self._waiting_bytes = 0
-        self._encoding = self._encoder.submit(file.write, group)
-
-    def _done(self) -> None:
-        if self._encoding is not None:
-            self._encoding.result()
-            self._encoding = None
 
     def _file(self, number: int) -> TableFile:
-        return TableFile(self._folder / f"{self.table.name}.{number}", self.table, self._columns)
+        return TableFile(self._folder / f"{self.table.name}.{number}", self.table, self._groups)
 
     def _close(self, file: TableFile) -> None:
         if not file.closed:
@@ -234,9 +243,8 @@ class ParquetFiles:
         """Write the rows that a table makes itself."""
         if (writer := self._open.get(name)) is not None:
             self._add(writer, "", self._rows[name].make())
-            for columns in self._rows[name].make_columns():
-                writer.add_columns(columns)
-                self._offer_table(name, columns)
+            for group in self._rows[name].make_groups():
+                writer.add_group(group)
 
     def _add(self, writer: "TableWriter", key: str, rows: Iterable[object]) -> None:
         name = writer.table.name

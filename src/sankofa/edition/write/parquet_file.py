@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -31,6 +31,7 @@ from msgspec import inspect
 from pyarrow import compute
 
 from sankofa.edition.format.columns import FieldType, arrow_type, field_types
+from sankofa.edition.write import parquet_footer
 from sankofa.edition.write.tables import MIN_TIER, Table
 from sankofa.model.provenance import LICENSE_NOTICE, SERVICE, file_license, source_ref, strictest
 from sankofa.model.rows import Row
@@ -192,30 +193,37 @@ LONG_TEXT: Final = ("release",)
 _NO_STATISTICS: Final = ("release",)
 
 
-class TableFile:
-    """One file, under a temporary name. The positions of its pages stay in memory until it is closed."""
+class RowGroup(msgspec.Struct, frozen=True, array_like=True):
+    """An encoded row group. It can be made in another process, and is copied into one file after another."""
 
-    def __init__(self, path: Path, table: Table, columns: ParquetColumns) -> None:
-        self.rows = 0
-        self.sources: set[str] = set()
-        """The sources of its rows."""
-        self.closed = False
-        self._path = path
-        self._table = table
-        self._columns = columns
-        self._classes: set[str] = set()
-        self._first_ref = source_ref(SERVICE, "edition", table.name)
+    rows: int
+    chunks: bytes
+    metadata: list[bytes]
+    """Its metadata, cut before each offset in the file."""
+    offsets: list[int]
+    """These offsets in a file with this row group alone."""
+    first_ref: str
+    sources: list[str]
+    """The sources of its rows."""
+    classes: list[str]
+    """Their licence classes."""
+
+
+class RowGroupEncoder:
+    """Encodes the rows of a table as row groups."""
+
+    def __init__(self, table: Table) -> None:
+        self.columns = columns = parquet_columns(table.row)
         leaves = [leaf for field in columns.schema for leaf in _leaves(field)]
         distinct = columns.figures.union(_NO_DICTIONARY)
-        self._parquet = pq.ParquetWriter(
-            path,
-            columns.schema,
+        self._writer = partial(
+            pq.ParquetWriter,
+            schema=columns.schema,
             version="2.6",
             compression="zstd",
             compression_level={leaf: 3 if leaf in LONG_TEXT else 1 for leaf in leaves},
             use_dictionary=[leaf for leaf in leaves if leaf not in distinct],
             write_statistics=[leaf for leaf in leaves if leaf not in _NO_STATISTICS],
-            write_page_index=True,
             use_content_defined_chunking=_PAGES,
             sorting_columns=[
                 pq.SortingColumn(leaves.index(name.lstrip("-")), descending=name.startswith("-"))
@@ -223,37 +231,92 @@ class TableFile:
             ],
             store_schema=False,
         )
+        self.schema = parquet_footer.schema_of(self._written())
+        """The footer of every file of the table up to its row groups, and after them."""
 
-    def add(self, group: pa.Table) -> None:
-        """Count the rows of a row group, and note their sources and licence classes."""
-        self.rows += group.num_rows
-        self._note_sources(group.column("source_ref"))
-        self._classes.update(group.column("license_class").unique().to_pylist())
+    def encode(self, group: pa.Table) -> RowGroup:
+        classes = sorted(group.column("license_class").unique().to_pylist())
+        refs = group.column("source_ref")
+        chunks, metadata, offsets = parquet_footer.row_group_of(self._written(group))
+        return RowGroup(
+            group.num_rows,
+            chunks,
+            metadata,
+            offsets,
+            refs[0].as_py(),
+            sorted(_sources(refs)),
+            sorted(classes),
+        )
 
-    def _note_sources(self, refs: pa.ChunkedArray) -> None:
-        """Note the sources of the rows: one pass for each source."""
-        if not self.sources:
-            self._first_ref = refs[0].as_py()
-        while len(refs):
-            source, colon, _ = refs[0].as_py().partition(":")
-            self.sources.add(source)
-            own = compute.starts_with(refs, pattern=source + colon)
-            if compute.all(own).as_py():  # most often: nothing has to be copied
-                return
-            refs = refs.filter(compute.invert(own))
+    def decode(self, group: RowGroup) -> pa.Table:
+        metadata = parquet_footer.moved(group.metadata, group.offsets, len(parquet_footer.MAGIC))
+        end = parquet_footer.footer(self.schema, [metadata], group.rows, {})
+        return pq.read_table(pa.BufferReader(parquet_footer.MAGIC + group.chunks + end), use_threads=False)
 
-    def write(self, group: pa.Table) -> None:
-        self._parquet.write_table(group, row_group_size=group.num_rows)
+    def _written(self, group: pa.Table | None = None) -> bytes:
+        sink = pa.BufferOutputStream()
+        with self._writer(sink) as file:
+            if group is not None:
+                file.write_table(group, row_group_size=group.num_rows)
+        return sink.getvalue().to_pybytes()
+
+
+@cache
+def row_group_encoder(table: Table) -> RowGroupEncoder:
+    return RowGroupEncoder(table)
+
+
+def _sources(refs: pa.ChunkedArray) -> set[str]:
+    """The sources of rows: one pass for each source."""
+    sources = set()
+    while len(refs):
+        source, colon, _ = refs[0].as_py().partition(":")
+        sources.add(source)
+        own = compute.starts_with(refs, pattern=source + colon)
+        if compute.all(own).as_py():  # most often: nothing has to be copied
+            break
+        refs = refs.filter(compute.invert(own))
+    return sources
+
+
+class TableFile:
+    """One file, under a temporary name. Its footer stays in memory until it is closed."""
+
+    def __init__(self, path: Path, table: Table, encoder: RowGroupEncoder) -> None:
+        self.rows = 0
+        self.sources: set[str] = set()
+        """The sources of its rows."""
+        self.closed = False
+        self._path = path
+        self._table = table
+        self._encoder = encoder
+        self._classes: set[str] = set()
+        self._first_ref = source_ref(SERVICE, "edition", table.name)
+        self._groups: list[bytes] = []
+        self._file = path.open("xb")
+        self._at = self._file.write(parquet_footer.MAGIC)
+
+    def write(self, group: RowGroup) -> None:
+        """Append a row group."""
+        if not self._groups:
+            self._first_ref = group.first_ref
+        self.sources.update(group.sources)
+        self._classes.update(group.classes)
+        self.rows += group.rows
+        metadata = parquet_footer.moved(group.metadata, group.offsets, self._at)
+        self._groups.append(metadata)
+        self._at += self._file.write(group.chunks)
 
     def close(self, attribution: str) -> None:
         """Write the footer with its metadata."""
-        self._parquet.add_key_value_metadata(self._metadata(attribution))
-        self._parquet.close()
+        metadata = self._metadata(attribution)
+        self._file.write(parquet_footer.footer(self._encoder.schema, self._groups, self.rows, metadata))
+        self._file.close()
         self.closed = True
 
     def abandon(self) -> None:
         with suppress(OSError):  # on a full disk the end cannot be written
-            self._parquet.close()
+            self._file.close()
 
     def name(self, stem: str, left_out: int) -> dict[str, Any]:
         """Name the closed file; returns its manifest entry. `left_out` counts the whole table."""
@@ -270,7 +333,7 @@ class TableFile:
             "size_bytes": path.stat().st_size,
             "sha256": sha256,
             "row_count": self.rows,
-            "columns": self._columns.names,
+            "columns": self._encoder.columns.names,
             "min_tier": None if table.open else MIN_TIER,
             "license_class": strictest(self._classes or ("public-domain",)),
             "source_ref": self._first_ref,
@@ -291,7 +354,7 @@ class TableFile:
             "attribution": attribution,
             "notice": LICENSE_NOTICE,
             "methodology": table.methodology or table.summary,
-            "columns": json.dumps(self._columns.descriptions),
+            "columns": json.dumps(self._encoder.columns.descriptions),
         }
 
 

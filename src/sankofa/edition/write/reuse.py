@@ -28,7 +28,7 @@ from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.checks import check_failed
 from sankofa.edition.write.dataset import Dataset, Input, KeyRows, RowRanges, TallyRow
-from sankofa.edition.write.derived_parts import Issuers, code_digest
+from sankofa.edition.write.derived_parts import Issuers, begins_part, code_digest
 from sankofa.engines.block_file import StoredBlock, stored_block
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import BLOCK_BITS
@@ -192,16 +192,6 @@ _INDEX_SHARE: Final = 4, 8
 """Parts of an index of organisations are a quarter of that; in large editions an eighth times the scale."""
 _BYTES_OF_A_KEY: Final = 128
 """Approximate size of a key in the directory."""
-
-
-def begins_part(key: str, size: int, average: int) -> bool:
-    """Whether a part begins with a key of this many bytes, given the average size of parts.
-
-    The size is rounded up to a power of two, so a small change rarely moves a boundary.
-    """
-    weight = 1 << (size - 1).bit_length()
-    chance = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
-    return chance * average < weight << 64
 
 
 class Partition(msgspec.Struct, frozen=True):

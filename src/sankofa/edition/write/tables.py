@@ -9,7 +9,7 @@ The shared shape of facts: one form for the facts of every dataset, with their e
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec
 
@@ -25,6 +25,8 @@ from sankofa.model.rows import Row, doc
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from sankofa.edition.write.parquet_file import RowGroup
 
 
 P = ParamSpec("P")
@@ -51,8 +53,8 @@ class TableRows:
         """Rows that are made after every dataset."""
         return ()
 
-    def make_columns(self) -> "Iterable[pyarrow.Table]":
-        """The same for many rows as flat columns."""
+    def make_groups(self) -> "Iterable[RowGroup]":
+        """The same for many rows, encoded."""
         return ()
 
 
@@ -64,36 +66,23 @@ class FlatRows:
 
     def __init__(self, row: type[Row]) -> None:
         self._types = {field.name: field.type for field in field_types(row)}
-        self._added: PackedColumns = []
+        self._added: list[tuple[int, dict[str, Any]]] = []
         self._count = 0
 
-    def add(self, count: int, **columns: Any) -> None:
+    def add(self, count: int, columns: dict[str, Any]) -> None:
         """Add rows of one key: for each field a list of values, or the one value of all rows."""
         self._count += count
         self._added.append((count, columns))
 
-    def read(self, parts: Iterable[bytes]) -> "Iterator[pyarrow.Table]":
-        """The rows of many keys in batches, from what `packed_columns` gave for each."""
-        for part in parts:
-            for count, columns in _read_columns(part):
-                self.add(count, **columns)
-            yield from self.batch(ROWS_OF_COLUMNS)
-        yield from self.batch()
-
-    def batch(self, at_least: int = 0) -> "Iterator[pyarrow.Table]":
-        """The rows so far, and begin anew; nothing where they are fewer than that, or none."""
+    def table(self) -> "pyarrow.Table":
+        """The rows so far."""
         import pyarrow
 
-        if self._count >= max(at_least, 1):
-            whole = {int: pyarrow.int64(), float: pyarrow.float64()}
-            types = {name: whole.get(of, pyarrow.string()) for name, of in self._types.items()}
-            numbers = array("i", chain.from_iterable(repeat(n, one[0]) for n, one in enumerate(self._added)))
-            keys = pyarrow.Array.from_buffers(
-                pyarrow.int32(), self._count, [None, pyarrow.py_buffer(numbers)]
-            )
-            yield pyarrow.table({name: self._array(name, of, keys) for name, of in types.items()})
-            self._added = []
-            self._count = 0
+        whole = {int: pyarrow.int64(), float: pyarrow.float64()}
+        types = {name: whole.get(of, pyarrow.string()) for name, of in self._types.items()}
+        numbers = array("i", chain.from_iterable(repeat(n, one[0]) for n, one in enumerate(self._added)))
+        keys = pyarrow.Array.from_buffers(pyarrow.int32(), self._count, [None, pyarrow.py_buffer(numbers)])
+        return pyarrow.table({name: self._array(name, of, keys) for name, of in types.items()})
 
     def _array(self, name: str, of: "pyarrow.DataType", keys: "pyarrow.Array") -> "pyarrow.Array":
         """A column of the added rows. `keys` has the number of the key of each."""
@@ -109,23 +98,33 @@ class FlatRows:
         return pyarrow.array(list(chain.from_iterable(lists)), of)
 
 
+_write = msgspec.msgpack.Encoder().encode
+
+
 class MacroRows(TableRows):
-    """Rows that are made as flat columns with each macro column (`write.derived_parts`)."""
+    """Rows that are encoded with each group of macro columns (`write.derived_parts`)."""
 
-    def __init__(self, kind: str, row: type[Row], names: str, context: BuildContext) -> None:
-        """`names` is the list of `MacroParts` that has the columns in order."""
+    def __init__(self, name: str, context: BuildContext) -> None:
         super().__init__(context)
-        self._kind, self._row, self._names = kind, row, names
+        self._name = name
 
-    def make_columns(self) -> "Iterator[pyarrow.Table]":
-        macro = self.context.macro
-        return FlatRows(self._row).read(macro.parts(self._kind, getattr(macro, self._names)))
+    def make_groups(self) -> "Iterator[RowGroup]":
+        from sankofa.edition.write.parquet_file import RowGroup, row_group_encoder
+
+        read, withdrawn = msgspec.msgpack.Decoder(RowGroup).decode, self.context.withdrawn_rows
+        for part in self.context.macro.parts(self._name):
+            group = read(part)
+            if withdrawn:
+                withdrawn.refuse_columns(self._name, row_group_encoder(_TABLES[self._name]).decode(group))
+            yield group
 
 
-PackedColumns = list[tuple[int, dict[str, Any]]]
-"""Rows of a table for `FlatRows.add`, key by key."""
-packed_columns = msgspec.msgpack.Encoder().encode
-_read_columns = msgspec.msgpack.Decoder(PackedColumns).decode
+def encoded_rows(name: str, flat: "pyarrow.Table") -> bytes:
+    """Flat columns as a row group of a table, for `MacroRows`; empty if there are no rows."""
+    from sankofa.edition.write.parquet_file import row_group_encoder
+
+    encoder = row_group_encoder(_TABLES[name])
+    return _write(encoder.encode(encoder.columns.of_flat(flat))) if flat.num_rows else b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,12 +251,41 @@ class _Once(TableRows):
         return (row,) if new else ()
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
-        import pyarrow
+        return _new_to(self._seen, columns.select(list(SharedProvenance.__struct_fields__)))
 
-        new = self._seen.add_all(_digests(columns.column("provenance_id")))
-        return columns.select(list(SharedProvenance.__struct_fields__)).filter(
-            pyarrow.array(new, pyarrow.bool_())
-        )
+
+class _MacroOnce(MacroRows):
+    """The same for the facts of macro columns: each is once in a group, and may be in another again."""
+
+    def make_groups(self) -> "Iterator[RowGroup]":
+        from sankofa.edition.write.parquet_file import row_group_encoder
+
+        seen, encoder = DigestSet(), row_group_encoder(_TABLES[self._name])
+        for group in super().make_groups():
+            rows = encoder.decode(group)
+            new = _new_to(seen, rows)
+            if new.num_rows == group.rows:
+                yield group
+            elif new.num_rows:
+                yield encoder.encode(new)
+
+
+def _new_to(seen: DigestSet, rows: "pyarrow.Table") -> "pyarrow.Table":
+    """The rows of provenance that were not seen before."""
+    import pyarrow
+
+    new = seen.add_all(_digests(rows.column("provenance_id")))
+    return rows if all(new) else rows.filter(pyarrow.array(new, pyarrow.bool_()))
+
+
+def encoded_provenance(name: str, facts: "pyarrow.Table") -> bytes:
+    """The provenance of a group of macro facts, for the table of the provenance of this table."""
+    rows = facts.select(list(SharedProvenance.__struct_fields__))
+    return encoded_rows(provenance_name(name), _new_to(DigestSet(), rows))
+
+
+def provenance_name(facts: str) -> str:
+    return facts.removesuffix("fact") + "provenance"
 
 
 def _digests(provenance_ids: "pyarrow.ChunkedArray") -> bytes:
@@ -272,13 +300,15 @@ def _digests(provenance_ids: "pyarrow.ChunkedArray") -> bytes:
     return b"".join(digests)
 
 
-def provenance_table(facts: str, sku: str) -> None:
-    """Declare the table with the provenance of the facts of a table."""
+def provenance_table(facts: str, sku: str, reads: tuple[Input, ...] | None = None) -> None:
+    """Declare the table with the provenance of the facts of a table; with `reads`, of macro facts."""
+    name = provenance_name(facts)
     table(
-        facts.removesuffix("fact") + "provenance",
+        name,
         SharedProvenance,
         sku,
         f"Where the facts of {facts} are from, each place once.",
-        takes_from=facts,
-        rows=_Once,
+        takes_from="" if reads else facts,
+        rows=partial(_MacroOnce, name) if reads else _Once,
+        reads=reads,
     )

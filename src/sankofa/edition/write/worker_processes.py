@@ -25,7 +25,7 @@ from sankofa.model.errors import OperatorError, SankofaError
 
 T = TypeVar("T")
 R = TypeVar("R")
-_AT_ONCE: Final = 4
+_AT_ONCE: Final = 2
 """Tasks given to a process at a time."""
 _SECONDS_TO_END: Final = 10
 

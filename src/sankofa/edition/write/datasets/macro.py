@@ -6,7 +6,7 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
 from itertools import chain
@@ -56,7 +56,7 @@ from sankofa.edition.write.datasets.macro_series import (
     json_text,
 )
 from sankofa.edition.write.derived_parts import macro_part
-from sankofa.edition.write.tables import MacroRows, packed_columns, table
+from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_rows, table
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
@@ -78,34 +78,41 @@ _INDICATORS: Final = "indicator-summary"
 _Summary = tuple[SeriesSummary, CatalogueEntry]
 """What other datasets need to know about an indicator: they need not read its rows."""
 _write = msgspec.msgpack.Encoder().encode
-_read = msgspec.msgpack.Decoder(_IndicatorPart).decode
-_read_pages = msgspec.msgpack.Decoder(tuple[str, list[bytes]]).decode
-_read_summary = msgspec.msgpack.Decoder(_Summary).decode
+_read = msgspec.msgpack.Decoder(list[_IndicatorPart]).decode
+_read_pages = msgspec.msgpack.Decoder(list[tuple[str, list[bytes]]]).decode
+_read_summaries = msgspec.msgpack.Decoder(list[_Summary]).decode
 
 
 @dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.ANNUAL,))
 def annual(context: BuildContext) -> PreparedBuilding:
     tally = CoverageTally()
-    for part in map(_read, context.macro.parts(MACRO_ANNUAL, context.macro.indicators)):
-        tally.update(part.tally)
-        yield PreparedKeyRows(part.key, part.rows)
+    for part in context.macro.parts(MACRO_ANNUAL):
+        for one in _read(part):
+            tally.update(one.tally)
+            yield PreparedKeyRows(one.key, one.rows)
     return Outcome(tally=tally)
 
 
 def _summaries(context: BuildContext) -> Iterator[_Summary]:
     """Summaries of all indicators by country, in order."""
-    return map(_read_summary, context.macro.parts(_INDICATORS, context.macro.indicators))
+    return chain.from_iterable(map(_read_summaries, context.macro.parts(_INDICATORS)))
 
 
 @macro_part
-def _derived(column: MacroColumn) -> Iterator[tuple[str, bytes]]:
-    if column.country:
-        provenance = ProvenanceText(column.captures)
-        yield from _annual_parts(column, provenance)
-        yield ANNUAL_TABLE, packed_columns([_columns(column, provenance)])
+def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
+    if not columns[0].country:
+        return
+    provenance = ProvenanceText(columns[0].captures)
+    made = [part for column in columns if (part := _indicator(column, provenance))]
+    yield MACRO_ANNUAL, _write([part for part, _ in made])
+    yield _INDICATORS, _write([summary for _, summary in made])
+    flat = FlatRows(AnnualVintageRow)
+    for column in columns:
+        flat.add(*_columns(column, provenance))
+    yield ANNUAL_TABLE, encoded_rows(ANNUAL_TABLE, flat.table())
 
 
-def _annual_parts(column: MacroColumn, provenance: ProvenanceText) -> Iterator[tuple[str, bytes]]:
+def _indicator(column: MacroColumn, provenance: ProvenanceText) -> tuple[_IndicatorPart, _Summary] | None:
     (country, indicator, name, unit, note), years = column.indicator, column.years
     shared = (
         f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
@@ -128,7 +135,7 @@ def _annual_parts(column: MacroColumn, provenance: ProvenanceText) -> Iterator[t
         )
         entries.append(Entry(row.encode(), tag=int(year)))
     if newest is None:
-        return
+        return None
     key = annual_key(country, indicator)
     capture = column.captures[newest.capture_id]
     first, last = (ordinal(f"{entries[n].tag:04d}-12-31") for n in (-1, 0))
@@ -140,8 +147,7 @@ def _annual_parts(column: MacroColumn, provenance: ProvenanceText) -> Iterator[t
     tally = CoverageTally()
     tally.add_once("indicators", country, sources, column.captures)
     rows = prepare(MACRO_ANNUAL, MacroAnnualRow, key, entries, pack=pack_series)
-    yield MACRO_ANNUAL, _write(_IndicatorPart(key, rows, tally.rows()))
-    yield _INDICATORS, _write((summary_of(key, entries), entry))
+    return _IndicatorPart(key, rows, tally.rows()), (summary_of(key, entries), entry)
 
 
 @dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, reads=(Input.ANNUAL,))
@@ -167,7 +173,7 @@ class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
 
 
 def _columns(column: MacroColumn, provenance: ProvenanceText) -> tuple[int, dict[str, Any]]:
-    """Every vintage of an indicator, as columns of the table."""
+    """Every vintage of an indicator, as flat columns of the table."""
     (country, indicator, name, unit, note), captures = column.indicator, column.captures
     numbered = [
         (year, number, vintage, known)
@@ -205,7 +211,7 @@ table(
     AnnualVintageRow,
     MACRO,
     "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the last.",
-    rows=partial(MacroRows, ANNUAL_TABLE, AnnualVintageRow, "indicators"),
+    rows=partial(MacroRows, ANNUAL_TABLE),
     reads=(Input.ANNUAL,),
     sorted_by=("country", "indicator", "-year"),
 )
@@ -239,9 +245,9 @@ def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueE
 @dataset(SERIES_RELEASES, None, pack=pack_pages, reads=(Input.MACRO,))
 def releases(context: BuildContext) -> Iterator[KeyRows]:
     """By series key."""
-    names = chain(context.macro.series, context.macro.indicators)
-    for key, pages in map(_read_pages, context.macro.parts(SERIES_RELEASES, names)):
-        yield KeyRows(key, map(Entry, pages))
+    for part in context.macro.parts(SERIES_RELEASES):
+        for key, pages in _read_pages(part):
+            yield KeyRows(key, map(Entry, pages))
 
 
 def _catalogue_row(entry: CatalogueEntry) -> SeriesCatalogueRow:

@@ -7,9 +7,8 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -42,7 +41,16 @@ from sankofa.edition.write.dataset import (
 )
 from sankofa.edition.write.datasets.macro_series import ProvenanceText
 from sankofa.edition.write.derived_parts import macro_part
-from sankofa.edition.write.tables import MacroRows, country_entity, packed_columns, provenance_table, table
+from sankofa.edition.write.tables import (
+    FlatRows,
+    MacroRows,
+    country_entity,
+    encoded_provenance,
+    encoded_rows,
+    provenance_name,
+    provenance_table,
+    table,
+)
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.provenance import (
     MACRO,
@@ -98,7 +106,7 @@ def macro_facts(context: BuildContext) -> PreparedBuilding:
     """Returns the facts of each measure by country, for the order of all facts."""
     rows = 0
     measures: defaultdict[str, list[_MeasureFacts]] = defaultdict(list)
-    for part in context.macro.parts(MACRO_FACTS, chain(context.macro.indicators, context.macro.series)):
+    for part in context.macro.parts(MACRO_FACTS):
         for one in _read(part):
             days = (array("i", column) for column in one.days)
             measures[one.country].append(_MeasureFacts(one.measure, one.mode, rows, *days))
@@ -108,27 +116,26 @@ def macro_facts(context: BuildContext) -> PreparedBuilding:
 
 
 @macro_part
-def _derived(column: MacroColumn) -> Iterator[tuple[str, bytes]]:
-    provenance = ProvenanceText(column.captures)
-    if column.country:
-        facts, columns = _of_table(column, provenance)
-        parts = [_part(column.country, column.code, ANNUAL_MODE, facts)] if facts else []
-        yield _ANNUAL_FACTS, packed_columns([columns])
-    else:
-        by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
-        of_country = [one for one in column.series if one.identity.country]
-        columns_of_series = []
-        for one in of_country:
-            facts, columns = _of_series(column, provenance, one)
-            by_country[one.identity.country] += facts
-            columns_of_series.append(columns)
-        for facts in by_country.values():
-            facts.sort(key=lambda fact: -fact[0])
-        parts = [
-            _part(country, column.code, SERIES_MODE, facts) for country, facts in by_country.items() if facts
-        ]
-        yield _SERIES_FACTS, packed_columns(columns_of_series)
-    yield MACRO_FACTS, _write(parts) if parts else b""
+def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
+    provenance = ProvenanceText(columns[0].captures)
+    parts: list[_MeasurePart] = []
+    flat = FlatRows(FactRow)
+    for column in columns:
+        if column.country:
+            by_country = {column.country: _of_table(column, provenance, flat)}
+        else:
+            by_country = defaultdict(list)
+            for one in column.series:
+                if one.identity.country:
+                    by_country[one.identity.country] += _of_series(column, provenance, one, flat)
+            for facts in by_country.values():
+                facts.sort(key=lambda fact: -fact[0])
+        mode = ANNUAL_MODE if column.country else SERIES_MODE
+        parts += (_part(country, column.code, mode, facts) for country, facts in by_country.items() if facts)
+    yield MACRO_FACTS, _write(parts)
+    name, table = _ANNUAL_FACTS if columns[0].country else _SERIES_FACTS, flat.table()
+    yield name, encoded_rows(name, table)
+    yield provenance_name(name), encoded_provenance(name, table)
 
 
 def _part(country: str, measure: str, mode: str, facts: list[_EndedFact]) -> _MeasurePart:
@@ -139,12 +146,8 @@ def _part(country: str, measure: str, mode: str, facts: list[_EndedFact]) -> _Me
     return _MeasurePart(country, measure, mode, rows, (ends, firsts, untils))
 
 
-_FactsAndColumns = tuple[list[_EndedFact], tuple[int, dict[str, Any]]]
-"""The facts that are served, and every vintage as columns of the table."""
-
-
-def _of_table(column: MacroColumn, provenance: ProvenanceText) -> _FactsAndColumns:
-    """The annual values of an indicator as facts."""
+def _of_table(column: MacroColumn, provenance: ProvenanceText, flat: FlatRows) -> list[_EndedFact]:
+    """The annual values of an indicator as facts. Every vintage is added to the table."""
     country, indicator, _, unit, _ = column.indicator
     entity = country_entity(country)
     served: list[_EndedFact] = []
@@ -163,11 +166,14 @@ def _of_table(column: MacroColumn, provenance: ProvenanceText) -> _FactsAndColum
             facts.append(fact(entity, MACRO, ref, indicator, raw, unit or None, period, None, number, source))
         if known.listed:
             served.append((ordinal(last_day), Entry(wire.encode(facts[-1]))))
-    return served, _columns(entity, indicator, "annual", facts)
+    flat.add(*_columns(entity, indicator, "annual", facts))
+    return served
 
 
-def _of_series(column: MacroColumn, provenance: ProvenanceText, one: SeriesVintages) -> _FactsAndColumns:
-    """The values of a series as facts of its country."""
+def _of_series(
+    column: MacroColumn, provenance: ProvenanceText, one: SeriesVintages, flat: FlatRows
+) -> list[_EndedFact]:
+    """The values of a series as facts of its country. Every vintage is added to the table."""
     series, family, frequency, country = one.identity
     entity = country_entity(country)
     served: list[_EndedFact] = []
@@ -190,7 +196,8 @@ def _of_series(column: MacroColumn, provenance: ProvenanceText, one: SeriesVinta
             facts.append(made_fact)
             if seen := in_force(vintage):
                 served.append((last_day, Entry(wire.encode(made_fact), *seen)))
-    return served, _columns(entity, series, frequency, facts)
+    flat.add(*_columns(entity, series, frequency, facts))
+    return served
 
 
 _VARYING: Final = (
@@ -266,7 +273,7 @@ table(
     FactRow,
     MACRO,
     "Annual indicators as facts of their country, every vintage. Bulk only.",
-    rows=partial(MacroRows, _ANNUAL_FACTS, FactRow, "indicators"),
+    rows=partial(MacroRows, _ANNUAL_FACTS),
     reads=(Input.ANNUAL,),
 )
 table(
@@ -274,8 +281,8 @@ table(
     FactRow,
     MACRO,
     "Values of series as facts of their country, every vintage. Bulk only.",
-    rows=partial(MacroRows, _SERIES_FACTS, FactRow, "series"),
+    rows=partial(MacroRows, _SERIES_FACTS),
     reads=(Input.SERIES,),
 )
-provenance_table(_ANNUAL_FACTS, MACRO)
-provenance_table(_SERIES_FACTS, MACRO)
+provenance_table(_ANNUAL_FACTS, MACRO, (Input.ANNUAL,))
+provenance_table(_SERIES_FACTS, MACRO, (Input.SERIES,))

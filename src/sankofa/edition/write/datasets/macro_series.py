@@ -4,10 +4,10 @@ Order: by series, series_type, frequency and country, then date descending. Rele
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache, partial
-from itertools import chain, product
+from itertools import product
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
@@ -48,7 +48,7 @@ from sankofa.edition.write.dataset import (
     prepare,
 )
 from sankofa.edition.write.derived_parts import macro_part
-from sankofa.edition.write.tables import MacroRows, packed_columns, table
+from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_rows, table
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.catalogue_rows import SeriesReleaseRow
 from sankofa.model.days import iso_day
@@ -181,7 +181,7 @@ class SeriesIndex(NamedTuple):
 def series(context: BuildContext) -> PreparedBuilding:
     """Published series, and those made from annual tables."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
-    for part in context.macro.parts(MACRO_SERIES, chain(context.macro.series, context.macro.indicators)):
+    for part in context.macro.parts(MACRO_SERIES):
         for one in _read(part):
             yield index.noted(one)
     index.summaries.sort(key=lambda summary: summary.key.split("|"))
@@ -189,14 +189,22 @@ def series(context: BuildContext) -> PreparedBuilding:
 
 
 @macro_part
-def _derived(column: MacroColumn) -> Iterator[tuple[str, bytes]]:
-    provenance = ProvenanceText(column.captures)
-    filled = [(one, entries) for one in column.series if (entries := _entries(provenance, one))]
-    parts = [_part(column, one, entries, is_only=len(filled) == 1) for one, entries in filled]
-    yield MACRO_SERIES, _write(parts) if parts else b""
-    if parts:
-        yield SERIES_RELEASES, _write(_release_pages(parts, provenance))
-    yield SERIES_TABLE, packed_columns([_columns(column, provenance, one) for one in column.series])
+def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
+    provenance = ProvenanceText(columns[0].captures)
+    stored: list[SeriesPart] = []
+    pages: list[tuple[str, list[bytes]]] = []
+    flat = FlatRows(SeriesVintageRow)
+    for column in columns:
+        filled = [(one, entries) for one in column.series if (entries := _entries(provenance, one))]
+        parts = [_part(column, one, entries, is_only=len(filled) == 1) for one, entries in filled]
+        stored += parts
+        if parts:
+            pages.append(_release_pages(parts, provenance))
+    for one in sorted((one for column in columns for one in column.series), key=lambda one: one.identity):
+        flat.add(*_columns(columns[0].captures, provenance, one))
+    yield MACRO_SERIES, _write(stored)
+    yield SERIES_RELEASES, _write(pages)
+    yield SERIES_TABLE, encoded_rows(SERIES_TABLE, flat.table())
 
 
 def _part(column: MacroColumn, one: SeriesVintages, entries: list[Entry], *, is_only: bool) -> SeriesPart:
@@ -333,13 +341,13 @@ class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
 
 
 def _columns(
-    column: MacroColumn, provenance: ProvenanceText, one: SeriesVintages
+    captures: Mapping[int, CaptureInfo], provenance: ProvenanceText, one: SeriesVintages
 ) -> tuple[int, dict[str, Any]]:
-    """Every vintage of a series, as columns of the table."""
+    """Every vintage of a series, as flat columns of the table."""
     key, family, frequency, country = one.identity
     dated = [(day, vintage) for day, _, known in one.days for vintage in known]
     reports = [vintage.report for _, vintage in dated]
-    captures = [column.captures[report.capture_id] for report in reports]
+    named = [captures[report.capture_id] for report in reports]
     return len(dated), {
         "series": key,
         "series_type": family,
@@ -358,8 +366,8 @@ def _columns(
             provenance.ref(report.capture_id, report.document, report.location or f"{key} {day}")
             for (day, _), report in zip(dated, reports, strict=True)
         ],
-        "license_class": [capture.license_class for capture in captures],
-        "observed_at": [capture.observed_at for capture in captures],
+        "license_class": [capture.license_class for capture in named],
+        "observed_at": [capture.observed_at for capture in named],
     }
 
 
@@ -370,9 +378,8 @@ table(
     "Dated series, every vintage: as published, and those of annual tables (`WDI:...`), known from the "
     "day of capture. The rows with `available_at` up to a day and `superseded_at` null or later are "
     "what `/v1/macro` serves as of that day.",
-    rows=partial(MacroRows, SERIES_TABLE, SeriesVintageRow, "by_series"),
+    rows=partial(MacroRows, SERIES_TABLE),
     reads=(Input.MACRO,),
-    sorted_by=("series",),
 )
 
 

@@ -79,17 +79,21 @@ def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
 
 
 def _series_rows(panel: Panel, context: BuildContext) -> Building:
-    parts = context.macro.parts(panel_kind(panel.key), context.macro.series)
+    parts = context.macro.parts(panel_kind(panel.key))
     derived = [_read_series(part) for part in parts]
     yield KeyRows(panel_key(), (Entry(row, first) for rows, _ in derived for row, first in rows))
     return Outcome(sources={source for _, named in derived for source in named})
 
 
-def _series_part(panel: Panel, observe: ObserveSeries, column: MacroColumn) -> Iterator[tuple[str, bytes]]:
-    if column.country:  # of an annual table, which no source published as a series
+def _series_part(
+    panel: Panel, observe: ObserveSeries, columns: Sequence[MacroColumn]
+) -> Iterator[tuple[str, bytes]]:
+    if columns[0].country:  # of an annual table, which no source published as a series
         return
     sources: set[str] = set()
-    observed = chain.from_iterable(observe(one, column.captures) for one in column.series)
+    observed = chain.from_iterable(
+        observe(one, column.captures) for column in columns for one in column.series
+    )
     rows = [(wire.encode(o.row), o.seen_from) for o in _observed(panel, observed, sources)]
     yield panel_kind(panel.key), _write((rows, sorted(sources))) if rows else b""
 
