@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines import object_cloud
 from sankofa.engines.ledger_store import SqliteLedgers
 from sankofa.engines.object_store import ObjectError, open_destination, open_source
@@ -101,8 +100,7 @@ def test_whatever_the_store_answers_no_forged_row_is_served_and_the_node_says_wh
     trusted = tuple(signer.verifier for signer in signers_of(world.home))
     honest = read_note(world.home / "editions").editions
     store = FollowingStore(node, SqliteLedgers(node, SCHEMA), 1 << 20, trusted)
-    clock = lambda: datetime.now(UTC)  # noqa: E731 - passed in, as everywhere
-    looking = Follower(open_source(STORE), store, node, layout=LAYOUT, kept=5, trusted=trusted, clock=clock)
+    looking = Follower(open_source(STORE), store, 5)
     bucket.attack(WAYS[way], victim)
     failed = False
     with suppress(ObjectError, OperatorError):
@@ -114,13 +112,13 @@ def test_whatever_the_store_answers_no_forged_row_is_served_and_the_node_says_wh
     assert usable.items() <= honest.items()
     if failed:
         assert shown == world.editions[0]
-        later = clock() + timedelta(seconds=SILENT_SECONDS + 1)
+        later = datetime.now(UTC) + timedelta(seconds=SILENT_SECONDS + 1)
         assert looking.state.complaint(later)
     else:
         assert (way, shown) == ("redirected", world.editions[0]) or shown == world.editions[1]
     s3.way = None
     looking.look()
-    assert looking.state.complaint(clock() + timedelta(seconds=1)) is None
+    assert looking.state.complaint(datetime.now(UTC) + timedelta(seconds=1)) is None
     assert served(node, trusted) == (world.editions[1], honest)
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import pytest
 
-from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.ledger_store import SqliteLedgers
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import signers_of
@@ -203,9 +202,7 @@ class Attack:
 def follower(node: Path, store: Path, trusted: tuple[Verifier, ...]) -> tuple[Follower, FollowingStore]:
     own = FollowingStore(node, SqliteLedgers(node, SCHEMA), 1 << 20, trusted)
     source = open_source(f"file://{store}")
-    return Follower(
-        source, own, node, layout=LAYOUT, kept=5, trusted=trusted, clock=lambda: datetime.now(UTC)
-    ), own
+    return Follower(source, own, 5), own
 
 
 def served(node: Path, trusted: tuple[Verifier, ...]) -> tuple[str | None, dict[str, str]]:

@@ -14,11 +14,9 @@ from sankofa.cli.process import (
     configure,
     end_soon_after_signals,
     keep_freed_memory,
-    now,
     return_freed_memory,
     stop_on_signals,
 )
-from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.object_store import (
     ObjectError,
     ObjectMissing,
@@ -34,7 +32,6 @@ from sankofa.replication.following_store import FollowState
 from sankofa.replication.push import Pushed, push
 from sankofa.replication.remote_log import note_pushed_to, take_log
 from sankofa.replication.stores import (
-    editions_folder,
     followed_address,
     open_following_store,
     open_store,
@@ -59,13 +56,7 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
             if store.log.tree().entries:
                 with suppress(ObjectMissing, NotTrusted):
                     take_log(store, target)
-            pushed = push(
-                store,
-                target,
-                keep_unused=keep_unused,
-                progress=lambda name, size: progress(name),
-                now=now,
-            )
+            pushed = push(store, target, keep_unused, progress=progress)
             note_pushed_to(settings.home, destination)
             return pushed
     except ObjectError as failure:
@@ -79,15 +70,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
     keep_freed_memory()
     with _only_follower(settings), closing(_source(settings)) as source:
         store = open_following_store(settings)
-        follower = Follower(
-            source,
-            store,
-            editions_folder(settings).parent,
-            layout=LAYOUT,
-            kept=settings.editions_kept,
-            trusted=store.trusted(),
-            clock=now,
-        )
+        follower = Follower(source, store, settings.editions_kept)
         if once:
             try:
                 follower.look()

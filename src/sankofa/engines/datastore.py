@@ -78,12 +78,13 @@ class Datastore:
         self.ledgers = ledgers
         self._home = home
         self._keys = keys or home
-        self._editions = home / "editions"
-        self._pointer = self._editions / "CURRENT"
-        self._published = self._editions / LIST
-        self._note = self._editions / NOTE
+        self.editions = home / "editions"
+        """The folder that has a folder for each edition."""
+        self._pointer = self.editions / "CURRENT"
+        self._published = self.editions / LIST
+        self._note = self.editions / NOTE
         self._trusted = trusted
-        self.log = EditionLog(self._editions)
+        self.log = EditionLog(self.editions)
         self._note_read: tuple[tuple[int, int, int], Publication] | None = None
         """The last note that was verified, and the inode, time and size of its file."""
         self._unsigned: dict[str, str | None] = {}
@@ -92,12 +93,12 @@ class Datastore:
         self._opened = OpenParts(self._states, ByteCache(cache_bytes, entry_bytes=512))
 
     def build(self) -> EditionWriter:
-        with operator_errors(self._editions):
+        with operator_errors(self.editions):
             make_private_folder(self._home)
-            make_private_folder(self._editions)
+            make_private_folder(self.editions)
             publication = self.publication()
             signed = None if publication is None else publication.editions
-            return EditionWriter(self._editions, self._opened, signed, self.await_signature)
+            return EditionWriter(self.editions, self._opened, signed, self.await_signature)
 
     def await_signature(self, edition: str, seal: str | None = None) -> None:
         """Lets this process open an edition that it copied here before the signed note names it."""
@@ -179,14 +180,14 @@ class Datastore:
     def _folder_of(self, edition: str) -> Path:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
-        return self._editions / edition
+        return self.editions / edition
 
     def written_state(self, edition: str) -> str:
         """A text that changes with any write to the ledger or to this edition; opening a ledger is none.
 
         It is a digest of the ledger's state, and of the inodes, sizes and times of writing of the files.
         """
-        folder = self._editions / edition
+        folder = self.editions / edition
         digest = sha256(self.ledgers.written_state().encode())
         with operator_errors(folder):
             for path in sorted(folder.rglob("*")):
@@ -198,12 +199,12 @@ class Datastore:
         return digest.hexdigest()
 
     def edition_folder(self, edition: str) -> Path:
-        return self._editions / edition
+        return self.editions / edition
 
     def list_editions(self) -> EditionList:
         publication = self.publication()
         names = [
-            p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
+            p.parent.name for p in self.editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
         ]
         current = self._unsigned_pointer() if publication is None else self._current_of(publication)
         return EditionList(tuple(sorted(names, reverse=True)), current)
@@ -247,7 +248,7 @@ class Datastore:
         with operator_errors(self._pointer):
             replace_file(self._pointer, f"{current}\n".encode())
             for name in removed:
-                remove_edition(self._editions / name)
+                remove_edition(self.editions / name)
 
     def _sign(self, signers: Sequence[Signer], current: str, kept: Iterable[str]) -> None:
         """Sign the stored editions that were signed before or that this process built. Sign all of them where
@@ -257,7 +258,7 @@ class Datastore:
         for name in kept:
             if name in self._unsigned or before is None:
                 with suppress(OSError, ValueError):  # one without its seal is damaged
-                    editions[name] = read_seal(self._editions / name)
+                    editions[name] = read_seal(self.editions / name)
             elif name in before.editions:
                 editions[name] = before.editions[name]
         if current not in editions:
@@ -278,7 +279,7 @@ class Datastore:
     def list_as_published(self, editions: Collection[str]) -> None:
         """Adds the editions of the store that this one was restored from to the list of `published`."""
         with operator_errors(self._published):
-            make_private_folder(self._editions)
+            make_private_folder(self.editions)
         self._append_to_list(sorted({*editions} - self.published_list().published))
 
     def published(self) -> frozenset[str]:
@@ -324,7 +325,7 @@ class Datastore:
         current = self.list_editions().current
         if current is None:
             raise StoreUnavailable("datastore", "no edition is published")
-        folder = self._editions / current
+        folder = self.editions / current
         try:
             for path, file in stored_files(folder, read_manifest(folder, self._signed_seal(current))):
                 status = path.stat()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sankofa.engines.block_file import BlockFileWriter, StoredBlock
-from sankofa.engines.checked_file import CheckedFile, Damaged, FileStates
+from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, FileStates, page_count
 from sankofa.engines.edition_reader import (
     CHECKSUMS,
     FILES,
@@ -35,11 +35,12 @@ from sankofa.engines.edition_reader import (
     link_or_copy,
     listed_files,
     read_manifest,
+    read_seal,
     seal_path,
     stored_files,
 )
 from sankofa.engines.private_files import PRIVATE_FOLDER, operator_errors, replace_file, sync
-from sankofa.engines.publication import Manifest, seal_manifest
+from sankofa.engines.publication import Manifest, open_manifest, seal_manifest
 from sankofa.model.errors import EditionError
 
 BUILDING = ".building-"
@@ -279,33 +280,30 @@ def lock_folder(folder: Path) -> int | None:
     return descriptor
 
 
-class EditionFile(NamedTuple):
-    path: str
-    """In the folder of the edition, with slashes."""
-    file: Path
-    sha256: str
-    size: int
-
-
 class EditionContents(NamedTuple):
+    """The manifest of an edition, and every file that it consists of by its path in the edition's folder."""
+
     edition: str
     manifest: Manifest
     seal: str
-    files: tuple[EditionFile, ...]
+    files: tuple[ListedFile, ...]
 
 
 def edition_contents(folder: Path) -> EditionContents:
     """Raises EditionError if its manifest is not the one that was sealed."""
     try:
-        manifest = read_manifest(folder)
-        seal = seal_path(folder).read_text("ascii").strip()
-        digests = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
-        own = [ListedFile(name, (folder / name).stat().st_size, sha256) for name, sha256 in digests.items()]
-    except (OSError, ValueError) as failure:
+        return listed_contents(folder.name, (folder / MANIFEST).read_bytes(), read_seal(folder))
+    except (OSError, ValueError, KeyError) as failure:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
-    listed = [*own, *listed_files(manifest)]
-    files = (EditionFile(file.path, folder / file.path, file.sha256, file.size) for file in listed)
-    return EditionContents(folder.name, manifest, seal, tuple(files))
+
+
+def listed_contents(edition: str, content: bytes, seal: str) -> EditionContents:
+    """The same from the bytes of its manifest. Raises ValueError or KeyError."""
+    manifest = open_manifest(content, seal, edition)
+    listed = listed_files(manifest)
+    size = DIGEST * sum(page_count(file.size) for file in listed)
+    own = ListedFile(MANIFEST, len(content), seal), ListedFile(CHECKSUMS, size, manifest["checksums_sha256"])
+    return EditionContents(edition, manifest, seal, (*own, *listed))
 
 
 def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> None:

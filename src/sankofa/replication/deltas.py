@@ -1,29 +1,28 @@
-"""Delta files: the difference between a file of an edition and its predecessor, and the list of them.
+"""Paths and digests of a store that was pushed to, and deltas: how a file differs from the one before it.
 
-A delta is zstd with the old file as prefix (`zstd --patch-from`). A file is cut into stretches, each packed
-against the bytes around the same offset of the old file, so memory is bounded. Content that moved is found
-unless it moved by much more than the file grew or shrank.
+A delta is zstd with the old file as prefix (`zstd --patch-from`). Its path names both files, so a node that
+has the old one asks for it, and pulls the whole file where there is none. No digest names a delta: its result
+is compared with the digest of the new file. A file is cut into stretches, each compressed against the bytes
+around the same offset of the old file, so memory is bounded. Content that moved is found unless it moved by
+much more than the file grew or shrank.
 
-Layout: magic; for each stretch where its prefix begins and ends, its own size, the size of its frame, and the
-frame.
+Layout: magic; for each stretch the start and the end of its prefix, its own size, the size of its frame, and
+the frame.
 """
 
-import hashlib
 import struct
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Annotated, Any, Final, TypeVar
+from typing import IO, Any, Final
 
-import msgspec
-
-from sankofa.engines.edition_folder import EditionContents, EditionFile
-from sankofa.engines.edition_reader import PARTS
-from sankofa.engines.object_store import ObjectDestination, ObjectError
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.edition_folder import EditionContents
+from sankofa.engines.edition_reader import PARTS, ListedFile
+from sankofa.engines.object_store import ObjectDestination
 from sankofa.engines.private_files import zstd
-from sankofa.engines.publication import EditionId, Sha256
 from sankofa.model.limits import limit
 
 INDEX_BYTES: Final = limit("manifest or list in a store", 64 << 20, "bytes", "it is not followed")
@@ -32,63 +31,14 @@ POOL: Final = "pool/"
 OPEN: Final = "open/"
 DELTAS: Final = "deltas/"
 
-_Size = Annotated[int, msgspec.Meta(ge=0)]
-_Document = TypeVar("_Document")
-
-
-class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No member that is not declared, and none of another type."""
-
-
-class Digest(_Strict, frozen=True):
-    """An object of the pool."""
-
-    sha256: Sha256
-    size: _Size
-
-    @property
-    def path(self) -> str:
-        return pool_path(self.sha256)
-
-
-class DeltaEntry(_Strict, frozen=True):
-    """A delta from one file of the pool to another (`replication.delta_file`)."""
-
-    target: Sha256
-    base: Sha256
-    content: Digest
-
-
-class Deltas(_Strict, frozen=True):
-    """The deltas to the files of an edition, for who has the one before. No digest names it: what comes of a
-    delta is compared with the digest of the file, and a file without one is pulled whole."""
-
-    edition: EditionId
-    files: tuple[DeltaEntry, ...]
-
 
 def pool_path(sha256: str) -> str:
     return f"{POOL}{sha256[:2]}/{sha256}"
 
 
-def deltas_path(edition: str) -> str:
-    return f"{DELTAS}{edition}.json"
-
-
-def encode(document: msgspec.Struct) -> tuple[bytes, Digest]:
-    content = msgspec.json.encode(document, order="sorted")
-    return content, digest_of(content)
-
-
-def decode(content: bytes, kind: type[_Document], name: str) -> _Document:
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as failure:
-        raise ObjectError(f"{name}: not what this version reads: {failure}") from None
-
-
-def digest_of(content: bytes) -> Digest:
-    return Digest(hashlib.sha256(content).hexdigest(), len(content))
+def delta_path(base: str, target: str) -> str:
+    """The delta from one file to another, both by their SHA-256."""
+    return f"{DELTAS}{target}/{base}"
 
 
 _MAGIC: Final = b"SANKDLT1"
@@ -168,73 +118,53 @@ def _range(file: IO[bytes], first: int, last: int) -> bytes:
 
 _AT_ONCE: Final = 4
 _WORTH_IT: Final = 0.8
-"""A delta is sent where it has less than this of the bytes of the file."""
+"""A delta is sent if it has less than this share of the bytes of the file."""
 
 
 def push_deltas(
+    store: Datastore,
     destination: ObjectDestination,
     editions: Mapping[str, EditionContents],
     current: str,
     before: str,
-    sizes: Mapping[str, int],
     unused_since: datetime,
-) -> set[str]:
-    """Send and list what leads to the current edition from the one that was current before, where both are
-    kept. Returns the objects that deltas to kept editions are in.
+) -> None:
+    """Sends the deltas to the current edition from the one that was current before, if both are kept.
 
-    Lists of editions that are no longer kept are removed, unless they are newer than `unused_since`. `sizes`
-    are those of the objects there. Raises ObjectError.
+    Removes deltas to files that no kept edition has, unless they are newer than `unused_since`. Raises
+    ObjectError.
     """
     there = {stored.path: stored for stored in destination.objects(DELTAS)}
-    kept = {deltas_path(edition) for edition in editions}
-    listed: list[DeltaEntry] = []
-    if before != current and before in editions and deltas_path(current) not in there:
-        listed = _sent(destination, editions[before], editions[current], sizes)
-        document = Deltas(current, tuple(listed))
-        destination.write(deltas_path(current), encode(document)[0], immutable=True)
-    for path in kept.intersection(there):
-        with suppress(ObjectError):
-            listed += decode(destination.read(path, INDEX_BYTES), Deltas, path).files
-    unused = (stored for path, stored in there.items() if path not in kept)
-    destination.delete([stored.path for stored in unused if stored.modified <= unused_since])
-    return {entry.content.path for entry in listed}
 
-
-def _sent(
-    destination: ObjectDestination, before: EditionContents, after: EditionContents, sizes: Mapping[str, int]
-) -> list[DeltaEntry]:
-    """The deltas between two editions, the largest files first."""
-
-    def send(pair: tuple[EditionFile, EditionFile]) -> DeltaEntry | None:
+    def send(pair: tuple[ListedFile, ListedFile]) -> None:
         old, new = pair
-        try:
-            content = make_delta(old.file, new.file)
-            if len(content) > _WORTH_IT * new.size:
-                return None
-        except OSError:  # removed meanwhile: it is pulled whole
-            return None
-        digest = digest_of(content)
-        if sizes.get(digest.path) != digest.size:
-            destination.write(digest.path, content, immutable=True)
-        return DeltaEntry(new.sha256, old.sha256, digest)
+        path = delta_path(old.sha256, new.sha256)
+        if path not in there:
+            with suppress(OSError):  # removed meanwhile: it is pulled whole
+                folders = store.edition_folder(before), store.edition_folder(current)
+                content = make_delta(folders[0] / old.path, folders[1] / new.path)
+                if len(content) <= _WORTH_IT * new.size:
+                    destination.write(path, content, immutable=True)
 
-    changed = sorted(_changed(before, after), key=lambda pair: -pair[1].size)
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="delta") as threads:
-        return list(filter(None, threads.map(send, changed)))
+    if before != current and before in editions:
+        changed = sorted(changed_files(editions[before], editions[current]), key=lambda pair: -pair[1].size)
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="delta") as threads:
+            list(threads.map(send, changed))
+    kept = {file.sha256 for edition in editions.values() for file in edition.files}
+    unused = (stored for path, stored in there.items() if path.split("/")[1] not in kept)
+    destination.delete([stored.path for stored in unused if stored.modified <= unused_since])
 
 
-def _changed(before: EditionContents, after: EditionContents) -> Iterator[tuple[EditionFile, EditionFile]]:
-    """The files that are new, each with the one that it follows."""
-    known = {file.sha256 for file in before.files}
+def changed_files(before: EditionContents, after: EditionContents) -> Iterator[tuple[ListedFile, ListedFile]]:
+    """The files that an edition has and the one before has not, each after the file that it follows."""
     old = {file.path: file for file in before.files}
+    known = {file.sha256 for file in before.files}
     parts = {f"{PARTS}/{part['sha256']}": part for part in after.manifest["parts"]}
     for file in after.files:
-        if file.sha256 in known:
-            continue
-        path = file.path
+        path = file.path.replace(after.edition, before.edition)
         if (part := parts.get(path)) is not None:
             path = _part_before(before.manifest["parts"], part)
-        if path in old:
+        if file.sha256 not in known and path in old:
             yield old[path], file
 
 

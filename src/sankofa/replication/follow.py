@@ -1,30 +1,39 @@
-"""Following a place: read its signed note, pull what is new, switch, keep the editions before."""
+"""Follows a store: reads its signed note, pulls what is new, switches, keeps the editions before.
+
+A store has one of two layouts. One that `sankofa push` wrote to has each file under its SHA-256; the folder
+`editions/` of another HOME has a folder for each edition. No folder is ever listed. A file that the publisher
+removes meanwhile is missing, and the next look finds the new ones.
+"""
 
 import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
+from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.datastore import EditionList
-from sankofa.engines.edition_folder import edition_contents, link_edition
+from sankofa.engines.edition_folder import EditionContents, edition_contents, link_edition, listed_contents
 from sankofa.engines.edition_log import (
     CHECKPOINT,
+    ROW_TREES,
     ROW_TREES_NOTE,
     STAMP,
     listed_row_trees,
     row_trees_path,
 )
+from sankofa.engines.edition_reader import MANIFEST, ListedFile
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.engines.publication import (
+    LIST,
     NOTE,
     NOTE_BYTES,
     Publication,
@@ -33,16 +42,17 @@ from sankofa.engines.publication import (
     refuse_unless_later,
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
-from sankofa.model.signed_notes import NotTrusted, Verifier
+from sankofa.model.signed_notes import NotTrusted
+from sankofa.replication.deltas import INDEX_BYTES, changed_files, pool_path
 from sankofa.replication.following_store import (
     FollowingStore,
     damaged_editions,
     forget_damage,
     read_state,
-    utc,
+    utc_now,
     write_state,
 )
-from sankofa.replication.pool import Catalogue, Pool, PooledFile, RemoteEdition, pooled
+from sankofa.replication.pool import Pool
 from sankofa.replication.remote_log import read_log
 
 _log = logging.getLogger("sankofa.following")
@@ -60,34 +70,25 @@ class RefusedNote(ObjectError):
 class Follower:
     """Brings editions into one HOME."""
 
-    def __init__(
-        self,
-        source: ObjectSource,
-        store: FollowingStore,
-        home: Path,
-        *,
-        layout: int,
-        kept: int,
-        trusted: tuple[Verifier, ...],
-        clock: Callable[[], datetime],
-    ) -> None:
+    def __init__(self, source: ObjectSource, store: FollowingStore, kept: int) -> None:
+        """`kept`: how many editions before the current one stay."""
         self._source = source
         self._store = store
-        self._editions = home / "editions"
+        self._editions = store.editions
         self._pool = Pool(self._editions / "pool")
-        self._layout = layout
         self._kept = kept
-        self._trusted = trusted
-        self._clock = clock
-        make_private_folder(home)
+        self._trusted = store.trusted()
         make_private_folder(self._editions)
         self.state = read_state(self._editions)
+        self._seals: dict[str, str] = {}
+        """The digest of the manifest of each edition that the last note lists."""
+        self._is_pushed = False
+        """Whether `sankofa push` wrote to the store."""
         self._files = 0
         self._bytes = 0
         self._noted_at = 0.0
         self._log_read_at = -_LOG_SECONDS
         self._lock = threading.Lock()
-        self._catalogue = Catalogue(source, self._pool, self._count, layout)
 
     def run(self, seconds: float, stopped: Callable[[float], bool]) -> None:
         """Look again and again; `stopped` waits for so long, and says whether to end."""
@@ -132,20 +133,20 @@ class Follower:
         except OSError as failure:
             self._note_failure(failure)
             raise OperatorError(f"{failure.filename or 'HOME'}: {failure.strerror}") from failure
-        self._note(failure="", failing_since="", untrusted="", looked_at=utc(self._clock()))
+        self._note(failure="", failing_since="", untrusted="", looked_at=utc_now())
         return changed
 
     def _note_failure(self, failure: Exception) -> None:
-        moment = utc(self._clock())
+        moment = utc_now()
         self._note(failure=str(failure), looked_at=moment, failing_since=self.state.failing_since or moment)
 
     def _look(self) -> bool:
         try:
-            content = self._catalogue.note()
+            content = self._source.read(NOTE, NOTE_BYTES)
         except ObjectMissing:
-            self._note(answered_at=utc(self._clock()), refusal="nothing signed is published there yet")
+            self._note(answered_at=utc_now(), refusal="nothing signed is published there yet")
             return False
-        self._note(answered_at=utc(self._clock()))
+        self._note(answered_at=utc_now())
         before, here = self._here()
         damaged = damaged_editions(self._editions)
         fingerprint = sha256(content).hexdigest()
@@ -181,9 +182,9 @@ class Follower:
         try:
             trusted = self._trusted or (before.verifiers() if before is not None else None)
             publication = read_publication(content, trusted)
-            refuse_unless_later(publication, before, self._clock())
+            refuse_unless_later(publication, before, datetime.now(UTC))
             known = self._store.published_list() if before is not None else None
-            listed = self._catalogue.published(publication)[: publication.published_size]
+            listed = self._published(publication)[: publication.published_size]
             checked_list(publication, listed, known)
         except NotTrusted as refused:
             raise RefusedNote(f"{NOTE}: refused: {refused}") from None
@@ -192,8 +193,8 @@ class Follower:
     def _take(
         self, note: bytes, publication: Publication, published: bytes, before: Publication | None
     ) -> None:
-        current = self._catalogue.edition(publication.current)
-        readable = current.layout == self._layout
+        current = self._edition(publication.current)
+        readable = bool(current.files)
         self._note(remote_edition=current.edition, refusal="" if readable else self._refusal(current))
         with self._unless_published_here(before):
             self._store.take_list(published)
@@ -245,14 +246,16 @@ class Follower:
     def _pull_row_trees(self, publication: Publication) -> None:
         """Bring the hashes of the rows of every edition that is here. Raises NotTrusted or ObjectError."""
         listed = listed_row_trees(self._source.read(ROW_TREES_NOTE, NOTE_BYTES), publication.verifiers())
-        self._catalogue.published(publication)
+        self._published(publication)
         here = self._store.list_editions().editions
         for edition in here:
             path = row_trees_path(self._store.edition_folder(edition))
             if edition in listed and not path.exists():
-                file = self._catalogue.row_trees(edition, listed[edition])
-                self._rebuild(edition, [file])
-                self._pool.fetch(self._source, [file], self._count)
+                digest, size = listed[edition]
+                place = pool_path(digest) if self._is_pushed else f"{ROW_TREES}{edition}"
+                file = ListedFile(place, size, digest)
+                before = max((one for one in listed if one < edition), default="")
+                self._fetch([file], {digest: listed[before].sha256} if before else {})
                 with self._store.locked_here("switch"):
                     make_private_folder(path.parent)
                     path.hardlink_to(self._pool.path(file))
@@ -267,81 +270,113 @@ class Follower:
                 raise ObjectError("an edition was published here meanwhile")
             yield
 
-    def _older(self, publication: Publication) -> list[RemoteEdition]:
+    def _published(self, publication: Publication) -> bytes:
+        """The list that a note names, and perhaps more after it, to be compared with its digest. Files are
+        those of this note from then on."""
+        self._seals = publication.editions
+        try:
+            content = self._source.read(pool_path(publication.published_sha256), INDEX_BYTES)
+            self._is_pushed = True
+        except ObjectMissing:
+            content = self._source.read(LIST, INDEX_BYTES)
+            self._is_pushed = False
+        self._count(len(content))
+        return content
+
+    def _edition(self, edition: str) -> EditionContents:
+        """An edition of the store; without files if its layout is not ours. Raises ObjectError, or
+        ObjectMissing."""
+        if (seal := self._seals.get(edition)) is None:
+            raise ObjectMissing(f"edition {edition}: not signed")
+        content = self._pool.read(seal)
+        if content is None:
+            path = self._place(edition, MANIFEST, seal)
+            content = self._source.read(path, INDEX_BYTES)
+            if sha256(content).hexdigest() != seal:
+                raise ObjectError(f"{path}: not the manifest that was signed")
+            self._pool.put(seal, content)
+            self._count(len(content))
+        try:
+            layout = msgspec.json.decode(content, type=dict[str, Any]).get("format")
+            if layout != LAYOUT:
+                return EditionContents(edition, {"format": layout}, seal, ())
+            return listed_contents(edition, content, seal)
+        except (msgspec.DecodeError, KeyError, TypeError, ValueError) as failure:
+            raise ObjectError(f"{edition}/{MANIFEST}: not what this version reads: {failure!r}") from None
+
+    def _place(self, edition: str, path: str, digest: str) -> str:
+        """Where the store has a file."""
+        return pool_path(digest) if self._is_pushed else f"{edition}/{path}"
+
+    def _older(self, publication: Publication) -> list[EditionContents]:
         """Older editions to store, as many as the settings say. Skips those removed from the store since."""
-        older: list[RemoteEdition] = []
+        older: list[EditionContents] = []
         for name in sorted({*publication.editions} - {publication.current}, reverse=True):
             if len(older) == self._kept:
                 break
             with suppress(ObjectMissing):
-                edition = self._catalogue.edition(name)
-                if edition.layout == self._layout:
+                if (edition := self._edition(name)).files:
                     older.append(edition)
         return older
 
-    def _refusal(self, current: RemoteEdition) -> str:
+    def _refusal(self, current: EditionContents) -> str:
         return (
-            f"edition {current.edition} has layout {current.layout}, and this version reads layout "
-            f"{self._layout}: install the version that published it; the edition here stays in service"
+            f"edition {current.edition} has layout {current.manifest['format']}, and this version reads "
+            f"layout {LAYOUT}: install the version that published it; the edition here stays in service"
         )
 
-    def _pull(self, remote: RemoteEdition) -> bool:
+    def _pull(self, remote: EditionContents) -> bool:
         """Bring an edition, whole, and open it once; False if it is here already."""
-        folder = self._editions / remote.edition
         try:
-            if edition_contents(folder).seal == remote.seal:
+            if edition_contents(self._editions / remote.edition).seal == remote.seal:
                 return False
         except EditionError:
             pass  # not here, or not whole
-        wanted = [file for _, file in remote.files]
-        self._files += sum(not self._pool.holds(file) for file in {f.name: f for f in wanted}.values())
-        self._rebuild(remote.edition, wanted)
-        self._pool.fetch(self._source, wanted, self._count)
+        wanted = self._objects(remote)
+        self._files += sum(not self._pool.holds(file) for file in {f.sha256: f for f in wanted}.values())
+        bases = dict[str, str]()
+        if before := max((e for e in self._here()[1].editions if e < remote.edition), default=""):
+            with suppress(EditionError):
+                changed = changed_files(edition_contents(self._editions / before), remote)
+                bases = {new.sha256: old.sha256 for old, new in changed}
+        self._fetch(wanted, bases)
         self._link(remote)
         self._store.await_signature(remote.edition, remote.seal)
         try:
             self._store.open(remote.edition).close()
         except EditionError:
             # One of the files that were here before is damaged: the others are compared, too.
-            self._pool.drop_damaged(set(wanted))
+            self._pool.drop_damaged(wanted)
             raise
         return True
 
-    def _rebuild(self, edition: str, wanted: Sequence[PooledFile]) -> None:
-        """Make what can be made of files that are here, and of what changed in them. The rest is pulled."""
-        missing = {file.name: file for file in wanted if not self._pool.holds(file)}
-        if not missing or self._here()[1].current is None:
-            return
-        deltas = [
-            delta
-            for delta in self._catalogue.deltas(edition)
-            if delta.target in missing
-            and delta.content.size < missing[delta.target].size
-            and self._pool.holds_any(delta.base)
+    def _objects(self, remote: EditionContents) -> list[ListedFile]:
+        """The files of an edition by their paths in the store."""
+        return [
+            file._replace(path=self._place(remote.edition, file.path, file.sha256)) for file in remote.files
         ]
-        try:
-            self._pool.fetch(self._source, [pooled(delta.content) for delta in deltas], self._count)
-        except ObjectError as failure:
-            _log.warning("following: edition %s is pulled without deltas: %s", edition, failure)
-            return
-        largest_first = sorted(deltas, key=lambda delta: -missing[delta.target].size)
-        self._pool.rebuild((missing[delta.target], delta) for delta in largest_first)
 
-    def _link(self, remote: RemoteEdition) -> None:
+    def _fetch(self, wanted: Sequence[ListedFile], bases: Mapping[str, str]) -> None:
+        """Makes files of those that they follow here, where the store has deltas, and pulls the others."""
+        if self._is_pushed:
+            self._pool.rebuild(self._source, wanted, bases, self._count)
+        self._pool.fetch(self._source, wanted, self._count)
+
+    def _link(self, remote: EditionContents) -> None:
         folder = self._editions / remote.edition
         with self._store.locked_here("switch"):
-            link_edition(folder, remote.seal, [(path, self._pool.path(file)) for path, file in remote.files])
+            link_edition(folder, remote.seal, [(file.path, self._pool.path(file)) for file in remote.files])
 
     def _repair(self, edition: str) -> None:
         """Remove the damaged files of an edition and pull them again."""
         if (self._editions / edition).exists():
             with suppress(ObjectMissing):
-                remote = self._catalogue.edition(edition)
-                files = {file for _, file in remote.files}
+                remote = self._edition(edition)
+                files = self._objects(remote)
                 if self._pool.drop_damaged(files):
                     _log.warning("following: edition %s is damaged here and is pulled again", edition)
-                    self._pool.fetch(self._source, list(files), self._count)
-                if remote.files:
+                    self._pool.fetch(self._source, files, self._count)
+                if files:
                     self._link(remote)
         forget_damage(self._editions, edition)
 
@@ -350,7 +385,7 @@ class Follower:
         with self._lock:
             self._bytes += count
             if time.monotonic() - self._noted_at > _PROGRESS_SECONDS:
-                self._note(answered_at=utc(self._clock()))
+                self._note(answered_at=utc_now())
 
     def _note(self, **changes: object) -> None:
         self.state = replace(self.state, **changes)

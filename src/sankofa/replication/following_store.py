@@ -85,8 +85,8 @@ def write_state(editions: Path, state: FollowState) -> None:
     replace_file(editions / FILE, msgspec.json.encode(state), durable=False)
 
 
-def utc(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 _DAMAGED: Final = ".damaged-"
@@ -106,7 +106,7 @@ class FollowingStore(Datastore):
         except EditionError:
             with suppress(OSError):
                 if folder.exists():
-                    (self._editions / f"{_DAMAGED}{edition}").touch()
+                    (self.editions / f"{_DAMAGED}{edition}").touch()
             raise
 
     def seen_log(self) -> LogTree:
@@ -114,7 +114,7 @@ class FollowingStore(Datastore):
         return self.log.tree()
 
     def following(self) -> FollowState:
-        return read_state(self._editions)
+        return read_state(self.editions)
 
     def take_list(self, content: bytes) -> None:
         """The publisher's list of everything it ever published, which was compared with the signed digest."""
@@ -131,7 +131,7 @@ class FollowingStore(Datastore):
                 replace_file(self._pointer, f"{current}\n".encode())
             for name in self.list_editions().editions:
                 if name not in keep and name != current:
-                    remove_edition(self._editions / name)
+                    remove_edition(self.editions / name)
         self._unsigned.clear()
 
     def trusted(self) -> tuple[Verifier, ...]:

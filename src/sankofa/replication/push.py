@@ -6,16 +6,18 @@ edition needs is removed after a while, so that nobody who began to pull it is c
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.engines.datastore import Datastore, EditionList
-from sankofa.engines.edition_folder import EditionContents, EditionFile, edition_contents
+from sankofa.engines.edition_folder import EditionContents, edition_contents
 from sankofa.engines.edition_log import (
     CHECKPOINT,
     ENTRIES,
@@ -25,7 +27,8 @@ from sankofa.engines.edition_log import (
     listed_row_trees,
     row_trees_path,
 )
-from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing, StoredObject
+from sankofa.engines.edition_reader import FILES, ListedFile
+from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing
 from sankofa.engines.publication import (
     NOTE,
     NOTE_BYTES,
@@ -37,7 +40,7 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import NotTrusted, Signer
-from sankofa.replication.deltas import INDEX_BYTES, OPEN, POOL, digest_of, pool_path, push_deltas
+from sankofa.replication.deltas import INDEX_BYTES, OPEN, POOL, pool_path, push_deltas
 from sankofa.replication.pool import file_digest
 from sankofa.replication.remote_log import refuse_contradiction
 
@@ -70,13 +73,13 @@ class SignedList(NamedTuple):
 def push(
     store: Datastore,
     destination: ObjectDestination,
-    *,
     keep_unused: timedelta,
-    progress: Callable[[str, int], None],
-    now: Callable[[], datetime],
+    *,
+    progress: Callable[[str], object] = lambda name: None,
     listed: EditionList | None = None,
 ) -> Pushed:
-    """Send what is `listed`, by default everything that the store keeps.
+    """Sends what is `listed`, by default everything that the store keeps. `progress` is called with the
+    beginning of the digest of each file.
 
     Raises OperatorError, EditionError where the current edition is damaged, or ObjectError.
     """
@@ -85,15 +88,14 @@ def push(
     if listed.current is None:
         raise OperatorError("no edition is published: run `sankofa publish` first")
     with destination.batch():
-        return _push(store, destination, keep_unused, progress, now, listed.editions, listed.current)
+        return _push(store, destination, keep_unused, progress, listed.editions, listed.current)
 
 
 def _push(
     store: Datastore,
     destination: ObjectDestination,
     keep_unused: timedelta,
-    progress: Callable[[str, int], None],
-    now: Callable[[], datetime],
+    progress: Callable[[str], object],
     editions: Sequence[str],
     current: str,
 ) -> Pushed:
@@ -102,7 +104,6 @@ def _push(
     sizes = {path: stored.size for path, stored in there.items()}
     before, present, replaced = _present(destination, signers, store)
     contents = _contents(store, current, editions)
-    last = before.current if before else ""
     sending: list[EditionContents] = []
     for name, own in contents.items():
         try:
@@ -113,11 +114,12 @@ def _push(
         except EditionError:
             if name == current:
                 raise
-    sent = _send(destination, sending, sizes, progress)
+    sent = _send(store, destination, sending, sizes, progress)
+    unused_since = datetime.now(UTC) - keep_unused
     whole = {edition.edition: edition for edition in sending}
-    deltas = push_deltas(destination, whole, current, last, sizes, now() - keep_unused)
+    push_deltas(store, destination, whole, current, before.current if before else "", unused_since)
     published = PublishedList(store.published(), store.withdrawn()).text
-    digest = digest_of(published)
+    list_path = pool_path(sha256(published).hexdigest())
     publication, note = sign_publication(
         signers,
         current=current,
@@ -125,22 +127,18 @@ def _push(
         withdrawn=store.withdrawn(),
         published=published,
         before=_later(before, store.publication()),
-        now=now(),
+        now=datetime.now(UTC),
     )
     changed = before is None or not publication.says_the_same(before)
     push_log(store, destination)
-    if changed or digest.path not in there:
-        destination.write(digest.path, published, immutable=True)
+    if changed or list_path not in there:
+        destination.write(list_path, published, immutable=True)
     if changed:
         destination.write(NOTE, note, immutable=False)
-    needed = {digest.path, *deltas}
-    needed.update(pool_path(file.sha256) for edition in sending for file in edition.files)
-    unused = [path for path in there if path not in needed]
-    unused = [path for path in unused if now() - there[path].modified >= keep_unused]
+    needed = {list_path, *(pool_path(file.sha256) for edition in sending for file in edition.files)}
+    unused = [one.path for one in there.values() if one.path not in needed and one.modified <= unused_since]
     destination.delete(unused)
-    _send_open_files(
-        destination, sending, store.withdrawn(), lambda stored: now() - stored.modified < keep_unused
-    )
+    _send_open_files(store, destination, sending[0], unused_since)
     return Pushed(
         current=current,
         editions=len(sending),
@@ -199,13 +197,12 @@ def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str,
 
 def _with_row_trees(contents: EditionContents, store: Datastore) -> EditionContents:
     """With the hashes of its rows, where they are here."""
-    path = row_trees_path(store.edition_folder(contents.edition))
     try:
-        digest = file_digest(path)
+        digest, size = file_digest(row_trees_path(store.edition_folder(contents.edition)))
     except OSError:
         return contents
     return contents._replace(
-        files=(*contents.files, EditionFile(ROW_TREES, path, digest.sha256, digest.size))
+        files=(*contents.files, ListedFile(f"../{ROW_TREES}{contents.edition}", size, digest))
     )
 
 
@@ -232,11 +229,15 @@ def _present(
 
 
 def _check(store: Datastore, contents: EditionContents, sizes: Mapping[str, int]) -> None:
-    """Compare the files that are not there yet with their digests. Raises EditionError."""
+    """Compares the files that are not there yet with their digests. Raises EditionError."""
+    folder = store.edition_folder(contents.edition)
 
-    def check(file: EditionFile) -> None:
-        if not _is_there(file, sizes):
-            _check_digest(contents.edition, file)
+    def check(file: ListedFile) -> None:
+        try:
+            if not _is_there(file, sizes) and file_digest(folder / file.path)[0] != file.sha256:
+                raise EditionError(f"edition {folder.name}: {file.path} is not what was published")
+        except OSError as failure:  # removed meanwhile by a publisher
+            raise EditionError(f"edition {folder.name}: {failure.strerror}") from failure
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="digest") as threads:
         opening = threads.submit(store.open, contents.edition)
@@ -244,55 +245,48 @@ def _check(store: Datastore, contents: EditionContents, sizes: Mapping[str, int]
         opening.result().close()
 
 
-def _check_digest(edition: str, file: EditionFile) -> None:
-    try:
-        digest = file_digest(file.file)
-    except OSError as failure:  # removed meanwhile by a publisher
-        raise EditionError(f"edition {edition}: {failure.strerror}") from failure
-    if file.sha256 != digest.sha256:
-        raise EditionError(f"edition {edition}: {file.path} is not what was published")
-
-
-def _is_there(file: EditionFile, sizes: Mapping[str, int]) -> bool:
+def _is_there(file: ListedFile, sizes: Mapping[str, int]) -> bool:
     return sizes.get(pool_path(file.sha256)) == file.size
 
 
 def _send(
+    store: Datastore,
     destination: ObjectDestination,
     editions: Iterable[EditionContents],
     sizes: Mapping[str, int],
-    progress: Callable[[str, int], None],
+    progress: Callable[[str], object],
 ) -> list[int]:
-    """Upload what is missing or of another size; the sizes of those sent."""
-    files = {file.sha256: file for edition in editions for file in edition.files}
+    """Uploads what is missing or of another size; the sizes of those sent."""
+    files = {
+        file.sha256: (store.edition_folder(edition.edition), file)
+        for edition in editions
+        for file in edition.files
+        if not _is_there(file, sizes)
+    }
 
-    def upload(file: EditionFile) -> int:
-        destination.upload(pool_path(file.sha256), file.file)
-        progress(file.sha256[:12], file.size)
+    def upload(missing: tuple[Path, ListedFile]) -> int:
+        folder, file = missing
+        destination.upload(pool_path(file.sha256), folder / file.path)
+        progress(file.sha256[:12])
         return file.size
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="push") as threads:
-        return list(threads.map(upload, [file for file in files.values() if not _is_there(file, sizes)]))
+        return list(threads.map(upload, files.values()))
 
 
 def _send_open_files(
-    destination: ObjectDestination,
-    editions: Iterable[EditionContents],
-    withdrawn: Collection[str],
-    is_recent: Callable[[StoredObject], bool],
+    store: Datastore, destination: ObjectDestination, current: EditionContents, unused_since: datetime
 ) -> None:
-    """The open Parquet files of the current edition, the first of these, by name. Older ones stay a while,
-    unless their edition is withdrawn."""
-    current = next(iter(editions))
+    """The open Parquet files of the current edition by name. Older ones stay a while, unless their edition is
+    withdrawn."""
     there = {stored.path: stored for stored in destination.objects(OPEN)}
     listed = []
     for file in current.manifest.get("files", ()):
         if file.get("access") != "open":
             continue
         path = f"{OPEN}{current.edition}/{file['name']}"
-        source = next(f.file for f in current.files if f.path.endswith(f"/{file['name']}"))
         if path not in there or there[path].size != file["size_bytes"]:
-            destination.upload(path, source)
+            destination.upload(path, store.edition_folder(current.edition) / FILES / file["name"])
         members = ("name", "size_bytes", "sha256", "row_count", "columns", "license", "signal_key", "sku")
         listed.append({**{name: file.get(name) for name in members}, "path": path.removeprefix(OPEN)})
     content = msgspec.json.encode({"edition": current.edition, "files": listed}, order="sorted")
@@ -302,11 +296,12 @@ def _send_open_files(
         unchanged = False
     if not unchanged:
         destination.write(_OPEN_INDEX, content, immutable=False)
+    withdrawn = store.withdrawn()
     old = [
         stored.path
         for stored in there.values()
         if (named := _OPEN_EDITION.match(stored.path))
         and named[1] != current.edition
-        and (named[1] in withdrawn or not is_recent(stored))
+        and (named[1] in withdrawn or stored.modified <= unused_since)
     ]
     destination.delete(old)

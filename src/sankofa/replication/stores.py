@@ -7,26 +7,25 @@ of its own: it follows what is published, and a machine that publishes pushes fi
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
-from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_log import NO_ENTRIES, LogTree
 from sankofa.engines.factory import open_datastore, open_ledgers
 from sankofa.engines.ledger_store import LedgerStore, LockName
-from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
+from sankofa.engines.object_store import ObjectError, open_destination, open_source
 from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.model.signed_notes import Signer, Verifier
 from sankofa.replication.follow import Follower, RefusedNote
-from sankofa.replication.following_store import FollowingStore, utc, write_state
+from sankofa.replication.following_store import FollowingStore, utc_now, write_state
 from sankofa.replication.push import push, push_log
 from sankofa.settings import Settings
 
@@ -47,34 +46,20 @@ class SharedStore(FollowingStore):
         *,
         home: Path,
         address: str,
-        layout: int,
         kept: int,
     ) -> None:
         super().__init__(folder, ledgers, cache_bytes, trusted, home)
         self._address = address
-        self._layout = layout
         self._kept = kept
-
         self._refused: RefusedNote | None = None
         """Why the note there is not followed, as of the last look."""
-
-    def follower(self, source: ObjectSource) -> Follower:
-        return Follower(
-            source,
-            self,
-            self._home,
-            layout=self._layout,
-            kept=self._kept,
-            trusted=self.trusted(),
-            clock=lambda: datetime.now(UTC),
-        )
 
     def refresh(self) -> None:
         """Pull what other machines published; a refused note changes nothing. Raises OperatorError."""
         self._refused = None
         try:
             with closing(open_source(self._address)) as source:
-                self.follower(source).look()
+                Follower(source, self, self._kept).look()
         except RefusedNote as refused:
             self._refused = refused
         except ObjectError as failure:
@@ -118,20 +103,13 @@ class SharedStore(FollowingStore):
         kept = [name for name in self.list_editions().editions if name in editions or name == current]
         try:
             with closing(open_destination(self._address)) as destination:
-                pushed = push(
-                    self,
-                    destination,
-                    keep_unused=KEEP_UNUSED,
-                    progress=lambda name, size: None,
-                    now=lambda: datetime.now(UTC),
-                    listed=EditionList(tuple(kept), current),
-                )
+                pushed = push(self, destination, KEEP_UNUSED, listed=EditionList(tuple(kept), current))
         except ObjectError as failure:
             raise OperatorError(f"nothing was published: {failure}") from failure
         note, published = pushed.signed
         self.take_list(published)
         self.take(note, current, kept)
-        now = utc(datetime.now(UTC))
+        now = utc_now()
         state = replace(
             self.following(),
             index=sha256(note).hexdigest(),
@@ -143,7 +121,7 @@ class SharedStore(FollowingStore):
             refusal="",
             untrusted="",
         )
-        write_state(self._editions, state)
+        write_state(self.editions, state)
 
     def seen_log(self) -> LogTree:
         """Nothing: the shared log counts, though this machine was killed before it shared its own entry."""
@@ -211,7 +189,6 @@ def open_following_store(settings: Settings) -> FollowingStore:
             settings.verifier_keys(),
             home=settings.home,
             address=followed_address(settings),
-            layout=LAYOUT,
             kept=settings.editions_kept,
         )
     if settings.datastore != "sqlite:":
