@@ -222,7 +222,7 @@ SLOW_FILES = {
     f"test_{name}.py"
     for name in (
         """annual_series backup changes collect cross_rates default_run docs doctor domains
-        domains_behind_proxy editions_by_id editions_diff export inline_xbrl licences observing quality
+        domains_behind_proxy editions_by_id export inline_xbrl licences observing quality
         rooms sample_tier schemathesis series_metadata starter_world tender_files tender_search
         tender_walks truth withdraw wrong_keys"""
     ).split()

@@ -1,4 +1,4 @@
-"""`sankofa editions`: list, compare, verify and sign editions, and go back to an earlier one."""
+"""`sankofa editions`: list, verify and sign editions, and go back to an earlier one."""
 
 from collections.abc import Iterator
 from contextlib import closing, suppress

@@ -54,11 +54,6 @@ def panel_key(*values: str) -> str:
     return "|".join(values)
 
 
-def is_widest(key: str) -> bool:
-    """Whether one filter alone names it: each row is under one such key, and again under narrower ones."""
-    return "|" not in key
-
-
 Figure = Annotated[Decimal, Meta(extra={"figure": True})]
 """A figure as it was given, every digit kept, as against a number rounded to ten digits."""
 _Day = date  # where a row has a field of that name
