@@ -20,7 +20,7 @@ LANGUAGES = ("fr", "pt", "ar", "sw")
 OTHERS = (
     # Said by a variable: counts of the first page, groups of the documentation, windows of a quota.
     *("Organisations", "Reported figures", "Macro values", "Tender releases"),
-    *("Guides", "Reference", "Methods", "Decisions", "minute", "day", "month"),
+    *("Tutorial", "How-to guides", "Reference", "Methods", "Explanation", "Decisions", "minute", "day", "month"),
     # Subjects of the catalogue of macro data, and what became of a row.
     *("Output and income", "Prices and money", "Trade and payments", "Debt and government", "People"),
     *("Others", "added", "changed", "removed"),
@@ -40,14 +40,14 @@ def messages() -> list[str]:
     from sankofa.derive.metrics.contract import metrics
     from sankofa.derive.signals.contract import panels
     from sankofa.model import errors
-    from sankofa.web.languages import LABELS, UNITS
+    from sankofa.web.languages import CODES, LABELS, UNITS
     from sankofa.web.pages.country import HEADLINES
 
     wanted.update(HEADLINES.values())
     wanted.update(metric.summary for metric in metrics())
     wanted.update(panel.summary for panel in panels().values())
 
-    wanted.update(LABELS.values(), UNITS)
+    wanted.update(LABELS.values(), UNITS, CODES)
     wanted.update(problem.title for problem in errors.Problem.__subclasses__())
     return sorted(wanted)
 

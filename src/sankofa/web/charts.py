@@ -342,7 +342,7 @@ def small_line(
     ends = [date(year, 12, 31) for year, _ in beside or years]
     days = DayScale(min(ends), max(ends), 6, width - 6)
     kind = LogScale if scale == "log" else ValueScale
-    values = kind((float(value) for _, value in beside or years), 10, height - 24)
+    values = kind((float(value) for _, value in beside or years), 14, height - 36)
     drawn = [(days(day), values(float(value))) for day, value in points]
     shown = [float(value) for _, value in beside or years]
     parts = [

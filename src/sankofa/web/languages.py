@@ -43,6 +43,12 @@ UNITS: Final = (
     *("constant prices", "end of period", "period average"),
 )
 """Units of series, and notes on them, that have a message."""
+CODES: Final = (
+    *("planning", "planned", "pending", "active", "cancelled", "unsuccessful", "complete", "withdrawn"),
+    *("terminated", "tender", "award", "contract", "implementation", "goods", "works", "services"),
+    *("open", "selective", "limited", "direct", "not published"),
+)
+"""Words of OCDS code lists that have a message: statuses, tags, categories and methods."""
 
 
 @cache
@@ -84,12 +90,12 @@ class Language:
         return self._localised(plain)
 
     def reading(self, value: Decimal | int | float | None) -> str:
-        """A figure rounded for reading: whole from a hundred on, else three digits."""
+        """A figure rounded for reading: whole from a hundred on, else three digits, and none it does not have."""
         if value is None:
             return _NOTHING
-        exact = Decimal(str(value))
-        digits = max(0, 2 - exact.adjusted()) if exact else 0
-        return self._localised(f"{exact:,.{0 if exact == exact.to_integral_value() else digits}f}")
+        exact = Decimal(str(value)).normalize()
+        digits = max(0, min(2 - exact.adjusted(), -int(exact.as_tuple().exponent)))
+        return self._localised(f"{exact:,.{digits}f}")
 
     def share(self, value: Decimal | float | None, digits: int = 1) -> str:
         """A ratio as a percentage, rounded."""
@@ -117,7 +123,7 @@ class Language:
         number = float(value)
         power = next((power for power in _POWERS if abs(number) >= max(power, _LEAST_SHORTENED)), None)
         if power is None:
-            return self._localised(f"{number:.6g}")
+            return self._localised(f"{number:,.6g}")
         pattern = self._locale.compact_decimal_formats["short"]["other"][str(power)]
         scaled = number / power
         digits = self._localised(f"{scaled:.4g}" if abs(scaled) < _LEAST_SHORTENED else f"{scaled:,.0f}")

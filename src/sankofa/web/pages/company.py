@@ -171,7 +171,7 @@ async def _facts(visit: Visit, service_id: str, as_of: date) -> tuple[list[dict[
             continue
         points = {int(row["period_end"][:4]): Decimal(row["value_reported"]) for row in same}
         name = label(visit.language, item)
-        chart = small_line(f"fact-{item}", name, sorted(points.items()), visit.language.short)
+        chart = small_line(f"fact-{item}", name, sorted(points.items()), visit.language.brief)
         before, now = points.get(int(same[-1]["period_end"][:4]) - 1), Decimal(same[-1]["value_reported"])
         # Between a profit and a loss a percentage says nothing.
         change = now / before - 1 if before and before > 0 and now >= 0 else None

@@ -81,7 +81,7 @@ async def _economy(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str,
             continue
         points = [(row["year"], Decimal(row["value"])) for row in rows]
         name = visit.language.text(words)
-        chart = small_line(indicator, name, points, visit.language.short)
+        chart = small_line(indicator, name, points, visit.language.brief)
         charts.append(chart)
         headlines.append({"row": rows[-1], "name": name, "chart": chart, "indicator": indicator})
     return charts, headlines
@@ -121,6 +121,7 @@ async def compare(visit: Visit) -> View:
     charts = _charts(visit, subjects, title, scale, units)
     years = sorted({year for subject in subjects for year, _ in subject.years}, reverse=True)
     context: dict[str, Any] = {
+        "example": [] if subjects or unknown else await _largest(visit),
         "measure": measure,
         "measure_name": title,
         "items": LINE_ITEMS,
@@ -135,6 +136,12 @@ async def compare(visit: Visit) -> View:
         "table": [(year, [dict(subject.years).get(year) for subject in subjects]) for year in years],
     }
     return View("compare.html", visit.language.text("Compare"), context, tuple(charts))
+
+
+async def _largest(visit: Visit) -> list[Row]:
+    """The two companies with most figures, as an example."""
+    issuers = (await visit.ask("list_issuers", shown=False)).rows
+    return sorted(issuers, key=lambda row: row["fact_count"], reverse=True)[:2]
 
 
 async def _company(visit: Visit, name: str, line_item: str, as_of: date) -> Subject | None:
@@ -210,5 +217,6 @@ def _charts(visit: Visit, subjects: list[Subject], title: str, scale: str, units
     for one, points in drawn:
         if points:
             beside = every if is_one else ()
-            charts.append(small_line(one.kind, f"{one.label}: {title}", points, write, beside, scale))
+            name = f"{one.label}: {title}"
+            charts.append(small_line(one.kind, name, points, visit.language.brief, beside, scale))
     return charts

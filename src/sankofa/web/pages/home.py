@@ -138,7 +138,7 @@ async def _economy(visit: Visit, series: str) -> RevisedFigure | None:
         unit=year["unit"] or "",
         address=visit.address(f"/macro/series/{series}", as_of=first),
         api_path=f"/v1/macro?series={series}&as_of={first}",
-        client_call=f'get_macro(series="{series}", as_of="{first}"',
+        client_call=f'get_macro(\n        series="{series}",\n        as_of="{first}"',
         chart=_chart(visit, steps, f"{visit.language.country(year['country'])}: {name}, {year['date'][:4]}"),
     )
 
@@ -174,7 +174,7 @@ async def _company(visit: Visit) -> RevisedFigure | None:
         unit=best["unit"] or "",
         address=visit.address(f"/company/{issuer}", as_of=first),
         api_path=f"/v1/fundamentals/{issuer}?as_of={first}",
-        client_call=f'get_fundamentals("{issuer}", as_of="{first}"',
+        client_call=f'get_fundamentals(\n        "{issuer}",\n        as_of="{first}"',
         chart=_chart(visit, steps, f"{best['legal_name'] or issuer}: {what}"),
     )
 

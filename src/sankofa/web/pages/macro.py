@@ -231,7 +231,7 @@ async def indicator(visit: Visit) -> View:
         meta = meta or rows[0]
         points = [(row["year"], Decimal(row["value"])) for row in rows]
         name = visit.language.country(rows[0]["country"])
-        charts.append(small_line(rows[0]["country"], f"{name}, {code}", points, visit.language.short))
+        charts.append(small_line(rows[0]["country"], f"{name}, {code}", points, visit.language.brief))
         latest.append({**rows[-1], "name": name})
     if meta is None:
         raise NotFound(f"No indicator {code} is known of these countries.")
@@ -272,7 +272,7 @@ async def catalogue(visit: Visit) -> View:
         indicator = entry["indicator"]
         if (series := await data.releases_of_indicator(visit, indicator["series"], chosen)) is not None:
             entry["series"] = series
-    rates = await visit.ask("list_series", shown=False, q="FX", limit=visit.most_rows(_MOST_AT_ONCE))
+    rates = await visit.ask("list_series", shown=False, q="FX", country=chosen)
     context |= {
         "country": chosen,
         "subjects": by_subject,
