@@ -63,7 +63,7 @@ test-fast: $(DEV) ## the unit tests and tests/spec on files alone, the fast part
 	TEST_ENGINES=files TEST_EXAMPLES=10 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
 # One process: what is measured in milliseconds would be measured beside another test.
-torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures of docs/reliability.md. ARGS are passed to pytest
+torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures of docs/explanation/reliability.md. ARGS are passed to pytest
 	rm -f build/torture.jsonl
 	TORTURE=1 TORTURE_RECORD=build/torture.jsonl PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest -m torture -o faulthandler_timeout=0 $(ARGS); \
 	    status=$$?; $(BIN)/python tools/reliability.py build/torture.jsonl && exit $$status
@@ -95,7 +95,7 @@ docs: $(DEV) ## write docs/reference and the methods of the client from the code
 snapshots: $(DEV) ## write the OpenAPI snapshot and the example answers again; ARGS are passed to pytest
 	UPDATE_SNAPSHOTS=1 $(IN_MEMORY) $(BIN)/pytest -n 0 tests/spec/test_openapi.py tests/client/test_examples.py $(ARGS)
 
-sbom: $(DEV) ## write docs/licences.md, and build/sbom.cdx.json: what is installed, with digests and licences
+sbom: $(DEV) ## write docs/explanation/licences.md, and build/sbom.cdx.json: what is installed, with digests and licences
 	$(BIN)/python tools/sbom.py
 
 openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and redocly

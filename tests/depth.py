@@ -74,5 +74,5 @@ class Remark:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         count = max(self._told, self._config.stash.get(_LEFT_OUT, 0))
         if count:
-            line = f"left out: {count} tests marked deep or ci; `make test-all` runs them (docs/testing.md)"
+            line = f"left out: {count} tests, deep or ci; `make test-all` runs them (docs/how-to/testing.md)"
             terminalreporter.write_line(line, yellow=True, bold=True)

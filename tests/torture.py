@@ -1,8 +1,8 @@
 """How much a random test tries, and the record of what it tried.
 
 `make test-all` tries a little of everything, `make test` of most. `make torture` sets TORTURE=1: the same
-tests try as much as docs/reliability.md tells, and add a line each to the file that TORTURE_RECORD names,
-from which tools/reliability.py writes the figures of that page. A test asks for the fixture `trial`.
+tests try as much as docs/explanation/reliability.md tells, and add a line each to the file that
+TORTURE_RECORD names, from which tools/reliability.py writes that page. A test asks for the fixture `trial`.
 
 What is worked out a second time by brute force, on random worlds or real files, costs much for each round.
 `rounds(few, more, most)` says how many: few in `make test` and in CI, more wherever TEST_ALL_ROUNDS=1 is set,

@@ -20,7 +20,17 @@ LANGUAGES = ("fr", "pt", "ar", "sw")
 OTHERS = (
     # Said by a variable: counts of the first page, groups of the documentation, windows of a quota.
     *("Organisations", "Reported figures", "Macro values", "Tender releases"),
-    *("Tutorial", "How-to guides", "Reference", "Methods", "Explanation", "Decisions", "minute", "day", "month"),
+    *(
+        "Tutorial",
+        "How-to guides",
+        "Reference",
+        "Methods",
+        "Explanation",
+        "Decisions",
+        "minute",
+        "day",
+        "month",
+    ),
     # Subjects of the catalogue of macro data, and what became of a row.
     *("Output and income", "Prices and money", "Trade and payments", "Debt and government", "People"),
     *("Others", "added", "changed", "removed"),

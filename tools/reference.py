@@ -36,20 +36,28 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "signals.md": signals_page,
     "data-dictionary.md": dictionary_page,
 }
+BY_HAND: Final = {
+    "../contract.md": "The contract",
+    "edition-log.md": "The log of editions",
+    "versioning.md": "Versions and deprecation",
+}
+"""Pages of the reference that nothing generates."""
 
 
 def pages() -> dict[str, str]:
     """Every page by the name of its file."""
     written = {name: write() for name, write in PAGES.items()}
     links = [f"- [{text.splitlines()[1].removeprefix('# ')}]({name})" for name, text in written.items()]
-    index = page("Reference", "Generated from the code by `make docs`.", "\n".join(links))
+    by_hand = [f"- [{title}]({name})" for name, title in BY_HAND.items()]
+    text = "\n".join([*links, "\nWritten by hand:\n", *by_hand])
+    index = page("Reference", "Generated from the code by `make docs`:", text)
     return {"README.md": index, **written}
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
     """The pages that are missing, not as the code has it, or no longer written."""
     due = pages()
-    there = {path.name for path in folder.glob("*.md")}
+    there = {path.name for path in folder.glob("*.md")} - BY_HAND.keys()
     differ = {n for n in due if n not in there or (folder / n).read_text(encoding="utf-8") != due[n]}
     return sorted(differ | (there - due.keys()))
 

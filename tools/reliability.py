@@ -1,10 +1,9 @@
-"""Writes the figures of docs/reliability.md from what `make torture` recorded.
+"""Writes the figures of docs/explanation/reliability.md from what `make torture` recorded.
 
-python tools/reliability.py RECORD...   merge the lines into docs/reliability.jsonl and write the table
-python tools/reliability.py --check     exit 1 when the table is not what docs/reliability.jsonl says
+python tools/reliability.py RECORD...   merge the lines into reliability.jsonl beside it and write the table
+python tools/reliability.py --check     exit 1 when the table is not what reliability.jsonl says
 
-Of a test that ran several times the last full run counts; of one that is no more, none. A failed run is
-written down as one.
+The last full run of a test counts, a failed one too. A test that no longer exists is left out.
 """
 
 import json
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
-_DOCS: Final = _ROOT / "docs"
+_DOCS: Final = _ROOT / "docs" / "explanation"
 RECORD: Final = _DOCS / "reliability.jsonl"
 PAGE: Final = _DOCS / "reliability.md"
 _BEGIN, _END = "<!-- figures: written by tools/reliability.py -->\n", "<!-- end of figures -->\n"

@@ -1,7 +1,7 @@
 """Lists what the service is installed with: a CycloneDX SBOM, and the licences with a check of each.
 
-python tools/sbom.py            write build/sbom.cdx.json and docs/licences.md
-python tools/sbom.py --check    exit 1 where a licence is not allowed, or docs/licences.md is stale
+python tools/sbom.py            write build/sbom.cdx.json and docs/explanation/licences.md
+python tools/sbom.py --check    exit 1 where a licence is not allowed, or that page is stale
 
 The versions and digests are those of requirements/extras.txt (the runtime and its drivers) and
 requirements/xbrl.txt (the reader of inline XBRL); the licences are
@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 SBOM: Final = _ROOT / "build" / "sbom.cdx.json"
-PAGE: Final = _ROOT / "docs" / "licences.md"
+PAGE: Final = _ROOT / "docs" / "explanation" / "licences.md"
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?\s*\\$")
 _DIGEST = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
@@ -122,7 +122,7 @@ def _licence_or_why_none(package: Package) -> str:
 
 
 def page(found: list[Package]) -> str:
-    """docs/licences.md."""
+    """docs/explanation/licences.md."""
     rows = [f"| {p.name} | {p.version} | {_licence_or_why_none(p)} |" for p in found]
     return "\n".join(
         [

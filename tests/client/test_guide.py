@@ -32,7 +32,7 @@ def printed_by(step: str, server: LiveServer, names: dict[str, Any]) -> str:
 
 def test_the_guide_prints_what_it_shows(server: LiveServer) -> None:
     names: dict[str, Any] = {"__name__": "guide"}
-    guide = list(steps("python-client.md", "run"))
+    guide = list(steps("how-to/python-client.md", "run"))
     assert len(guide) > 5
     try:
         for step, shown in guide:
@@ -46,10 +46,10 @@ def test_licensed_files_are_read_as_the_guide_reads_them(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with Client(paid_key, server.url) as client:
-        ((step, shown),) = steps("python-client.md", "licensed")
+        ((step, shown),) = steps("how-to/python-client.md", "licensed")
         assert printed_by(step, server, {"__name__": "guide", "client": client}) == shown
 
 
 def test_the_guide_for_agents_prints_what_it_shows(server: LiveServer) -> None:
-    ((step, shown),) = steps("agents.md", "run")
+    ((step, shown),) = steps("how-to/agents.md", "run")
     assert printed_by(step, server, {"__name__": "guide"}) == shown

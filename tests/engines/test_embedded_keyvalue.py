@@ -225,7 +225,7 @@ def test_a_store_that_was_replaced_by_an_older_one_is_what_counts(path: Path) ->
         target.close()
         await reader.put("key:1", b"later")
         assert await reader.get("key:1") == b"later"
-        for companion in ("store-wal", "store-shm"):  # as docs/operating.md says
+        for companion in ("store-wal", "store-shm"):  # as docs/how-to/operating.md says
             path.with_name(companion).unlink(missing_ok=True)
         path.with_name("backup").rename(path)
         await asyncio.sleep(0.3)

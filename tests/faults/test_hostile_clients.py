@@ -30,7 +30,7 @@ def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
     serve: Serve, key: str, kind: str, trial: Trial
 ) -> None:
     live = serve()
-    connections = trial.count(1100, 5000)  # docs/operating.md promises to bear the latter
+    connections = trial.count(1100, 5000)  # docs/how-to/operating.md promises to bear the latter
     with Crowd(live, kind, connections):
         median, failures = paying_client(live, key, trial.seconds(1, 6))
         assert failures == []

@@ -118,7 +118,7 @@ def test_a_ledger_that_cannot_be_reached_is_not_said_to_be_damaged(home: Path) -
     ledger.write_bytes(b"no ledger" * 1000)
     ledger.chmod(0o600)
     (line,) = [line for line in findings(home)[1]["error"] if "ledger.sqlite" in line]
-    assert line.endswith("; restore it from a backup: docs/operating.md, Damage")
+    assert line.endswith("; restore it from a backup: docs/how-to/operating.md, Damage")
 
 
 def test_a_secret_that_others_can_read_must_be_mended(home: Path) -> None:

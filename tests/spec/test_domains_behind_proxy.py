@@ -1,4 +1,4 @@
-"""The nginx example of docs/operating.md before a real service, with a certificate of the test's own."""
+"""The nginx example of docs/how-to/operating.md before a real service, with the test's own certificate."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 from tests.services import REPOSITORY, missing
 
 HOST = "data.customer.example"
-GUIDE = REPOSITORY / "docs" / "operating.md"
+GUIDE = REPOSITORY / "docs" / "how-to" / "operating.md"
 
 
 def example() -> str:

@@ -140,7 +140,7 @@ def test_a_store_that_does_not_answer_is_an_error_of_one_line(home: Path) -> Non
 
 
 def test_keys_move_from_files_to_a_shared_store_with_a_secret_of_its_own(home: Path, redis_url: str) -> None:
-    """As docs/operations.md says: KEYS_SECRET is set first, then copied, then KEYSTORE is set."""
+    """As docs/how-to/operations.md says: KEYS_SECRET is set first, then copied, then KEYSTORE is set."""
     succeed(home, "keys", "create", "--tier", "starter", "--label", "ours")
     bare = run(home, "keys", "copy", "--to", "redis://127.0.0.1:1/0")
     assert "Warning: SANKOFA_KEYS_SECRET is not set" in bare.stderr

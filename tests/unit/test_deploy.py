@@ -141,13 +141,13 @@ def test_units_are_what_systemd_understands() -> None:
 
 
 def test_every_metric_is_in_the_table_of_the_operators_kit_and_no_other() -> None:
-    page = (REPOSITORY / "docs" / "operations.md").read_text()
+    page = (REPOSITORY / "docs" / "how-to" / "operations.md").read_text()
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `sankofa_")]
     named = {_AS_COLLECTED.sub("", name) for row in rows for name in _METRIC.findall(row)}
     assert named == metric_names()
 
 
-@every("name", ["operating.md", "operations.md"])
+@every("name", ["how-to/operating.md", "how-to/operations.md"])
 def test_every_setting_named_without_its_prefix_is_there(name: str) -> None:
     text = (REPOSITORY / "docs" / name).read_text()
     named = set(re.findall(r"`([A-Z]+_[A-Z_]*[A-Z])(?:=[^`]*)?`", text))

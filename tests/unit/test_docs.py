@@ -222,7 +222,7 @@ def load(name: str, text: str, folder: Path) -> ModuleType:
 @every("template", [FILINGS, SERIES])
 def test_the_template_of_the_guide_has_the_columns_of_the_adapter(template):
     name, required, optional, _ = template
-    text = (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
+    text = (DOCS / "how-to" / "adding-a-source.md").read_text(encoding="utf-8")
     section = text.partition(f"## The {name} template\n")[2].partition("\n## ")[0]
     shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", section, re.MULTILINE))
     assert shown == dict.fromkeys(required, "yes") | dict.fromkeys(optional, "no")
@@ -230,7 +230,7 @@ def test_the_template_of_the_guide_has_the_columns_of_the_adapter(template):
 
 def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path, sample_home: Path):
     settings = Settings(home=Path(shutil.copytree(sample_home, tmp_path / "home")))
-    load("example_panel", block("adding-a-panel.md", "panel"), tmp_path)
+    load("example_panel", block("how-to/adding-a-panel.md", "panel"), tmp_path)
     example = signals_contract._PANELS.pop("issuer-history")
     ledger = Ledger(open_store(settings), settings.gate_key(), lambda: datetime.now(UTC))
     rows = [observation.row for observation in example.observe(BuildContext(ledger))]
@@ -244,7 +244,7 @@ def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path, sam
 @pytest.fixture
 def example_operation(tmp_path: Path) -> Iterator[contract.Operation]:
     operations()
-    load("example_operation", block("adding-an-endpoint.md", "operation"), tmp_path)
+    load("example_operation", block("how-to/adding-an-endpoint.md", "operation"), tmp_path)
     (key,) = [k for k, o in contract._OPERATIONS.items() if o.name == "get_full_years"]
     yield contract._OPERATIONS[key]
     del contract._OPERATIONS[key], sys.modules["example_operation"]

@@ -35,7 +35,7 @@ class Guide(NamedTuple):
 
 
 def read(name: str) -> Guide:
-    (page,) = (REPOSITORY / "docs").glob(f"adding-a*-{name}.md")
+    (page,) = (REPOSITORY / "docs" / "how-to").glob(f"adding-a*-{name}.md")
     guide = Guide({}, [], [])
     for info, text in _FENCE.findall(page.read_text(encoding="utf-8")):
         language, *rest = info.split()

@@ -45,8 +45,8 @@ PAGES = (
     "/docs/api",
     "/docs/api/get_fundamentals",
     "/docs/readme",
-    "/docs/ideas",
-    "/docs/agents",
+    "/docs/explanation/ideas",
+    "/docs/how-to/agents",
 )
 SOME_PAGES = (f"/company/{ISSUER}?as_of=2024-06-01", "/macro/series/CPI.ZA?as_of=2023-05-31")
 """A table with restated figures, and a chart."""

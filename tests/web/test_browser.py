@@ -353,7 +353,9 @@ def test_a_page_looks_as_its_picture_in_the_documentation(browser: Browser, star
         images = [base64.b64encode(content).decode() for content in (kept.read_bytes(), taken)]
     with visitor(browser, "about:blank") as window:
         window.page.goto("about:blank")
-        assert float(window.page.evaluate(_DIFFERENCE, images)) < 10, "see UPDATE_PICTURES in docs/testing.md"
+        assert float(window.page.evaluate(_DIFFERENCE, images)) < 10, (
+            "UPDATE_PICTURES: docs/how-to/testing.md"
+        )
 
 
 _DIFFERENCE = """async (pictures) => {

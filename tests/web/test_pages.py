@@ -284,12 +284,26 @@ def test_every_link_within_the_documentation_leads_somewhere(server: LiveServer)
     known = documents()
     assert len(known) > 60
     for document in known.values():
-        page = Html.of(f"<main>{document.html}</main>")
+        page = Html.of(f"<main>{''.join(document.pages)}</main>")
         for link in page.all("a"):
             target = unquote(link.attributes["href"])
             if target.startswith("/docs/") and not target.startswith("/docs/pictures/"):
-                name = target.removeprefix("/docs/").partition("#")[0]
+                address, _, anchor = target.removeprefix("/docs/").partition("#")
+                name, _, number = address.partition("?page=")
                 assert name in known or name == "api", (document.name, target)
+                if anchor and name in known:
+                    assert known[name].anchors.get(anchor) == int(number or 1), (document.name, target)
+
+
+def test_a_long_document_has_several_pages_each_below_100_kb(server: LiveServer) -> None:
+    long = {name: len(document.pages) for name, document in documents().items() if len(document.pages) > 1}
+    assert {"contract", "reference/api", "reference/line-items"} <= long.keys()
+    for name, count in long.items():
+        for number in range(1, count + 1):
+            answer = server.get(f"/docs/{name}?page={number}")
+            assert len(answer.content) < 100_000, (name, number)
+            assert ('rel="next"' in answer.text) == (number < count)
+        assert server.get(f"/docs/{name}?page={count + 1}").status_code == 400
 
 
 def test_the_documentation_is_searched_by_its_words(server: LiveServer) -> None:

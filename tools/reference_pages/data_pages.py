@@ -79,14 +79,17 @@ def line_items_page() -> str:
         " its own name in snake_case, with its taxonomy before it where it would read as one of these items.",
         "A metric has a line item by the first of its routes that a filing allows, after the item under its"
         " own name. What a route adds or takes away is of one filing, currency and period. The routes are in"
-        " `sankofa/model/routes.toml`: one line adds one ([how](../adding-a-metric.md#adding-a-route)).",
+        " `sankofa/model/routes.toml`: one line adds one"
+        " ([how](../how-to/adding-a-metric.md#adding-a-route)).",
         "The first filing that reports all terms of a route as they are known on the day, and its proof where"
         " the route asks for one, decides about it. The provisos of a route (not where the filing has ...)"
-        " look at that filing alone. Filings come in the order of publication, those of one day by document;"
+        " look at that filing alone; a name with `@` is a [group](#groups) of concepts."
+        " Filings come in the order of publication, those of one day by document;"
         " one that has only figures of an earlier one is left out. A route by members is tried only where no"
         " route before it is open. The rules in full:"
         " [decision: line item routes](../decisions/line-item-routes.md#how-a-route-is-decided).",
-        "[Totals and their members](#totals-and-their-members) · [Equations](#equations) · [Parts](#parts) ·"
+        "[Groups](#groups) · [Totals and their members](#totals-and-their-members) ·"
+        " [Equations](#equations) · [Parts](#parts) ·"
         " [Outflows](#outflows) · [Identities](#identities)",
     ]
     parts.append(
@@ -115,6 +118,8 @@ def line_items_page() -> str:
         ]
         parts.append(f"## {item}")
         parts.append(table(("", "route", "", "since", "why it is exact"), rows) if rows else "No concept.")
+    groups = [(code(f"@{name}"), " ".join(map(code, concepts))) for name, concepts in told.groups.items()]
+    parts += ["## Groups", table(("group", "concepts"), groups)]
     parts += [
         "## Totals and their members",
         "From `sankofa/model/breakdowns.toml`. One closes where the members that a filing reports add up to"

@@ -141,7 +141,7 @@ def _remedy(settings: Settings, failure: OperatorError) -> str:
         return "see that the server answers, and SANKOFA_DATASTORE"
     if isinstance(failure.__cause__, OSError) or "unable to open" in str(failure):
         return "see that HOME can be read and written by whoever runs this"
-    return "restore it from a backup: docs/operating.md, Damage"
+    return "restore it from a backup: docs/how-to/operating.md, Damage"
 
 
 def _pages_unchecked(session: LedgerRows) -> bool:
@@ -157,7 +157,9 @@ def _following(settings: Settings) -> Iterator[Finding]:
     if complaint := state.untrusted or state.failure if shares else state.complaint(now()):
         remedy = "see that SANKOFA_EDITIONS answers, and that `sankofa serve` or `sankofa follow` runs"
         if state.untrusted:
-            remedy = "see SANKOFA_TRUSTED_KEYS and who can write there: docs/operating.md, Signed editions"
+            remedy = (
+                "see SANKOFA_TRUSTED_KEYS, who can write there, and docs/how-to/operating.md, Signed editions"
+            )
         yield Finding("following", "error", complaint, remedy)
     elif state.remote_edition:
         yield Finding("following", "ok", f"edition {state.remote_edition} is current there")

@@ -281,7 +281,7 @@ def copy(url: str) -> None:
     if not current.keys_secret and url.partition(":")[0] != "embedded":
         click.echo(
             "Warning: SANKOFA_KEYS_SECRET is not set: records in that store are proof against damage, not "
-            "against a hand (docs/operating.md, Secrets)",
+            "against a hand (docs/how-to/operating.md, Secrets)",
             err=True,
         )
     total, changed, damaged = asyncio.run(copy_records(current, url))

@@ -1,7 +1,7 @@
 """FRED and ALFRED: series, their observations by real-time period, vintage dates, search and release.
 
 A real-time period is the days on which a value stood, as `/v1/macro` answers with `as_of`. Ids are our series
-keys. See docs/other-clients.md for what FRED has and this has not.
+keys. See docs/how-to/other-clients.md for what FRED has and this has not.
 """
 
 import zlib

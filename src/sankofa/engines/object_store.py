@@ -129,7 +129,7 @@ class FolderObjects:
             yield _chunks(file, path)
 
     def write(self, path: str, content: bytes, *, immutable: bool) -> None:
-        """Sets no cache headers: the web server does (docs/operating.md has a configuration)."""
+        """Sets no cache headers: the web server does (docs/how-to/operating.md has a configuration)."""
         with _object_errors(path), self._replacing(path) as partial:
             partial.write_bytes(content)
 

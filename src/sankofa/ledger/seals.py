@@ -194,7 +194,7 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums) -> None:
 def _message(fault: str) -> str:
     return (
         f"the ledger is damaged: {fault}. Nothing is published from it; the current edition is served on. "
-        "Restore the ledger from a backup and ingest again what came after it (docs/operating.md, Damage)"
+        "Restore the ledger from a backup and ingest what came after it (docs/how-to/operating.md, Damage)"
     )
 
 

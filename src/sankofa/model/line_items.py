@@ -67,6 +67,8 @@ class Route(NamedTuple):
     of: tuple[str, ...]
     """The breakdowns that have to close."""
     unless: tuple[str, ...]
+    named: tuple[str, ...]
+    """`unless` as the file has it: concepts, and groups of them by `@` and their name."""
     at_least: tuple[Sum, ...]
     within: str
     """The concept that the value cannot be larger than, whatever their signs; empty if there is none."""
@@ -102,8 +104,8 @@ class Route(NamedTuple):
     def provisos(self) -> str:
         """Further conditions, in words."""
         provisos = []
-        if self.unless:
-            provisos.append("not where the filing has " + ", ".join(f"`{c}`" for c in self.unless))
+        if self.named:
+            provisos.append("not where the filing has " + ", ".join(f"`{name}`" for name in self.named))
         if self.at_least:
             provisos.append(
                 "not where it is less than " + " or ".join(f"`{written(s)}`" for s in self.at_least)
@@ -138,6 +140,8 @@ class RouteTable:
     """Everything that the file says."""
 
     routes: Mapping[str, tuple[Route, ...]]
+    groups: Mapping[str, tuple[str, ...]]
+    """By name, the concepts of a group."""
     breakdowns: Mapping[str, Breakdown]
     confirmations: Mapping[str, tuple[Sum, ...]]
     """By name, the equations of which one must hold; `$` is the value of the route."""
@@ -206,13 +210,16 @@ def parse(text: str) -> RouteTable:
     }
     magnitudes = frozenset(tables.get("magnitudes", "").split())
     wholes, signed = tables.get("wholes", {}), frozenset(tables.get("signed", "").split())
-    return RouteTable(routes, breakdowns, confirmations, identities, parts, magnitudes, wholes, signed)
+    groups = {name: tuple(concepts.split()) for name, concepts in tables["groups"].items()}
+    return RouteTable(
+        routes, groups, breakdowns, confirmations, identities, parts, magnitudes, wholes, signed
+    )
 
 
 def _own(item: str) -> Route:
     """A figure under the item's own name, as documents have it, comes before every concept."""
     why = "The item itself, as taken from a document."
-    return Route(item, 0, (Term(1, item),), "", (), (), (), "", "", True, "", why, frozenset(), False)
+    return Route(item, 0, (Term(1, item),), "", (), (), (), (), "", "", True, "", why, frozenset(), False)
 
 
 def _route(item: str, number: int, entry: dict[str, Any], groups: Mapping[str, str]) -> Route:
@@ -228,6 +235,7 @@ def _route(item: str, number: int, entry: dict[str, Any], groups: Mapping[str, s
         entry.get("members", ""),
         tuple(entry.get("of", "").split()),
         unless,
+        tuple(entry.get("unless", "").split()),
         at_least,
         within,
         entry.get("confirm", ""),

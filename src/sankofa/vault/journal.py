@@ -94,7 +94,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 def _damaged(line: int, fault: str) -> JournalDamaged:
     return JournalDamaged(
         f"the vault is damaged: line {line} of the journal {fault}. Restore HOME/vault from a backup, or "
-        "move it aside to begin another (docs/collecting.md)"
+        "move it aside to begin another (docs/how-to/collecting.md)"
     )
 
 

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,6 +26,10 @@ _SLUG: Final = re.compile(r"[^\w\- ]")
 _SCHEME: Final = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _WORDS: Final = re.compile(r"\w+")
 _EXCERPT: Final = 160
+_LONGEST_PAGE: Final = 42_000
+"""Characters of Markdown on a page; the HTML is up to twice as long."""
+_SECOND_LEVEL: Final = re.compile(r"^(?=## )", re.MULTILINE)
+_ANCHORED: Final = re.compile(r'href="(?:/docs/([^"#]+))?#([^"]+)"')
 MOST_WORDS: Final = limit("words of a documentation search", 8, "different words", "400")
 """Different words of one search."""
 _MOST_FOUND: Final = 30
@@ -46,7 +50,10 @@ class Document(msgspec.Struct, frozen=True):
     name: str
     """Its address below /docs/."""
     title: str
-    html: str
+    pages: tuple[str, ...]
+    """HTML. A long document has several pages, each less than 100 kB with what is around it."""
+    anchors: Mapping[str, int]
+    """The page, from 1 on, on which a heading is, by its anchor."""
     sections: tuple[Section, ...]
 
 
@@ -79,7 +86,26 @@ def documents() -> Mapping[str, Document]:
         pages[name] = _document(name, f"docs/{name}.md", panel_methodology(panel))
     name = f"methodology/{CROSS_RATES}"
     pages[name] = _document(name, f"docs/{name}.md", cross_rates_methodology())
-    return pages
+    return {name: _linked(document, pages) for name, document in pages.items()}
+
+
+def _linked(document: Document, every: Mapping[str, Document]) -> Document:
+    """The document with links that name the page on which a heading of a long document is."""
+
+    def readdressed(link: re.Match[str]) -> str:
+        target = every.get(link[1] or document.name)
+        if target is None or len(target.pages) == 1:
+            return link[0]
+        number = target.anchors.get(link[2], 1)
+        return f'href="{_address(target.name, number)}#{link[2]}"'
+
+    return msgspec.structs.replace(
+        document, pages=tuple(_ANCHORED.sub(readdressed, html) for html in document.pages)
+    )
+
+
+def _address(name: str, number: int) -> str:
+    return f"/docs/{name}" + (f"?page={number}" if number > 1 else "")
 
 
 @cache
@@ -135,10 +161,25 @@ def _name(relative: str) -> str:
 
 
 def _document(name: str, relative: str, text: str) -> Document:
-    tokens = _parser().parse(text)
-    sections, title = _prepare(tokens, name, relative)
-    html = _parser().renderer.render(tokens, _parser().options, {})
-    return Document(name, title or name, str(html), tuple(sections))
+    pages, sections = [], []
+    anchors: dict[str, int] = {}
+    for number, part in enumerate(_parts(text), 1):
+        tokens = _parser().parse(part)
+        sections += _prepare(tokens, _address(name, number), relative, anchors, number)
+        pages.append(str(_parser().renderer.render(tokens, _parser().options, {})))
+    title = sections[0].heading or name
+    titled = tuple(msgspec.structs.replace(one, page=title, heading=one.heading or title) for one in sections)
+    return Document(name, title, tuple(pages), anchors, titled)
+
+
+def _parts(text: str) -> list[str]:
+    """The text of each page: cut before headings of the second level, where it is too long for one."""
+    parts = [""]
+    for section in _SECOND_LEVEL.split(text):
+        if parts[-1] and len(parts[-1]) + len(section) > _LONGEST_PAGE:
+            parts.append("")
+        parts[-1] += section
+    return parts
 
 
 @cache
@@ -154,13 +195,13 @@ def inline(text: str) -> str:
     return str(_parser().renderInline(text))
 
 
-def _prepare(tokens: "list[Token]", name: str, relative: str) -> tuple[list[Section], str]:
+def _prepare(
+    tokens: "list[Token]", address: str, relative: str, anchors: dict[str, int], number: int
+) -> list[Section]:
     """Give headings their anchors and links their addresses, and cut the text into sections."""
     sections: list[Section] = []
-    title = ""
     heading, anchor = "", ""
     text: list[str] = []
-    used: set[str] = set()
     empty_heading = False
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         token.attrs.pop("style", None)  # alignment of a column; no style is allowed within a page
@@ -170,10 +211,10 @@ def _prepare(tokens: "list[Token]", name: str, relative: str) -> tuple[list[Sect
             token.tag = "td"  # a heading without words says nothing to who cannot see the table
         if token.type == "heading_open" and following is not None:
             if heading or text:
-                sections.append(_section(name, title, heading, anchor, text))
+                sections.append(Section(f"{address}#{anchor}", "", heading, " ".join(text)))
             heading, text = _plain(following), []
-            title = title or heading
-            anchor = _unique(_slug(heading), used)
+            anchor = _unique(_slug(heading), anchors)
+            anchors[anchor] = number
             token.attrSet("id", anchor)
         elif token.type in ("fence", "code_block"):
             token.attrSet("tabindex", "0")
@@ -182,12 +223,7 @@ def _prepare(tokens: "list[Token]", name: str, relative: str) -> tuple[list[Sect
             text.append(_plain(token))
             for child in token.children or ():
                 _readdress(child, relative)
-    sections.append(_section(name, title, heading, anchor, text))
-    return sections, title
-
-
-def _section(name: str, title: str, heading: str, anchor: str, text: list[str]) -> Section:
-    return Section(f"/docs/{name}#{anchor}", title, heading or title, " ".join(text))
+    return [*sections, Section(f"{address}#{anchor}", "", heading, " ".join(text))]
 
 
 def _plain(token: "Token") -> str:
@@ -198,11 +234,10 @@ def _slug(heading: str) -> str:
     return _SLUG.sub("", heading.lower()).replace(" ", "-") or "section"
 
 
-def _unique(slug: str, used: set[str]) -> str:
+def _unique(slug: str, used: Container[str]) -> str:
     name, number = slug, 1
     while name in used:
         name, number = f"{slug}-{number}", number + 1
-    used.add(name)
     return name
 
 
@@ -219,18 +254,19 @@ def _readdress(token: "Token", relative: str) -> None:
         elif joined.endswith(".md") and (joined.startswith("docs/") or joined in _TOP):
             token.attrs["href"] = f"/docs/{_name(joined)}" + (f"#{anchor}" if anchor else "")
         else:
-            token.attrs[attribute] = f"/docs/readme#{anchor}" if anchor else "/docs"
+            token.attrs[attribute] = "/docs"
 
 
 def groups() -> Iterator[tuple[str, list[Document]]]:
-    """The pages by what they are for, in the order of the contents."""
+    """The pages in the order of the contents: the four parts of docs/README.md, methods and decisions."""
     every = documents()
 
-    def under(prefix: str) -> list[Document]:
-        return [document for name, document in every.items() if name.startswith(prefix)]
+    def under(*prefixes: str) -> list[Document]:
+        return [document for name, document in every.items() if name.startswith(prefixes)]
 
-    top = [document for name, document in every.items() if "/" not in name]
-    yield "Guides", top
-    yield "Reference", under("reference/")
+    yield "Tutorial", under("tutorial", "readme")
+    yield "How-to guides", under("how-to/", "contributing", "security")
+    yield "Reference", under("reference/", "contract", "changelog")
+    yield "Explanation", under("explanation/")
     yield "Methods", under("methodology/")
     yield "Decisions", under("decisions/")

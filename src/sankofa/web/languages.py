@@ -90,7 +90,7 @@ class Language:
         return self._localised(plain)
 
     def reading(self, value: Decimal | int | float | None) -> str:
-        """A figure rounded for reading: whole from a hundred on, else three digits, and none it does not have."""
+        """A figure rounded for reading: whole from a hundred on, else at most three digits."""
         if value is None:
             return _NOTHING
         exact = Decimal(str(value)).normalize()

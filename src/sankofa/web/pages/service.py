@@ -221,14 +221,15 @@ async def method(visit: Visit) -> View:
     return View("", "", {}, redirect=f"/docs/methodology/{visit.parameters['name']}")
 
 
-@page("/docs/{name*}", needs_key=False)
+@page("/docs/{name*}", "page", needs_key=False)
 async def document(visit: Visit) -> View:
-    """One document."""
+    """One document, or a page of a long one."""
     name = visit.parameters["name"]
     shown = (await asyncio.to_thread(documents)).get(name)
     if shown is None:
         raise NotFound("There is no such document.")
-    context = {"groups": list(groups()), "document": shown, "current": name, "words": ""}
+    number = visit.page_number(len(shown.pages))
+    context = {"groups": list(groups()), "document": shown, "number": number, "current": name, "words": ""}
     return View("document.html", shown.title, context)
 
 
