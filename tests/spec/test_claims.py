@@ -226,6 +226,39 @@ def test_of_five_thousand_claims_none_is_falsely_supported() -> None:
     assert min(verdicts[name] for name in ("supported", "supported_then", "contradicted", "unknown")) > 200
 
 
+@pytest.mark.rule("CLM-2")
+@every(
+    ("value", "unit", "figure", "own", "verdict"),
+    [
+        ("477bn", None, "477.4", "billion US dollars", "supported"),
+        ("$477bn", None, "477.4", "billion US dollars", "supported"),
+        ("477.4", None, "477.4", "billion US dollars", "supported"),
+        ("477.4", "billion US dollars", "477.4", "billion US dollars", "supported"),
+        ("477.4bn", "USD", "477.4", "billion US dollars", "supported"),
+        ("477.4", "USD", "477.4", "billion US dollars", "contradicted"),
+        ("$477.4", None, "477.4", "billion US dollars", "contradicted"),
+        ("477.4 million", None, "477.4", "billion US dollars", "contradicted"),
+        ("R477bn", None, "477.4", "billion US dollars", "unknown"),
+        ("99.7 million", "persons", "99.7", "million persons", "supported"),
+        ("99,700,000", None, "99.7", "million persons", "supported"),
+        ("$369bn", None, "369062464570", "current US$", "supported"),
+        ("369bn", "constant 2015 US$", "369062464570", "current US$", "unknown"),
+        ("$2.10", None, "2.1", "USD/shares", "supported"),
+        ("2.10", "USD per share", "2.1", "USD/shares", "supported"),
+        ("R2.10", None, "2.1", "USD/shares", "unknown"),
+        ("2.1", "t CO2e/capita", "2.1", "t CO2e/capita", "supported"),
+        ("2.1 trillion", None, "2.1", "t CO2e/capita", "contradicted"),
+        ("26974", "US$ million", "26974000000", "USD", "supported"),
+        ("26974", "millions of USD", "26974000000", "USD", "supported"),
+        ("26974", "Rm", "26974000000", "ZAR", "supported"),
+        ("26974000", "R'000", "26974000000", "ZAR", "supported"),
+    ],
+)
+def test_a_scale_in_a_unit_counts(value: str, unit: str | None, figure: str, own: str, verdict: str) -> None:
+    known = ClaimFigure(Decimal(figure), own, date(2020, 1, 1), 1, None, ("filing", "public-domain", ""))
+    assert judge(read_claim(value, unit), [known])[0] == verdict
+
+
 AUDITED = """subject,measure,period,value,unit,date
 JSE:SMPKG,revenue,2024,46.2bn,ZAR,2024-10-01
 JSE:SMPKG,revenue,2024,46.2bn,ZAR,2024-07-15

@@ -192,29 +192,50 @@ _VALUE: Final = re.compile(
     r"|[0-9]{1,60},[0-9]{1,20}))(?P<close>\)?) ?(?P<word>%|[^\d()%]{0,30})(?P<last>\)?)"
 )
 _SPACES: Final = re.compile("[\u00a0\u2009\u202f'\u2019]")
+_CURRENCY_NAMES: Final = _SYMBOLS | {
+    "us dollar": "USD", "us dollars": "USD", "u.s. dollars": "USD", "current us$": "USD", "euros": "EUR",
+    "rands": "ZAR", "naira": "NGN",
+}  # fmt: skip
+_PER: Final = re.compile(r" ?/ ?| per ")
+_GLUED_SCALE: Final = re.compile(r"(?P<unit>[^\s']{1,4}) ?(?P<scale>'?000s?|k|m|mn|mln|bn)", re.IGNORECASE)
 _SIGNIFICANT: Final = 3
 _MOST_RELATIVE: Final = Decimal("0.05")
 
 
 class ClaimedValue(NamedTuple):
-    """A claimed value: the number, how far from it a figure may be, and the unit it was written with."""
+    """A claimed value: the number, how far from it a figure may be, and the units it was written with."""
 
     number: Decimal
     tolerance: Decimal
     percent: bool
+    scaled: bool
+    """Whether a word such as `bn` is beside the number."""
+    currency: str | None
+    """The currency beside the number."""
     unit: str | None
 
     def bears_out(self, figure: Decimal, unit: str | None) -> bool | None:
         """Whether a figure is what is claimed; None if their units cannot be compared."""
-        number, tolerance = self.number, self.tolerance
         if self.percent:
             if unit == "ratio":
-                number, tolerance = number / 100, tolerance / 100
-            elif not _is_percent(unit):
+                return self._is_near(figure, -2)
+            return self._is_near(figure, 0) if _is_percent(unit) else None
+        if self.unit is not None and self.unit.casefold() == (unit or "").casefold():
+            return self._is_near(figure, 0)
+        power, own = _scale_of_figures(unit or "")
+        more = 0
+        if self.unit is not None:
+            more, name = _scale_of_claim(self.unit)
+            if name and _comparable(name) != _comparable(own):
                 return None
-        elif self.unit is not None and self.unit.casefold() != (unit or "").casefold():
+        elif self.currency not in (None, _currency_of(own)):
             return None
-        return abs(figure - number) <= tolerance
+        if self.unit is None and self.currency is None and not self.scaled and self._is_near(figure, 0):
+            return True
+        return self._is_near(figure, more - power)
+
+    def _is_near(self, figure: Decimal, power: int) -> bool:
+        return abs(figure - self.number.scaleb(power)) <= self.tolerance.scaleb(power)
 
 
 class ClaimedPeriod(NamedTuple):
@@ -231,10 +252,12 @@ def read_claim(value: str, unit: str | None) -> ClaimedValue:
     if match is None or int(match["sign"] == "(") != len(match["close"] + match["last"]):
         raise ValueError("expected a number such as 2.9bn, 291.9 million, 1,234.5 or 12%")
     scale, percent, code = _word(match["word"])
-    unit, more, also_percent = _unit(unit)
-    for text in (match["code"], code):
-        if text:
-            unit = _same_currency(text, unit)
+    unit = " ".join((unit or "").split()) or None
+    currencies = {_known_currency(text) for text in (match["code"], code) if text}
+    if unit and (own := _scale_of_claim(unit)[1]):
+        currencies.add(_currency_of(own))
+    if len(currencies) > 1 or (None in currencies and (match["code"] or code)):
+        raise ValueError("names another currency than `unit`, or none that is known")
     digits = match["point"] or match["comma"].translate({ord("."): None, ord(","): "."})
     whole, _, decimals = re.sub("[, ]", "", digits).partition(".")
     number = Decimal(f"{whole or 0}{'.' if decimals else ''}{decimals}")
@@ -242,24 +265,54 @@ def read_claim(value: str, unit: str | None) -> ClaimedValue:
     if not decimals:  # zeros at the end may be rounding
         zeros = len(whole) - len(whole.rstrip("0"))
         place = max(min(zeros, len(whole) - _SIGNIFICANT), 0)
-    power = scale + more
-    number = number.scaleb(power)
-    is_percent = percent or also_percent
-    tolerance = Decimal(5).scaleb(place - 1 + power)
+    number = number.scaleb(scale)
+    is_percent = percent or (unit or "").lower() in _PERCENT
+    tolerance = Decimal(5).scaleb(place - 1 + scale)
     if not is_percent:
         tolerance = min(tolerance, number * _MOST_RELATIVE)
     if (match["sign"] + match["minus"]).strip("+"):
         number = -number
-    return ClaimedValue(number, tolerance, is_percent, None if is_percent else unit)
+    beside = _known_currency(match["code"] or code)
+    return ClaimedValue(number, tolerance, is_percent, scale > 0, beside, unit)
 
 
-def _same_currency(text: str, unit: str | None) -> str:
-    """The code of a currency beside a number; it must be that of `unit`, which may be per share."""
+def _known_currency(text: str) -> str | None:
+    """The code of a currency as people write it: `usd`, `US$`, `rand`, `US dollars`."""
     name = text.strip().rstrip(".").lower()
-    code = _SYMBOLS.get(name) or currency(name)
-    if code is None or (unit or code).split("/")[0].upper() != code:
-        raise ValueError("names another currency than `unit`, or none that is known")
-    return unit or code
+    return _CURRENCY_NAMES.get(name) or currency(name)
+
+
+def _currency_of(unit: str) -> str | None:
+    """The currency of a unit, which may be per something: `USD/shares`, `US dollars per person`."""
+    return _known_currency(_PER.split(unit, maxsplit=1)[0])
+
+
+def _comparable(unit: str) -> str:
+    """One spelling of a unit: `USD per share` and `USD/shares`, `current US$` and `USD`."""
+    parts = [_known_currency(part) or part.casefold().removesuffix("s") for part in _PER.split(unit)]
+    return "/".join(parts)
+
+
+def _scale_of_claim(unit: str) -> tuple[int, str]:
+    """The power of ten in the unit of a claim, and the unit without it: `ZAR million`, `$m`, `R'000`."""
+    power, name = _scale_of_figures(unit)
+    if power or not name:
+        return power, name
+    glued = _GLUED_SCALE.fullmatch(unit)
+    if glued and _known_currency(glued["unit"]):
+        return _SCALES.get(glued["scale"].lower(), 3), glued["unit"]
+    first, _, rest = unit.partition(" ")
+    return (_SCALES[first.lower()], rest) if first.lower() in _SCALES and _currency_of(rest) else (0, unit)
+
+
+def _scale_of_figures(unit: str) -> tuple[int, str]:
+    """The power of ten that a unit names, and the unit without it: `billion US dollars`."""
+    names = unit.split()
+    for at in (0, -1):
+        if names and len(names[at]) > 1 and names[at].lower() in _SCALES:
+            power = _SCALES[names.pop(at).lower()]
+            return power, " ".join(names).removeprefix("of ")
+    return 0, unit
 
 
 def read_period(text: str) -> ClaimedPeriod:
@@ -284,19 +337,6 @@ def _word(word: str) -> tuple[int, bool, str]:
     if len(scales) > 1 or len(others) > 1 or (others and not (others[0] in _SYMBOLS or currency(others[0]))):
         raise ValueError("expected k, m, bn, thousand, million, billion, trillion, % or a currency behind it")
     return _SCALES.get("".join(scales), 0), False, "".join(others)
-
-
-def _unit(unit: str | None) -> tuple[str | None, int, bool]:
-    """The unit without a scale beside it (`ZAR million`), the scale, and whether it is percent."""
-    name = " ".join((unit or "").split())
-    if name.lower() in _PERCENT:
-        return None, 0, True
-    names = name.split()
-    for at in (-1, 0):
-        if names and names[at].lower() in _SCALES and (len(names) > 1 or len(name) > 1):
-            power = _SCALES[names.pop(at).lower()]
-            return " ".join(names) or None, power, False
-    return _SYMBOLS.get(name.lower(), name) or None, 0, False
 
 
 def _is_percent(unit: str | None) -> bool:
