@@ -82,6 +82,41 @@ def test_a_value_is_known_from_the_first_capture_that_shows_it(asked: Asked) -> 
                     assert row["source_ref"].startswith(f"worldbank:{row['available_at']}-gdp.csv@")
 
 
+@pytest.mark.rule("PIT-8", "MACRO-9")
+def test_tables_ingested_newest_first_give_the_same_series(plain_desk: Desk) -> None:
+    """Also where an undated table, and one with the same bytes, said the values before."""
+    captures = {"2012-09-20": "1.5", "2013-06-28": "2", "2015-08-16": "2", "2018-08-01": "1.5"}
+    plain_desk.ingest(
+        "worldbank", "undated.csv", HEAD + '"2010"\n"Kenya","KEN","GDP","NY.GDP.MKTP.CD","1.5"\n'
+    )
+    for day, value in reversed(captures.items()):
+        line = f'"Kenya","KEN","GDP (current US$)","NY.GDP.MKTP.CD","{value}"\n'
+        plain_desk.ingest("worldbank", f"{day}_gdp.csv", HEAD + f'"2010"\n{line}')
+    plain_desk.publish()
+    expected = {
+        "2012-09-19": [],
+        "2015-08-16": [("2", "2013-06-28", 2)],
+        "2018-08-01": [("1.5", "2018-08-01", 3)],
+    }
+    expected["2013-06-27"] = [("1.5", "2012-09-20", 1)]
+    with plain_desk.serve() as asked:
+        for day, found in expected.items():
+            rows = shown(asked, f"series=WDI:NY.GDP.MKTP.CD:KEN&as_of={day}")
+            assert [(str(row["value"]), row["available_at"], row["vintage"]) for row in rows] == found, day
+
+
+@pytest.mark.rule("ADP-5")
+def test_a_tidy_table_may_have_the_day_before_its_indicator(plain_desk: Desk) -> None:
+    table = "Country Name,Country Code,Year,Value\nNigeria,NGA,2014,176400000\n"
+    plain_desk.ingest("worldbank", "2016-03-01-sp.pop.totl.csv", table)
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        (row,) = shown(asked, "country=NG&indicator=SP.POP.TOTL")
+        assert (row["year"], row["value"]) == (2014, 176400000)
+        (row,) = shown(asked, "series=WDI:SP.POP.TOTL:NGA")
+        assert (row["date"], row["available_at"]) == ("2014-12-31", "2016-03-01")
+
+
 def test_such_a_series_is_listed_with_its_country_and_family(asked: Asked) -> None:
     rows = shown(asked, "country=NG&as_of=2018-08-01&series_type=wdi&frequency=annual")
     assert rows == shown(asked, "series=wdi:ny.gdp.mktp.cd:nga&as_of=2018-08-01")

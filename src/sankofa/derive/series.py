@@ -8,7 +8,6 @@ with their capture day, the values are also a series (`WDI:NY.GDP.MKTP.CD:NGA`),
 capture that shows it: perhaps later than it was published, never earlier.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -21,7 +20,7 @@ import msgspec
 from sankofa.engines.ledger_store import Row
 from sankofa.ledger.macro import Years, read_annual, read_series
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.model.days import ordinal
+from sankofa.model.days import day_of_name, ordinal
 from sankofa.model.figures import read_unit, unit_of_indicator
 from sankofa.model.observations import LONGEST_CODE, SeriesInfo, series_name, tabled_series
 from sankofa.model.vintages import Vintage, vintages
@@ -96,7 +95,6 @@ class AnnualYear(msgspec.Struct):
 
 FAMILY: Final = "wdi"
 FREQUENCY: Final = "annual"
-_DATED: Final = re.compile(r"(?:.*/)?(\d{4}-\d{2}-\d{2})\b[^/]*")
 
 
 class MacroMetadata:
@@ -165,19 +163,8 @@ class MacroColumn:
 
     @cached_property
     def years(self) -> dict[str, AnnualYear]:
-        """The vintages of each year of an indicator."""
-        years: dict[str, AnnualYear] = {}
-        for capture_id, document, values in self.annual():
-            for year, value in values.items():
-                known = years.get(year)
-                if known is None:
-                    if value:
-                        years[year] = AnnualYear([AnnualVintage(value, capture_id, document)], True)
-                    continue
-                known.listed = value is not None
-                if (value or "") != known.vintages[-1].value:
-                    known.vintages.append(AnnualVintage(value or "", capture_id, document))
-        return years
+        """The vintages of each year of an indicator, in the order of capture."""
+        return _years(self.annual())
 
     @cached_property
     def series(self) -> list[SeriesVintages]:
@@ -209,21 +196,40 @@ class MacroColumn:
         series = tabled_series(indicator, country)
         if len(series) > LONGEST_CODE:  # nobody could ask for it
             return []
+        tables = list(self.annual())
+        days = {
+            (number, document): day
+            for number, document, _ in tables
+            if (day := captured_on(captures[number], document)) is not None
+        }
+        dated = [table for table in tables if table[:2] in days]
+        dated.sort(key=lambda table: days[table[:2]])
+        years = self.years if dated == tables else _years(dated)
         reports: dict[str, list[SeriesReport]] = {}
-        for year, values in self.years.items():
+        for year, values in years.items():
             location = f"{indicator} {country} {year}"
-            of_year = []
-            for figure, capture_id, document in values.vintages:
-                if (day := captured_on(captures[capture_id], document)) is not None:
-                    value = f"{figure}\x1f{unit}" if figure else None
-                    of_year.append(
-                        SeriesReport(
-                            value, day, (capture_id,), figure, unit, note, location, document, capture_id
-                        )
-                    )
-            if of_year:
-                reports[f"{year}-12-31"] = of_year
+            for order, (figure, capture_id, document) in enumerate(values.vintages):
+                value = f"{figure}\x1f{unit}" if figure else None
+                details = (figure, unit, note, location, document, capture_id)
+                report = SeriesReport(value, days[capture_id, document], (order,), *details)
+                reports.setdefault(f"{year}-12-31", []).append(report)
         return [SeriesVintages(Series(series, FAMILY, FREQUENCY, country), name, _vintages(reports))]
+
+
+def _years(tables: Iterable[tuple[int, str, Years]]) -> dict[str, AnnualYear]:
+    """The vintages of each year in tables, of which each changed what the ones before it say."""
+    years: dict[str, AnnualYear] = {}
+    for capture_id, document, values in tables:
+        for year, value in values.items():
+            known = years.get(year)
+            if known is None:
+                if value:
+                    years[year] = AnnualYear([AnnualVintage(value, capture_id, document)], True)
+                continue
+            known.listed = value is not None
+            if (value or "") != known.vintages[-1].value:
+                known.vintages.append(AnnualVintage(value or "", capture_id, document))
+    return years
 
 
 def _vintages(
@@ -250,10 +256,5 @@ def captured_on(capture: CaptureInfo, document: str) -> int | None:
 
     A day after that of the ingestion is no evidence.
     """
-    dated = _DATED.fullmatch(document or capture.file_name)
-    if dated is None:
-        return None
-    try:
-        return min(ordinal(dated[1]), ordinal(capture.observed_at[:10]))
-    except ValueError:  # no day of the calendar
-        return None
+    day = day_of_name(document or capture.file_name)
+    return min(ordinal(day), ordinal(capture.observed_at[:10])) if day else None

@@ -1,6 +1,7 @@
 """Columns of observations on their way into the ledger: only what a source had not said before is appended.
 
-An annual table replaces what its source said before, so a column is kept as what it changed. A series tells
+An annual table replaces what its source said before, so a column is kept as what it changed; where its file
+name begins with a day, as what it changed in the tables up to that day too. A series tells
 vintages by their release dates, so every one is kept that is not held yet, whatever order they arrive in;
 if no release date is evidenced the day of capture stands for it, and only a value other than the one in
 force is new. What is of a day or year still to come was not observed: a forecast is skipped.
@@ -8,13 +9,14 @@ force is new. What is of a day or year still to come was not observed: a forecas
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sankofa.engines.ledger_store import LedgerSession, Row
 from sankofa.ledger.generations import Generations
-from sankofa.model.days import EARLIEST, latest_day, out_of_range
+from sankofa.model.days import EARLIEST, day_of_name, latest_day, out_of_range
 from sankofa.model.observations import (
     AnnualColumn,
     ReportedValue,
@@ -30,7 +32,7 @@ _SERIES_BATCH = 200_000
 _NEW_YEAR = "-01-01"
 # CROSS JOIN: SQLite then begins with the few columns at hand, and finds what is held of each by its key.
 _HELD_ANNUAL = """
-    SELECT a.country, a.indicator, a.told FROM staged_annual AS s CROSS JOIN annual AS a
+    SELECT a.country, a.indicator, a.document, a.told FROM staged_annual AS s CROSS JOIN annual AS a
     WHERE a.country = s.country AND a.indicator = s.indicator AND a.source_id = ?
     ORDER BY a.country, a.indicator, a.capture_id, a.part
 """
@@ -173,18 +175,27 @@ class MacroCapture:
         asked = keys if self._known_source else keys & self._touched
         self._touched |= keys
         held: defaultdict[tuple[str, str], Years] = defaultdict(dict)
-        ever: defaultdict[tuple[str, str], set[tuple[str, str | None]]] = defaultdict(set)
-        for country, indicator, column_json in self._held("annual", _HELD_ANNUAL, asked):
+        dated: defaultdict[tuple[str, str], list[tuple[str, Years]]] = defaultdict(list)
+        undated: defaultdict[tuple[str, str], list[tuple[str, Years]]] = defaultdict(list)
+        for country, indicator, document, column_json in self._held("annual", _HELD_ANNUAL, asked):
             said = _years(column_json)
             held[country, indicator].update(said)
-            if self._repeated:
-                ever[country, indicator].update(said.items())
+            if day := day_of_name(document):
+                dated[country, indicator].append((day, said))
+            else:
+                undated[country, indicator].append(("", said))
         rows: list[Row] = []
         for column in self._annual:
             key = (column.country, column.indicator)
             news = _news(column, held[key])
+            if day := day_of_name(column.document):  # also what is news to the tables up to that day
+                news = _news(column, _known_on(day, dated[key])) | news
             if self._repeated:
-                news = {y: v for y, v in news.items() if v and (y, v) not in ever[key]}
+                before = dated[key] if day else dated[key] + undated[key]
+                ever = {
+                    said for since, values in before if not day or since <= day for said in values.items()
+                }
+                news = {y: v for y, v in news.items() if v and (y, v) not in ever}
             given = sum(map(bool, column.values.values()))
             self._unchanged += given - sum(map(bool, news.values()))
             self._appended += len(news)
@@ -193,6 +204,8 @@ class MacroCapture:
                 origin = (self._id, self._part, self._source_id, column.document)
                 rows.append((*key, *origin, _encode(news).decode()))
                 held[key].update(news)
+                if day:
+                    dated[key].append((day, news))
         self._annual.clear()
         self._append("annual", rows)
 
@@ -331,6 +344,14 @@ def _news(column: AnnualColumn, before: Years) -> Years:
         elif covers is not None and value and year in covers:
             news[year] = ""
     return news
+
+
+def _known_on(day: str, dated: list[tuple[str, Years]]) -> Years:
+    """What the tables dated up to a day say; each only has what it changed."""
+    known: Years = {}
+    for _, values in sorted((one for one in dated if one[0] <= day), key=itemgetter(0)):
+        known.update(values)
+    return known
 
 
 class _Held:

@@ -111,6 +111,19 @@ def file_instant(file_name: str, latest: str) -> str:
     return f"{day}T{dated[4] or '00'}:{dated[5] or '00'}:00Z"
 
 
+_DAY_IN_NAME: Final = re.compile(r"(?:.*/)?([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9A-Za-z])")
+
+
+@lru_cache(maxsize=1024)
+def day_of_name(file_name: str) -> str:
+    """The day that the name of a file begins with (`2018-08-01-wdi.csv`); empty if it begins with none."""
+    dated = _DAY_IN_NAME.match(file_name)
+    try:
+        return parse_day(dated[1]).isoformat() if dated else ""
+    except ValueError:  # no day of the calendar
+        return ""
+
+
 REAL_DAYS: Final = (
     "^(?:(?:0(?:0(?:0[1-9]|[1-9][0-9])|[1-9][0-9][0-9])|[1-9][0-9][0-9][0-9])-"
     "(?:0(?:[13578]-(?:0[1-9]|[12][0-9]|3[01])|2-(?:0[1-9]|1[0-9]|2[0-8])|[469]-(?:0[1-9]|[12][0-9]|30))"

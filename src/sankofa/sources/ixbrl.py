@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 import msgspec
 
-from sankofa.model.days import parse_day
+from sankofa.model.days import day_of_name
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.figures import exact
 from sankofa.model.identifiers import make_identifier
@@ -92,7 +92,6 @@ _SCHEMES: Final = (
     (re.compile(r"https?://www\.sec\.gov/CIK"), "registry", "US-SEC-CIK"),
     (re.compile(r"https?://(?:www\.)?cipc\.co\.za.*"), "registry", "ZA-CIPC"),
 )
-_DATED: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\b")
 _lines = msgspec.json.Decoder(FactLine | Ending).decode
 _Key = tuple[str, ...]
 
@@ -189,7 +188,7 @@ class _Report:
 
     def __init__(self, file: InputFile, document: str) -> None:
         self._document = document
-        self._available_at = _day_of(file.name)
+        self._available_at = day_of_name(file.name)
         self._chosen: dict[_Key, tuple[int, Fact]] = {}
         self._named: dict[str, str] = {}
         self._skipped = 0
@@ -248,12 +247,3 @@ def _subject(line: FactLine) -> str:
         if pattern.fullmatch(line.scheme.strip()):
             return str(make_identifier(id_type, line.identifier.strip(), scheme))
     raise ValueError("identifier: of no scheme known here (LEI, SEC CIK, CIPC)")
-
-
-def _day_of(file_name: str) -> str:
-    """The day that a file name begins with; empty if it begins with none."""
-    dated = _DATED.match(file_name)
-    try:
-        return parse_day(dated[1]).isoformat() if dated else ""
-    except ValueError:
-        return ""

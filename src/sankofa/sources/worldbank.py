@@ -14,6 +14,7 @@ from typing import IO, Final
 import msgspec
 
 from sankofa.model.countries import alpha3_of, country
+from sankofa.model.days import day_of_name
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact, figure_in
 from sankofa.model.observations import AnnualColumn, SeriesInfo, indicator_code
@@ -128,6 +129,8 @@ def _document(title: str, document: str, stream: IO[bytes]) -> Iterator[Record] 
 
 def _indicator_of(title: str, document: str) -> str:
     stem = document.removesuffix(PurePosixPath(document).suffix)
+    if day_of_name(stem) and "." in stem:  # 2018-08-01-ny.gdp.mktp.cd.csv
+        stem = stem[len("YYYY-MM-DD") :].lstrip("-_ ")
     try:
         code = indicator_code(stem)
     except ValueError:
