@@ -173,6 +173,8 @@ class Issuer:
         self.captures = captures
         self.rows: dict[tuple[Identity, int, str], Any] = {}
         """Rows of vintages under the name of a line item, made once for all datasets."""
+        self.served: list[Any] = []
+        """The same of every fact in served order, once they were asked for."""
         self._tradable: dict[tuple[date, str | None], date | None] = {}
 
     @cached_property

@@ -226,7 +226,6 @@ class _Table:
         self._years = years
         self._year = year
         self._now = years.on(year)
-        self._metrics: dict[int, tuple[Computed, ...]] = {}
 
     @property
     def conflicts(self) -> int:
@@ -238,12 +237,13 @@ class _Table:
 
     def computed(self, number: int, day: int) -> Computed:
         """A metric as known on a day."""
-        return self._on(self._years.on(self._year, day))[number]
+        return _metrics_of(self._years.on(self._year, day))[number]
 
     def now_and_then(self, day: int) -> tuple[tuple[Computed, ...], tuple[Computed, ...]]:
         """Every metric as computed today and on a day, both in that day's standard and currency."""
         known = self._years.on(self._year, day)
-        return self._on(self._years.on(self._year, FOREVER, known.basis if known else None)), self._on(known)
+        now = self._years.on(self._year, FOREVER, known.basis if known else None)
+        return _metrics_of(now), _metrics_of(known)
 
     def shown(
         self, number: int, day: int, now: Computed, then: Computed
@@ -294,22 +294,23 @@ class _Table:
         views = [view for view in (known.year, known.before) if view] if known else []
         return {(view.end, *key): fact for view in views for key, fact in view.facts.items()}
 
-    def _on(self, view: YearOnDay | None) -> tuple[Computed, ...]:
-        if view is None:
-            return _NOTHING_KNOWN
-        metrics_of = self._metrics.get(id(view))
-        if metrics_of is None:
-            metrics_of = self._metrics[id(view)] = _computed(view)
-        return metrics_of
-
 
 _NOTHING_KNOWN = tuple(Computed(State.INPUT_ABSENT) for _ in metrics())
 _BOTH = "="
 """Before a line item that a formula asks for together with that of the year before: both by one route."""
 
 
+def _metrics_of(view: YearOnDay | None) -> tuple[Computed, ...]:
+    """Every metric of a view, by number, computed once for all that ask."""
+    if view is None:
+        return _NOTHING_KNOWN
+    if view.metrics is None:
+        view.metrics = _computed(view)
+    known: tuple[Computed, ...] = view.metrics
+    return known
+
+
 def _computed(view: YearOnDay) -> tuple[Computed, ...]:
-    """Every metric of a view, by number."""
     figures = {item: figure for item in items_asked() if (figure := view.lines.figure(item))}
     if view.before is not None:
         for item in _asked_back():

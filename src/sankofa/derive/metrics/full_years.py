@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Any, Final
 
 from sankofa.derive.metrics.contract import ANNIVERSARY_TOLERANCE
 from sankofa.derive.metrics.lines import Figure, Lines
@@ -84,6 +84,8 @@ class YearOnDay:
         self.before = before
         self.basis = basis
         self.lines = year.lines(basis)
+        self.metrics: Any = None
+        """The metrics computed from it (`derive.metrics.derive`)."""
 
     @cached_property
     def lines_before(self) -> Lines | None:

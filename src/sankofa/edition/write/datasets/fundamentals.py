@@ -19,6 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -96,7 +97,17 @@ def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[Prep
 
 
 def _entries(issuer: Issuer) -> list[Entry]:
-    ordered: list[tuple[tuple[object, ...], Entry]] = []
+    return [entry for one in served_figures(issuer) for entry in _seen(*one)]
+
+
+ServedFigure = tuple[FundamentalsRow, Vintage[Report], Identity]
+
+
+def served_figures(issuer: Issuer) -> list[ServedFigure]:
+    """Every vintage of every fact, without its successor, in served order."""
+    if issuer.served:
+        return issuer.served
+    ordered: list[tuple[tuple[object, ...], ServedFigure]] = []
     for identity, vintages in issuer.vintages.items():
         concept, unit, period_end, period_start = identity
         end = ordinal(period_end)
@@ -104,9 +115,10 @@ def _entries(issuer: Issuer) -> list[Entry]:
         for vintage in vintages:
             row = fact_row(issuer, identity, vintage, item)
             order = (-end, row.period_type, item, vintage.number, concept, unit, period_start)
-            ordered += [(order, entry) for entry in _seen(row, vintage, identity, TAGS[row.period_type])]
-    ordered.sort(key=lambda pair: pair[0])
-    return [entry for _, entry in ordered]
+            ordered.append((order, (row, vintage, identity)))
+    ordered.sort(key=itemgetter(0))
+    issuer.served = [one for _, one in ordered]
+    return issuer.served
 
 
 def fact_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item: str) -> FundamentalsRow:
@@ -153,7 +165,7 @@ def _made_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item
     )
 
 
-def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:
+def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity) -> Iterator[Entry]:
     """The row for each stretch of days: it names its successor only from the day that was known."""
     for sight in visibilities(vintage):
         shown = row
@@ -163,7 +175,7 @@ def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, ta
                 superseded_at=_day(vintage.successor.available),
                 superseding_record_ref=_record_ref(identity, vintage.successor),
             )
-        yield Entry(wire.encode(shown), sight.first, sight.until, sight.modes, tag)
+        yield Entry(wire.encode(shown), sight.first, sight.until, sight.modes, TAGS[row.period_type])
 
 
 def _provenance_id(row: FundamentalsRow) -> str:
