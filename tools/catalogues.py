@@ -16,6 +16,8 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).parent.parent
 WEB = ROOT / "src" / "sankofa" / "web"
 LOCALE = WEB / "locale"
+SERIES = ROOT / "tools" / "series_names.txt"
+"""The names of series and indicators that have a message, as their publishers write them."""
 LANGUAGES = ("fr", "pt", "ar", "sw")
 OTHERS = (
     # Said by a variable: counts of the first page, groups of the documentation, windows of a quota.
@@ -40,7 +42,7 @@ _TEXT = re.compile(r'(?:\.text|\btext)\(\s*"((?:[^"\\]|\\.)*)"')
 
 def messages() -> list[str]:
     """Every message, in order."""
-    wanted = set(OTHERS)
+    wanted = {*OTHERS, *SERIES.read_text(encoding="utf-8").splitlines()}
     for template in sorted((WEB / "templates").glob("*.html")):
         content = io.BytesIO(template.read_bytes())
         for _, message, _, _ in extract("jinja2.ext:babel_extract", content, keywords={"_": None}):

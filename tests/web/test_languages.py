@@ -35,6 +35,20 @@ def test_a_new_metric_panel_or_text_is_shown_in_english_until_it_is_translated(c
     assert language.text("A text that no catalogue has.") == "A text that no catalogue has."
 
 
+def test_the_name_of_a_series_is_translated_with_its_country_and_its_frequency() -> None:
+    french, arabic = language_of("fr"), language_of("ar")
+    assert french.series("GDP (current US$)", "NG") == "PIB (US$ courants)"
+    name = "Current account balance, US dollars, Congo, The Democratic Republic of the (IMF WEO)"
+    assert (
+        french.series(name, "CD")
+        == "Solde du compte courant, dollars des États-Unis, Congo-Kinshasa (IMF WEO)"
+    )
+    assert arabic.series("Policy rate, Angola, monthly", "AO") == "سعر الفائدة الأساسي، أنغولا، شهري"
+    assert french.series("Naira (NGN) for one US Dollar (USD), daily", "NG").endswith(", quotidien")
+    assert french.series("A name of its own, monthly", "NG") == "A name of its own, monthly"
+    assert language_of("en").series(name, "CD") == name
+
+
 def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> None:
     for code, revenue, point, percent in (
         ("fr", "Chiffre d&#39;affaires", ",", "\N{NO-BREAK SPACE}%"),
@@ -84,6 +98,7 @@ def test_a_change_is_written_so_that_its_size_can_be_read(change: float, written
 def test_a_figure_of_any_size_is_rounded_for_reading() -> None:
     assert language_of("en").reading(Decimal(10**60)) == "1" + 20 * ",000"
     assert language_of("en").reading(Decimal("0.0012345")) == "0.00123"
+    assert language_of("en").reading(Decimal("-0.0300")) == "\N{MINUS SIGN}0.03"
 
 
 def test_an_arabic_day_has_its_parts_in_one_order_wherever_it_stands() -> None:
@@ -112,7 +127,9 @@ def test_the_interface_speaks_five_languages_and_writes_figures_as_each_does(ser
 
 @pytest.mark.rule("WEB-10")
 def test_english_names_are_marked_as_english_on_translated_pages(server: LiveServer) -> None:
-    for address in ("/macro/series/CPI.ZA?lang=fr", "/macro?country=ZA&lang=ar", "/docs/api?lang=pt"):
+    (heading,) = Html.of(server.http.get("/macro/series/CPI.ZA?lang=fr").text).all("h1")
+    assert heading.text.startswith("Indice des prix"), heading.text
+    for address in ("/macro?country=ZA&lang=ar", "/docs/api?lang=pt"):
         page = Html.of(server.http.get(address, headers={"accept": "text/html"}).text)
         english = [one.text for one in page.elements if one.attributes.get("lang") == "en"]
         assert any("main" in one.inside for one in page.elements if one.text in english), address

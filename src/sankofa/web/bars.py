@@ -25,6 +25,7 @@ from sankofa.web.charts import (
 
 _HEIGHT: Final = 220
 _ROW: Final = 24
+_WIDEST_BAR: Final = 90
 _NAMES: Final = 330
 _VALUES: Final = 76
 _LONGEST_NAME: Final = 46
@@ -46,12 +47,13 @@ def bar_chart(
     zero = values(0)
     parts = [value_axis(values, write), text(LEFT, TOP - 7, unit)]
     every = max(1, len(bars) // 8)
+    thickness = min(max(width * 0.76, 0.5), _WIDEST_BAR)
     for number, (label, value) in enumerate(bars):
         x, y = LEFT + number * width, values(float(value))
         kind = "bar" if value >= 0 else "bar below"
         parts.append(
-            f'<rect class="{kind}" x="{x + width * 0.12:.1f}" y="{min(y, zero):.1f}" '
-            f'width="{max(width * 0.76, 0.5):.1f}" height="{max(abs(zero - y), 0.5):.1f}">'
+            f'<rect class="{kind}" x="{x + (width - thickness) / 2:.1f}" y="{min(y, zero):.1f}" '
+            f'width="{thickness:.1f}" height="{max(abs(zero - y), 0.5):.1f}">'
             f"<title>{escape(label)}: {value}</title></rect>"
         )
         if number % every == 0:

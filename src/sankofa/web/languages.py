@@ -34,6 +34,9 @@ _SMALL: Final = Decimal("-0.99")
 _TINY: Final = Decimal("0.001")
 _TENTH: Final = Decimal("0.1")
 _MANY: Final = 100
+_SERIES: Final = re.compile(r"(.+?)(?:, (daily|weekly|monthly|quarterly|annual))?( \([A-Z ]+\))?", re.DOTALL)
+"""The name of a series, then its frequency and its source: "Policy rate, Angola, monthly"."""
+_RATE: Final = re.compile(r".+ \((\w{3})\) for one .+ \((\w{3})\)")
 UNITS: Final = (
     *("% of GDP", "% of GNI", "% of merchandise exports", "% of population", "% of total labor force"),
     *("% of total population", "LCU per US$", "LCU per international $", "annual %", "billion US dollars"),
@@ -164,6 +167,24 @@ class Language:
         if unit in named:
             return get_currency_name(unit, _MANY, self._locale)
         return self.text(unit)
+
+    def series(self, name: str, country: str | None = None) -> str:
+        """The name of a series in this language; as its publisher writes it where no message has it."""
+        if self.code == DEFAULT or name in self._messages:
+            return self.text(name)
+        body, frequency, source = _SERIES.fullmatch(name).groups("")  # type: ignore[union-attr]
+        comma = "، " if self.direction == "rtl" else ", "
+        known = ""
+        if rate := _RATE.fullmatch(body):
+            known = self.unit(f"{rate[1]} per {rate[2]}")
+        elif country:
+            parts = body.split(", ")
+            heads = (", ".join(parts[:number]) for number in range(len(parts) - 1, 0, -1))
+            head = next((self._messages[one] for one in heads if one in self._messages), "")
+            known = head and head + comma + self.country(country)
+        if not known:
+            return name
+        return known[:1].upper() + known[1:] + (comma + self.text(frequency) if frequency else "") + source
 
     def _localised(self, plain: str) -> str:
         signed = plain.replace("-", _MINUS)

@@ -130,7 +130,7 @@ async def _economy(visit: Visit, series: str) -> RevisedFigure | None:
     if len(steps) < 2:
         return None
     first = steps[0].day.isoformat()
-    name = (await data.series_entry(visit, series)).get("name") or series
+    name = visit.language.series((await data.series_entry(visit, series)).get("name") or series)
     return RevisedFigure(
         what=f"{name}, {year['date'][:4]}",
         whose=visit.language.country(year["country"]),

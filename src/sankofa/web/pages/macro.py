@@ -64,20 +64,20 @@ async def series(visit: Visit) -> View:
     context["first"] = min(releases, default=as_of)
     context["stops"] = releases[-_MOST_LINES:]
     name = (await data.series_entry(visit, key)).get("name") or key
+    country = today_rows[0]["country"]
     context["name"] = name
-    context["heading"] = _headed(visit, key, name, today_rows[0]["country"])
+    context["prefix"] = prefix = _prefix(visit, key, name, country)
+    heading = prefix + visit.language.series(name, country)
     described = visit.language.text("Economic series as first published and as revised.")
-    context["dataset"] = await data.dataset(
-        visit, context["heading"], described, [row["date"] for row in today_rows]
-    )
-    return View("series.html", context["heading"], context, tuple(charts), ("series",))
+    context["dataset"] = await data.dataset(visit, heading, described, [row["date"] for row in today_rows])
+    return View("series.html", heading, context, tuple(charts), ("series",))
 
 
-def _headed(visit: Visit, key: str, name: str, country: str | None) -> str:
-    """The name of a series, after its country where it does not say which."""
+def _prefix(visit: Visit, key: str, name: str, country: str | None) -> str:
+    """The country of a series, where its name does not say which."""
     if not country or (country_name(country) or country) in name or currency_pair(key):
-        return name
-    return f"{visit.language.country(country)}: {name}"
+        return ""
+    return f"{visit.language.country(country)}: "
 
 
 async def _values(
@@ -236,7 +236,8 @@ async def indicator(visit: Visit) -> View:
     if meta is None:
         raise NotFound(f"No indicator {code} is known of these countries.")
     context = {"code": code, "meta": meta, "latest": latest, "shown": charts, "countries": countries}
-    return View("indicator.html", meta["indicator_name"] or code, context, tuple(charts))
+    title = visit.language.series(meta["indicator_name"] or code)
+    return View("indicator.html", title, context, tuple(charts))
 
 
 _SUBJECTS: Final = {
