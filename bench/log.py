@@ -20,7 +20,7 @@ from bench.load import Contender, Question, cpu_ratio, load_tool, measure, ratio
 from bench.peers import commands
 from bench.peers.facts import current_edition
 from bench.world import CACHE, SANKOFA, SCALES, SOURCE, document, environment_of, files
-from sankofa.cli.edition_log import EditionLogWriter
+from sankofa.cli.editions import EditionLogWriter
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.cli.archive import ArchiveReader, new_archive
+from sankofa.cli.backup import ArchiveReader, new_archive
 from tests.live import LiveServer, create_key, run, succeed
 from tests.services import PostgresServer, RedisServer
 

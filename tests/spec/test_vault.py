@@ -83,8 +83,7 @@ def test_with_a_key_they_are_encrypted_private_and_removed_in_time(plain_desk: D
 def test_encrypted_files_are_removed_when_their_time_is_over(plain_desk: Desk) -> None:
     from datetime import UTC, datetime, timedelta
 
-    from sankofa.vault.journal import Received
-    from sankofa.vault.store import Vault
+    from sankofa.vault.store import Received, Vault
 
     vault = Vault(plain_desk.home, b"gate", KEY, 30)
     path = plain_desk.write("a.json", "{}")

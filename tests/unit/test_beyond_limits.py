@@ -19,7 +19,7 @@ import pytest
 
 from sankofa.access.keys import _LONGEST, Keys
 from sankofa.access.records import SealedRecords
-from sankofa.cli import archive, guard, metrics
+from sankofa.cli import backup, guard, metrics
 from sankofa.cli.guard import KnownClients
 from sankofa.collect import fetch, network
 from sankofa.collect.network import CollectFailed
@@ -167,14 +167,14 @@ def test_an_object_that_is_read_whole_has_a_bound(most: int, tmp_path: Path) -> 
 
 @pytest.mark.limit("member of a backup")
 def test_a_member_of_a_backup_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "_LARGEST_MEMBER", 1_000)
+    monkeypatch.setattr(backup, "_LARGEST_MEMBER", 1_000)
     for more in (0, 1):
-        with archive.new_archive(tmp_path / f"{more}") as written:
+        with backup.new_archive(tmp_path / f"{more}") as written:
             written.add("keys.jsonl", b"x" * (1_000 + more))
             written.finish("2026-01-01T00:00:00Z", "1")
-    assert len(archive.ArchiveReader(tmp_path / "0").verify().members) == 1
+    assert len(backup.ArchiveReader(tmp_path / "0").verify().members) == 1
     with pytest.raises(OperatorError, match="nothing was restored"):
-        archive.ArchiveReader(tmp_path / "1").verify()
+        backup.ArchiveReader(tmp_path / "1").verify()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
 from sankofa.derive.metrics.lines import Lines
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.edition.write.context import BuildContext
-from sankofa.ledger.facts import FactColumns
+from sankofa.ledger.capture import FactColumns
 from sankofa.ledger.reader import Facts
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import cik, service_id

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.cli import ledger as ledger_commands
-from sankofa.cli import publishing, vault
+from sankofa.cli import publishing
 from sankofa.engines.ledger_store import Row
 from sankofa.ledger import generations
 from sankofa.ledger.generations import Generations
@@ -88,7 +88,7 @@ class Desk:
 
     def replay_differences(self) -> list[str]:
         with self._clock():
-            return vault.replay_vault(self.settings, None).differences
+            return ledger_commands.replay_vault(self.settings, None).differences
 
     def files(self) -> dict[int, tuple[str, str, str]]:
         """By number, the files that are valid: instant, name and digest."""

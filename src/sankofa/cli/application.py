@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa import settings
 from sankofa.access.owner import FOLDER, LINK, token_in_path, token_in_query
 from sankofa.cli.guard import KnownClients, PriorityQueue
 from sankofa.cli.metrics import RequestCounter, write_counts
@@ -26,6 +25,7 @@ from sankofa.operations.service import Application, ObservedRequest, Receive, Sc
 from sankofa.rest.app import RestApp
 from sankofa.rest.cors import Cors
 from sankofa.rest.pages import open_pages
+from sankofa.settings import load
 from sankofa.web.app import WebApp
 
 _MCP = "/mcp"
@@ -43,7 +43,7 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
 
     `metrics_folder` is where the worker tells what it counts; None if nobody asks.
     """
-    current = settings.load()
+    current = load()
     configure(current)
     service = Service(current)
     agents = McpSurface(service)

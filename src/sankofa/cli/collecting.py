@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 import click
 import msgspec
 
-from sankofa import settings
 from sankofa.cli.ledger import open_ledger, open_vault
 from sankofa.cli.output import progress_bar
 from sankofa.cli.process import now, stop_on_signals
@@ -26,7 +25,7 @@ from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, SourceError
 from sankofa.replication.stores import open_fresh_store
-from sankofa.settings import Settings
+from sankofa.settings import Settings, load
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import Source, load_sources
 
@@ -252,7 +251,7 @@ def collect(
         raise click.UsageError(
             "--watch follows the schedule: it takes no SOURCE, --dry-run or --accept-shrunk"
         )
-    current = settings.load()
+    current = load()
     if dry_run:
         _print_plan(plan(current, sources), as_json)
         return

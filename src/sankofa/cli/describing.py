@@ -9,18 +9,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import date, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
+import httpx
 
-from sankofa import settings
 from sankofa.access.records import Cursors
 from sankofa.access.tiers import grant
 from sankofa.cli.output import as_json, print_json, print_table, to_have_an_edition
 from sankofa.cli.process import now
+from sankofa.client.proofs import PROOF, stamped_at, verify, verify_digest
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.edition_manager import open_edition
+from sankofa.engines.publication import signers_of
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
@@ -28,6 +31,7 @@ from sankofa.operations.contract import Call
 from sankofa.operations.locked import ask_rows
 from sankofa.replication.stores import open_fresh_store
 from sankofa.rest.openapi import describe
+from sankofa.settings import explain, load
 from sankofa.sources.registry import load_sources
 from sankofa.web.data import StatementTable, arrange, is_money, scaled
 from sankofa.web.languages import language
@@ -98,7 +102,7 @@ async def _audit(rows: list[tuple[int, dict[str, str]]]) -> list[_Audited]:
 @contextmanager
 def operator_call() -> Iterator[Call]:
     """A call to the current edition that may have everything. Raises OperatorError if there is none."""
-    current = settings.load()
+    current = load()
     store = open_fresh_store(current)
     edition_id = store.list_editions().current
     if edition_id is None:
@@ -169,7 +173,7 @@ def _print_audit(audited: list[_Audited]) -> None:
 @as_json
 def list_sources(as_json: bool) -> None:
     """The registered sources, metrics and panels."""
-    sources = load_sources(settings.load().home).values()
+    sources = load_sources(load().home).values()
     if as_json:
         print_json(list(sources))
         return
@@ -185,14 +189,14 @@ def list_sources(as_json: bool) -> None:
 @click.command("settings")
 def show_settings() -> None:
     """Each setting with its value, where that came from and what it means; secrets masked."""
-    for variable, value, origin, explanation in settings.explain():
+    for variable, value, origin, explanation in explain():
         click.echo(f"{variable}={value}  ({origin})\n    {explanation}")
 
 
 @click.command("openapi")
 def print_description() -> None:
     """Print the OpenAPI description, as served at /openapi.json."""
-    click.echo(json.dumps(describe(settings.load()), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(describe(load()), indent=2, ensure_ascii=False))
 
 
 _WORDS = {1: "", 1_000: ", in thousands", 1_000_000: ", in millions"}
@@ -253,3 +257,99 @@ def _print(name: str, day: date, table: StatementTable) -> None:
         lines.append(line)
     click.echo(f"{title} ({unit})")
     print_table(headings, lines, figures=True)
+
+
+_SECONDS = 30.0
+_PARQUET = ".parquet"
+
+
+@click.command("verify")
+@click.argument("answer", metavar="FILE|URL")
+@click.option("--key", metavar="VKEY", help="Verifier key of the publisher (`sankofa editions key`).")
+@click.option(
+    "--since",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="An older checkpoint, or an answer with one: the log must only have grown since.",
+)
+@click.option(
+    "--roots",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Trusted certificates (PEM): one of them must have stamped the checkpoint (RFC 3161).",
+)
+@click.option(
+    "--timestamp",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The stamp. Without it /log/checkpoint.tsr is fetched from the host of the URL.",
+)
+@click.option("--api-key", envvar="SANKOFA_API_KEY", metavar="KEY", help="Key to fetch the URL with.")
+def verify_command(
+    answer: str,
+    key: str | None,
+    since: Path | None,
+    roots: Path | None,
+    timestamp: Path | None,
+    api_key: str | None,
+) -> None:
+    """Check the rows of an answer that was asked with proof=true, offline, against the log of editions.
+
+    The proof of FILE.parquet is FILE.parquet.proof beside it; that of a URL is fetched from URL.proof.
+    Without --key, the keys of SANKOFA_TRUSTED_KEYS count, and then the key of HOME.
+    """
+    settings = load()
+    trusted = settings.verifier_keys() or tuple(one.verifier for one in signers_of(settings.home))
+    keys = key or ",".join(one.text for one in trusted)
+    if not keys:
+        raise click.UsageError("no key is trusted here: name one with --key")
+    is_url = answer.startswith(("https://", "http://"))
+    if roots is not None and timestamp is None and not is_url:
+        raise click.UsageError("name the stamp of the checkpoint with --timestamp")
+    when = ""
+    try:
+        if is_url:
+            edition, proof = _verified(httpx.URL(answer), api_key, keys, since)
+        else:
+            edition = verify(Path(answer), keys, since=since)
+            proof = Path(f"{answer}{PROOF}" if answer.endswith(_PARQUET) else answer).read_bytes()
+        if roots is not None:
+            stamp = timestamp.read_bytes() if timestamp is not None else _fetched_stamp(httpx.URL(answer))
+            when = f" and was stamped at {stamped_at(proof, stamp, roots.read_bytes()):%Y-%m-%dT%H:%M:%SZ}"
+    except (OSError, httpx.HTTPError) as failure:
+        raise OperatorError(f"{Path(answer).name}: {failure}") from failure
+    except ValueError as wrong:
+        raise click.ClickException(str(wrong)) from None
+    click.echo(f"everything is of edition {edition}, which is in the signed log{when}")
+
+
+def _verified(url: httpx.URL, api_key: str | None, keys: str, since: Path | None) -> tuple[str, bytes]:
+    """The edition at an address, and its proof. Raises ValueError, OperatorError or httpx.HTTPError."""
+    headers = {"X-API-Key": api_key} if api_key else {}
+    with httpx.Client(headers=headers, timeout=_SECONDS, follow_redirects=False) as client:
+        if not url.path.endswith(_PARQUET):
+            content = _fetched(client, url)
+            return verify(content, keys, since=since), content
+        proof = _fetched(client, url.copy_with(path=url.path + PROOF))
+        digest = sha256()
+        with client.stream("GET", url) as reply:
+            _refuse_unless_ok(reply)
+            for chunk in reply.iter_raw():
+                digest.update(chunk)
+    return verify_digest(digest.hexdigest(), proof, keys, since=since), proof
+
+
+def _fetched_stamp(url: httpx.URL) -> bytes:
+    with httpx.Client(timeout=_SECONDS, follow_redirects=False) as client:
+        return _fetched(client, url.copy_with(path="/log/checkpoint.tsr", query=None))
+
+
+def _fetched(client: httpx.Client, url: httpx.URL) -> bytes:
+    reply = client.get(url)
+    _refuse_unless_ok(reply)
+    return reply.content
+
+
+def _refuse_unless_ok(reply: httpx.Response) -> None:
+    if reply.status_code != httpx.codes.OK:
+        raise OperatorError(f"{reply.url}: answered {reply.status_code}")

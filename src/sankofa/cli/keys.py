@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from sankofa import settings
 from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
 from sankofa.access.owner import A_DIALECT, FOLDER, PATHS, address_of_path
@@ -23,7 +22,7 @@ from sankofa.engines.embedded_kv import EmptyKeyValue
 from sankofa.engines.factory import open_keyvalue
 from sankofa.model.days import parse_day
 from sankofa.model.errors import OperatorError, StoreUnavailable
-from sankofa.settings import Settings
+from sankofa.settings import Settings, load
 
 T = TypeVar("T")
 
@@ -39,7 +38,7 @@ def with_keys(
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> T:
         async def opened() -> T:
-            current = settings.load()
+            current = load()
             async with AsyncExitStack() as stack:
                 keys, domains, _ = await stack.enter_async_context(opened_keys(current, create=create))
                 if not usage:
@@ -277,7 +276,7 @@ async def reseal(store: Keys, _: Domains) -> None:
 )
 def copy(url: str) -> None:
     """Copy every key and domain to another store; then set SANKOFA_KEYSTORE to it."""
-    current = settings.load()
+    current = load()
     if not current.keys_secret and url.partition(":")[0] != "embedded":
         click.echo(
             "Warning: SANKOFA_KEYS_SECRET is not set: records in that store are proof against damage, not "
@@ -311,7 +310,7 @@ async def link(
         raise click.UsageError("Give one of --path and --dialect.")
     opens, before, behind = _one_dialect(dialect) if dialect is not None else _one_path(path or "")
     token = await store.link(id_or_key, opens, per_minute, per_month)
-    click.echo(f"{settings.load().base_url}{before}{token}{behind}")
+    click.echo(f"{load().base_url}{before}{token}{behind}")
 
 
 def _one_dialect(name: str) -> tuple[str, str, str]:
@@ -328,7 +327,7 @@ def _one_path(address: str) -> tuple[str, str, str]:
     from sankofa.dialects.contract import dialects
     from sankofa.operations.locked import day_of_path
 
-    address = address.removeprefix(settings.load().base_url)
+    address = address.removeprefix(load().base_url)
     path = address.partition("?")[0]
     inside = day_of_path(path, now().date())
     plain = path if inside is None else inside[1]

@@ -1,9 +1,11 @@
-"""Commands of the ledger: `ingest`, `withdraw`, `ledger`, and `matches`, which reviews who is who."""
+"""Commands of the ledger and the vault; `matches` reviews which organisations parties are."""
 
 import csv
+import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +13,6 @@ from typing import NamedTuple
 
 import click
 
-from sankofa import settings as environment
 from sankofa.cli.output import as_json, print_json, print_table, progress_bar
 from sankofa.cli.process import now
 from sankofa.edition.write.context import BuildContext
@@ -19,17 +20,16 @@ from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.ledger.matching import PartyMatcher
 from sankofa.ledger.reader import CaptureInfo
-from sankofa.ledger.rereading import VaultFiles, Withdrawn, withdraw
+from sankofa.ledger.rereading import Replayed, VaultFiles, Withdrawn, replay, withdraw
 from sankofa.ledger.store import Ledger, refuse_doubtful_clock
 from sankofa.model.days import FOREVER, instant
 from sankofa.model.errors import OperatorError
 from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
-from sankofa.settings import Settings
+from sankofa.settings import Settings, load
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import find_source, load_sources
 from sankofa.sources.templates import REVIEW_COLUMNS, REVIEWS
-from sankofa.vault.journal import Withdrew
-from sankofa.vault.store import Vault
+from sankofa.vault.store import Received, Vault, Verified, Withdrew
 
 
 def ingest_files(
@@ -163,7 +163,7 @@ def ingest_command(
 
     Exits with 1 where a file is of another format, or not one of its rows was accepted.
     """
-    summary = ingest_files(environment.load(), source, paths, clock_is_right=clock_is_right, dry_run=dry_run)
+    summary = ingest_files(load(), source, paths, clock_is_right=clock_is_right, dry_run=dry_run)
     for reason in summary.reasons:
         click.echo(f"rejected: {reason}", err=True)
     for warning in summary.first_warnings:
@@ -197,7 +197,7 @@ def withdraw_command(
     if sum(given is not None for given in (file, capture, file_name)) > 1:
         raise click.UsageError("FILE, --capture and --file exclude each other")
     withdrawn = withdraw_files(
-        environment.load(), source, capture=capture or 0, file_name=file or file_name or "",
+        load(), source, capture=capture or 0, file_name=file or file_name or "",
         everywhere=everywhere, reason=reason,
     )  # fmt: skip
     for one in withdrawn.files:
@@ -223,7 +223,7 @@ def ledger_commands() -> None:
 @ledger_commands.command()
 def verify() -> None:
     """Check that every row is as it was appended; exit code 1 where one is not, naming its capture."""
-    with open_ledger(environment.load(), create=False) as opened:
+    with open_ledger(load(), create=False) as opened:
         checked = opened.verify()
     click.echo(f"captures {checked.captures}, rows {checked.rows}: all as they were appended")
 
@@ -233,7 +233,7 @@ def verify() -> None:
 @as_json
 def captures(source: str | None, as_json: bool) -> None:
     """The files that are not withdrawn, of one SOURCE or of all: number, source, instant, file, SHA-256."""
-    current = environment.load()
+    current = load()
     captured: dict[int, CaptureInfo] = {}
     unchanged: dict[int, CaptureInfo] = {}
     if has_ledger(current):
@@ -301,7 +301,7 @@ def matches() -> None:
 def review(country: str | None, state: str, as_json: bool) -> None:
     """List parties, each with the organisations that it may be, the most alike first."""
     wanted = (country or "").upper()
-    listed = [p for p in _pairs(environment.load()) if p.state == state and wanted in ("", p.country)]
+    listed = [p for p in _pairs(load()) if p.state == state and wanted in ("", p.country)]
     listed.sort(key=lambda pair: (-pair.score, pair.party, pair.service_id))
     if as_json:
         print_json([pair._asdict() for pair in listed])
@@ -320,7 +320,7 @@ def _decision(name: str, verdict: str, summary: str) -> None:
     @click.argument("match")
     @click.argument("service_id")
     def command(match: str, service_id: str) -> None:
-        settings = environment.load()
+        settings = load()
         service_id = service_id.upper()
         known = {(pair.match, pair.service_id): pair for pair in _pairs(settings)}
         pair = known.get((match, service_id))
@@ -373,3 +373,141 @@ def _pairs(settings: Settings) -> Iterator[_Pair]:
                 yield _Pair(
                     key, party.name, party.country, score, service_id, names[service_id], verdict, state
                 )
+
+
+_NAMED_AT_MOST = 10
+
+
+class ReplayOutcome(NamedTuple):
+    """The outcome of a replay."""
+
+    replayed: Replayed
+    differences: list[str]
+    """The differences from the ledger in HOME, if there is one."""
+    result: str
+
+
+def has_vault(settings: Settings) -> bool:
+    return (settings.home / "vault" / "journal.jsonl").exists()
+
+
+def verify_vault(settings: Settings) -> Verified:
+    """Read every byte that is kept."""
+    if not has_vault(settings):
+        return Verified(0, 0, 0, 0, 0, [])
+    vault = Vault.of(settings)
+    vault.drop_expired(now())
+    return vault.verify()
+
+
+def replay_vault(settings: Settings, into: Path | None) -> ReplayOutcome:
+    """Rebuild the ledger: into a folder, into an empty ledger of HOME, or on the side to be compared."""
+    vault = Vault.of(settings)
+    vault.drop_expired(now())
+    if not vault.events():
+        raise OperatorError(f"there is no vault in HOME ({settings.home})")
+    if into is not None:
+        with _new_home(settings, into) as ledger:
+            return ReplayOutcome(_replay(settings, vault, ledger), [], f"rebuilt in {into}")
+    with open_ledger(settings) as ledger:
+        if not ledger.position():
+            return ReplayOutcome(_replay(settings, vault, ledger), [], "the ledger of HOME is rebuilt")
+        with (
+            TemporaryDirectory(prefix=".replay-", dir=settings.home) as folder,
+            _new_home(settings, Path(folder) / "home") as rebuilt,
+        ):
+            replayed = _replay(settings, vault, rebuilt, until=ledger.position())
+            replayed = replayed._replace(missing=_missing(vault, ledger, replayed.missing))
+            differences = _differences(ledger, rebuilt, replayed)
+    same = "not the ledger of HOME" if differences else "the same as the ledger of HOME"
+    if replayed.missing and not differences:
+        same += ", as far as its bytes are in the vault"
+    return ReplayOutcome(replayed, differences, same)
+
+
+def _missing(vault: Vault, ledger: Ledger, missing: dict[str, int]) -> dict[str, int]:
+    """Files without stored bytes, by source; includes files ingested before there was a vault."""
+    journalled = {(e.source, e.sha256) for e in vault.events() if isinstance(e, Received)}
+    counted = Counter(missing)
+    for capture in ledger.without(()).captures().values():
+        if (capture.source_id, capture.content_sha256) not in journalled:
+            counted[capture.source_id] += 1
+    return dict(sorted(counted.items()))
+
+
+def _replay(settings: Settings, vault: Vault, ledger: Ledger, until: int | None = None) -> Replayed:
+    events = len(vault.events())
+    with progress_bar("replay", events) as started, without_cycle_collection():
+        return replay(vault, ledger, load_sources(settings.home), Limits.of(settings), started, until=until)
+
+
+@contextmanager
+def _new_home(settings: Settings, folder: Path) -> Iterator[Ledger]:
+    """A ledger on files, with the gate secret and the sources of this HOME."""
+    if folder.exists() and any(folder.iterdir()):
+        raise OperatorError(f"{folder}: is not empty")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in ("gate-secret", "sources.toml"):
+        if (settings.home / name).exists():
+            shutil.copyfile(settings.home / name, folder / name)  # with the modes of a new file
+    own = replace(settings, home=folder, datastore="sqlite:")
+    with closing(Ledger(open_store(own), settings.gate_key(), now)) as ledger:
+        yield ledger
+
+
+def _differences(ledger: Ledger, rebuilt: Ledger, replayed: Replayed) -> list[str]:
+    """The captures that hold other rows; of sources that could not be rebuilt nothing is compared."""
+    passed_over = set(replayed.missing)
+    held, again = ledger.contents(), rebuilt.contents()
+    differences = []
+    for number in sorted(held.keys() | again.keys()):
+        source = (held.get(number) or again[number]).source_id
+        if source not in passed_over and held.get(number) != again.get(number):
+            differences.append(f"capture {number} of {source}: is not what the vault gives")
+    if len(differences) > _NAMED_AT_MOST:
+        differences[_NAMED_AT_MOST:] = [f"and {len(differences) - _NAMED_AT_MOST} more"]
+    return differences
+
+
+@click.group()
+def vault() -> None:
+    """Look after the files that were fetched or ingested."""
+
+
+@vault.command("verify")
+def verify_command() -> None:
+    """Read every byte that is kept; exit code 1 where one is not what came in, naming its file."""
+    verified = verify_vault(load())
+    for fault in verified.faults:
+        click.echo(f"damaged: {fault}", err=True)
+    notes = [f"events {verified.events}, files {verified.objects}, bytes {verified.size}"]
+    if verified.hash_only:
+        notes.append(f"of {verified.hash_only} only the hash is kept")
+    if verified.unreadable:
+        notes.append(f"{verified.unreadable} encrypted and compared as stored, for want of SANKOFA_VAULT_KEY")
+    result = f"damaged {len(verified.faults)}" if verified.faults else "all as they came"
+    click.echo(f"{', '.join(notes)}: {result}")
+    if verified.faults:
+        sys.exit(1)
+
+
+@vault.command("replay")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Create a new HOME there, on files; without it, fill the empty ledger of HOME.",
+)
+def replay_command(into: Path | None) -> None:
+    """Rebuild the ledger from the vault alone.
+
+    Where HOME has a ledger already, it is rebuilt on the side and compared: exit code 1 where they differ.
+    """
+    outcome = replay_vault(load(), into)
+    for source, files in outcome.replayed.missing.items():
+        click.echo(f"not rebuilt: {source}: {files} files whose bytes are not in the vault")
+    for failure in (*outcome.replayed.failures, *outcome.differences):
+        click.echo(f"Error: {failure}", err=True)
+    click.echo(f"captures {outcome.replayed.captures}: {outcome.result}")
+    if outcome.replayed.failures or outcome.differences:
+        sys.exit(1)

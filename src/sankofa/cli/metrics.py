@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from sankofa import __version__
-from sankofa import settings as environment
 from sankofa.cli.process import now
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.operations.service import ObservedRequest, Service, build_id
 from sankofa.replication.following_store import read_state
 from sankofa.replication.stores import editions_folder, followed_address, open_store
-from sankofa.settings import Settings
+from sankofa.settings import Settings, load
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
@@ -223,7 +222,7 @@ class ServiceMetrics:
 def serve_metrics(folder: Path, listener: socket.socket) -> None:
     """Serve the counts in the folder until told to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the supervisor ends this process
-    metrics = ServiceMetrics(folder, environment.load())
+    metrics = ServiceMetrics(folder, load())
     threading.Thread(target=metrics.watch_ledger, daemon=True).start()
     with metrics_server(metrics, listener) as server:
         server.serve_forever()

@@ -22,8 +22,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from sankofa import settings as environment
-from sankofa.cli.edition_log import EditionLogWriter
+from sankofa.cli.editions import EditionLogWriter
 from sankofa.cli.ledger import ingest_files, open_ledger
 from sankofa.cli.output import progress_bar
 from sankofa.cli.process import leave_cycles_to_the_end
@@ -38,7 +37,7 @@ from sankofa.ledger.store import Ledger
 from sankofa.model.errors import BuildFailed, EditionError, OperatorError
 from sankofa.replication.remote_log import parse_witnesses, take_pushed_logs
 from sankofa.replication.stores import open_fresh_store
-from sankofa.settings import Settings
+from sankofa.settings import Settings, load
 from sankofa.sources.registry import Source, load_sources
 
 _FILE: Final = ".last-publication.json"
@@ -194,7 +193,7 @@ def publish_command(despite_floors: bool, verbose: bool) -> None:
     """Build and check the next edition, then switch to it."""
     leave_cycles_to_the_end()
     try:
-        manifest = publish_edition(environment.load(), despite_floors=despite_floors)
+        manifest = publish_edition(load(), despite_floors=despite_floors)
     except BuildFailed as failure:
         if verbose:
             click.echo(failure.trace, err=True)
@@ -373,7 +372,7 @@ def sample(if_empty: bool) -> None:
 
 
 def _print_world(world: BundledWorld, if_empty: bool) -> None:
-    manifest, summaries = publish_world(environment.load(), world, if_empty=if_empty)
+    manifest, summaries = publish_world(load(), world, if_empty=if_empty)
     for summary in summaries:
         click.echo(summary.line())
     if manifest is not None:

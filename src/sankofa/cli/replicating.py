@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 import click
 
-from sankofa import settings
-from sankofa import settings as environment
 from sankofa.cli.output import progress_bar
 from sankofa.cli.process import (
     configure,
@@ -37,7 +35,7 @@ from sankofa.replication.stores import (
     open_store,
     refuse_where_editions_are_followed,
 )
-from sankofa.settings import Settings
+from sankofa.settings import Settings, load
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
@@ -112,7 +110,7 @@ def check_followed(settings: Settings) -> None:
 
 def follow_beside() -> None:
     """Follow in a process of its own beside the workers, until it is told to stop."""
-    settings = environment.load()
+    settings = load()
     configure(settings)
     with (
         end_soon_after_signals(),
@@ -134,7 +132,7 @@ def follow_beside() -> None:
 def push_command(destination: str, keep_unused: float) -> None:
     """Send the editions that are kept to DESTINATION, for nodes to follow: a folder that a web server serves,
     s3://bucket/path, gs:// or az://. Only what is missing there is sent."""
-    pushed = push_editions(settings.load(), destination, timedelta(minutes=keep_unused))
+    pushed = push_editions(load(), destination, timedelta(minutes=keep_unused))
     if pushed.replaced:
         click.echo(f"replaced what was there: {pushed.replaced}", err=True)
     if not pushed.changed and not pushed.files:
@@ -150,7 +148,7 @@ def push_command(destination: str, keep_unused: float) -> None:
 @click.option("--once", is_flag=True, help="Pull what is current now, and end.")
 def follow_command(once: bool) -> None:
     """Follow the editions at SANKOFA_EDITIONS into HOME. `sankofa serve` does so by itself."""
-    current = settings.load()
+    current = load()
     configure(current)
     state = follow_editions(current, once=once)
     if once:

@@ -387,7 +387,7 @@ def _serve_metrics(folder: Path, listener: socket.socket) -> None:
 
 def _deliver_hooks() -> None:
     """In a process of its own, while there are hooks and no other process delivers them."""
-    from sankofa.cli.delivering import deliver
+    from sankofa.cli.hooks import deliver
 
     settings = load()
     configure(settings)

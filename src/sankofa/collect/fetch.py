@@ -29,7 +29,7 @@ from sankofa.collect.state import LastReply
 from sankofa.engines.private_files import open_private
 from sankofa.model.limits import limit
 from sankofa.sources.registry import Collect
-from sankofa.vault.journal import HttpExchange
+from sankofa.vault.store import HttpExchange
 
 _SMALL: Final = 1 << 20
 """Transfers up to this size start again after a kill."""

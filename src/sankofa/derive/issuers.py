@@ -34,8 +34,8 @@ from typing import Any, Final, NamedTuple
 
 from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_years
 from sankofa.derive.metrics.period_views import History, PeriodView, ReportedFigure
+from sankofa.ledger.capture import FactColumns
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.facts import FactColumns
 from sankofa.ledger.reader import CaptureInfo, Facts
 from sankofa.ledger.reports import Identity, Published, Report, Reports
 from sankofa.ledger.spells import Placed, places

@@ -21,7 +21,7 @@ import msgspec
 from sankofa.derive.metrics.lines import MEASURES
 from sankofa.derive.series import MacroColumn
 from sankofa.derive.tenders import Tenders
-from sankofa.ledger.facts import FactColumns
+from sankofa.ledger.capture import FactColumns
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.tenders import SERVED_RELEASES
 from sankofa.model.figures import exact

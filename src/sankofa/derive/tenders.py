@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.ledger.matching import UNRESOLVED, Match, PartyMatcher, PartyQuestion
-from sankofa.ledger.parties import EvidencedParties
+from sankofa.ledger.matching import UNRESOLVED, EvidencedParties, Match, PartyMatcher, PartyQuestion
 from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.errors import CheckFailed

@@ -12,8 +12,7 @@ import msgspec
 
 from sankofa.engines.ledger_store import LedgerRows, Row
 from sankofa.ledger import generations
-from sankofa.ledger.capture import Persons, holds_record
-from sankofa.ledger.facts import FactColumns, join_facts
+from sankofa.ledger.capture import FactColumns, Persons, holds_record, join_facts
 from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
 from sankofa.model.days import file_instant
 from sankofa.model.errors import SettingsError

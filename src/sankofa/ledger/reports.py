@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from sankofa.ledger.facts import FactColumns
+from sankofa.ledger.capture import FactColumns
 from sankofa.ledger.reader import CaptureInfo, Facts
 from sankofa.model.days import ordinal
 from sankofa.model.financial_years import ROUNDED_WITHIN, YEAR, YearEvidence

@@ -31,8 +31,7 @@ from sankofa.model.ocds.redaction import CUT
 from sankofa.model.records import Rejected
 from sankofa.sources.base import InputFile, Limits
 from sankofa.sources.registry import Source
-from sankofa.vault.journal import Received, Withdrew
-from sankofa.vault.store import Vault, event_number
+from sankofa.vault.store import Received, Vault, Withdrew, event_number
 
 _BATCH: Final = 8 << 20
 """Characters of rows that are copied together."""

@@ -16,7 +16,7 @@ import msgspec
 
 from sankofa.engines.ledger_store import Row
 from sankofa.ledger.capture import Capture, CleanedRelease, Counts, RecordKind, Triple, holds_record
-from sankofa.ledger.parties import party_evidence
+from sankofa.ledger.matching import party_evidence
 from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode

@@ -2,7 +2,7 @@
 
 import random
 
-from sankofa.ledger.facts import FactColumns, encode_facts, facts_in, join_facts
+from sankofa.ledger.capture import FactColumns, encode_facts, facts_in, join_facts
 
 AWKWARD = 'tab\there, "quotes", back\\slash, line\nfeed, \x1f\x01, Ünïcödé \U0001f600'
 FACTS = [

@@ -27,8 +27,7 @@ from sankofa.edition.write.reuse import BuildInputs, Memo, Partition, part_scale
 from sankofa.edition.write.worker_processes import WorkerProcesses
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
-from sankofa.ledger.matching import THRESHOLD, PartyMatcher, Reviews
-from sankofa.ledger.parties import Evidence, EvidencedParties, with_parties
+from sankofa.ledger.matching import THRESHOLD, Evidence, EvidencedParties, PartyMatcher, Reviews, with_parties
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.spells import relate
 from sankofa.ledger.store import Ledger

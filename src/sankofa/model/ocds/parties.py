@@ -14,8 +14,7 @@ import msgspec
 from sankofa.model.countries import country as country_code
 from sankofa.model.countries import country_named
 from sankofa.model.ocds.fields import Cleaning, Json
-from sankofa.model.ocds.redaction import Secrets
-from sankofa.model.ocds.secret_index import WORD
+from sankofa.model.ocds.redaction import WORD, Secrets
 from sankofa.model.organisations import in_companies_register
 from sankofa.model.text import fold_in_place, one_line, toml_table
 
