@@ -1,24 +1,23 @@
 """The file of an edition: blocks one after another, and a hash table that leads from a key to its blocks.
 
-It is written once, in order, and then only mapped into memory: finding a key and handing out its blocks makes
-no system call and copies nothing. (A database in its place gives up the interpreter to another thread several
-times per read, which on a busy server costs more than the read; see docs/decisions/edition-format.md.)
+It is written once, in order, and then mapped into memory: reading the blocks of a key makes no system call
+and copies nothing. (A database would release the interpreter to another thread several times per read, which
+on a busy server costs more than the read; see docs/decisions/edition-format.md.)
 
-Rows are nine tenths of an edition and repeat themselves: a block of them is kept compressed where that at
-least halves it, and the blocks read last are kept as they were (`ByteCache`). Numbers
-and columns are read in place.
+Rows are nine tenths of an edition and repeat themselves: a block of them is stored compressed where that at
+least halves it, and the blocks read last are cached decompressed (`ByteCache`). Numbers and columns are read
+in place.
 
 Layout, little-endian, every part padded to 8 bytes:
 
     magic
     blocks       the index of a block, then its rows
-    keys         how many blocks, how long the key; the key; of each block where it begins, how long its index
-                 is, and its rows here and as they were
-    table        per slot the hash of a key and where it stands; an empty slot is zero
-    rows         of each block, in order, where its rows begin, how long they are here and as they were
-    order        the keys in the order of their bytes: of each where it stands, then of each the digest of its
-                 blocks
-    trailer      where the table begins, how many slots it has; the same of the rows; magic
+    keys         number of blocks, length of the key; the key; for each block its position, the length of its
+                 index, and of its rows as stored and decompressed
+    table        per slot the hash of a key and its position; an empty slot is zero
+    rows         for each block, in order, the position of its rows and their two lengths
+    order        the positions of the keys in the order of their bytes, then the digest of the blocks of each
+    trailer      position and length of the table, and of the rows; magic
 """
 
 import struct
@@ -49,7 +48,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class ByteCache(Generic[K]):
-    """Holds the values read last, up to so many bytes."""
+    """Holds the values read last, up to a number of bytes."""
 
     def __init__(self, most_bytes: int = BLOCK_CACHE_BYTES, entry_bytes: int = 0) -> None:
         """`entry_bytes` is what an entry takes besides its value."""
@@ -88,7 +87,6 @@ _EXTENT = struct.Struct("<QIII4x")
 _ROWS = struct.Struct("<QII")
 _LEAST_COMPRESSED = 4096
 """Bytes of rows below which compressing would cost more time than it saves room."""
-_FEW_BLOCKS = 16
 _SHORT_KEY = 1024
 """Bytes that a key of one block takes, if it is not half as long itself."""
 _TRAILER = struct.Struct("<QQQQ8s")
@@ -269,9 +267,7 @@ class BlockFileReader:
                     extents: list[Extent] = list(_EXTENT.iter_unpack(whole[first:last]))
                     if not complete:
                         self._check_extents(extents)
-                    if len(extents) > _FEW_BLOCKS:
-                        return LazyBlocks(partial(self.block, needs_rows=needs_rows), extents)
-                    return [self.block(extent, needs_rows) for extent in extents]
+                    return LazyBlocks(partial(self.block, needs_rows=needs_rows), extents)
             slot = (slot + 1) & mask
 
     def block(self, extent: Extent, needs_rows: NeedsRows | None = None) -> Block:

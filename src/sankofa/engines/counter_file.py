@@ -6,8 +6,8 @@ windows change under one lock. It is mapped into memory, and locked without lett
 queue for the interpreter each time costs ten times the call. A page is allocated on the disk before it is
 first touched, so that a full disk is an error and not the end of the process.
 A process killed at any instruction leaves a count as it was or as it should be: a count is one aligned
-number, stored by one instruction (`struct` would fill its place with zeros first), and a new slot gets its
-mark last. A slot is taken over once its window is past, so the file never outgrows its 32 MiB; it is sparse.
+number, stored by one instruction (`struct` would write zeros first), and a new slot gets its mark last.
+A slot is used again once its window is past, so the file never outgrows its 32 MiB; it is sparse.
 """
 
 import ctypes
@@ -137,7 +137,7 @@ class CounterFile:
                 set_record_lock(self._descriptor, fcntl.F_UNLCK, start)
 
     def counts(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...]:
-        """The counts as they stand. No lock: a count is one aligned number."""
+        """The present counts. No lock: a count is one aligned number."""
         start = _page_of(name)
         return tuple([self._count(start, _mark_of(name, window.name), now) for window in windows])
 
@@ -176,12 +176,12 @@ class CounterFile:
     def _vacant_slot(self, start: int, now: int) -> int:
         for at in range(start, start + _PAGE, _SLOT):
             if self._words[at // _WORD + _UNTIL] < now:
-                self._map[at : at + _MARK] = bytes(_MARK)  # nobody's until it is written whole
+                self._map[at : at + _MARK] = bytes(_MARK)  # it has no owner until it is written whole
                 return at
         raise OSError(0, "no room for another counter")
 
     def generation(self) -> bytes | None:
-        """A marker that changes with every write; None during a write, and after one that was cut short."""
+        """A marker that changes with every write; None during a write, and after one that did not end."""
         generation = self._map[len(_HEADER) : len(_HEADER) + _GENERATION]
         return None if generation == _CHANGING else generation
 

@@ -156,7 +156,7 @@ class Datastore:
         return self._note_read[1]
 
     def _trusted_keys(self) -> tuple[Verifier, ...] | None:
-        """The trusted keys; None if the first signer is trusted. Raises NotTrusted if nobody is."""
+        """The trusted keys; None if the first signer is trusted. Raises NotTrusted without any."""
         if keys := self._trusted or tuple(signer.verifier for signer in signers_of(self._keys)):
             return keys
         raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
@@ -311,7 +311,7 @@ class Datastore:
     def _append_to_list(self, lines: Iterable[str]) -> None:
         text = "".join(f"\n{line}" for line in lines)
         if text:
-            # A line feed first: the line before may have been cut short by a full disk.
+            # A line feed first: a full disk may have left the line before incomplete.
             with (
                 operator_errors(self._published),
                 open(self._published, "ab", buffering=0, opener=open_private) as stream,

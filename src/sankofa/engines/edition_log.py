@@ -1,8 +1,8 @@
 """The append-only log of editions, as C2SP specifies logs in tiles (tlog-tiles).
 
-It is two files beside the editions. `entries` has every entry, each behind its length in two bytes, as in
-the bundles of entries there. `checkpoint` is a signed note about the number of entries and the root of
-their Merkle tree (RFC 9162). Tiles and bundles are cut from the entries when somebody asks for one.
+It is two files beside the editions. `entries` has every entry, each after its length in two bytes, as bundles
+of entries have them. `checkpoint` is a signed note about the number of entries and the root of their Merkle
+tree (RFC 9162). Tiles and bundles are made of the entries when one is asked for.
 
 `rows/` has the hashes of the rows of each kept edition, and `rows.note` lists those files, signed.
 """
@@ -84,7 +84,7 @@ class LogTree:
     leaves: tuple[bytes, ...]
 
     def first(self, size: int) -> "LogTree":
-        """The log when it had so many entries."""
+        """The log when it had `size` entries."""
         return self if size == len(self.leaves) else LogTree(self.entries[:size], self.leaves[:size])
 
     @cached_property
@@ -163,7 +163,7 @@ def listed_row_trees(note: bytes, trusted: Sequence[Verifier]) -> dict[str, RowT
 
 
 def read_entries(content: bytes) -> LogTree:
-    """The entries of a file; one that was cut short at the end is passed over."""
+    """The entries of a file, without an incomplete one at the end."""
     entries, at = [], 0
     while at + _LENGTH <= len(content):
         end = at + _LENGTH + int.from_bytes(content[at : at + _LENGTH])
@@ -311,7 +311,7 @@ class EditionLog:
             if added.entries:
                 whole = len(tree.bundle())
                 with open(self._entries, "ab", buffering=0, opener=open_private) as stream:
-                    stream.truncate(whole)  # an entry that was cut short when a process was killed
+                    stream.truncate(whole)  # removes what a killed process wrote of an entry
                     stream.write(added.bundle())
                     os.fsync(stream.fileno())
                 self._read = None

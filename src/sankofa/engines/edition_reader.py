@@ -130,7 +130,7 @@ class PartsByKind(Generic[Part]):
         return self._parts[kind][block >> BLOCK_BITS], block & _BLOCK_MASK
 
     def spans(self, kind: str, after: str) -> Iterator[tuple[Part, str, str | None]]:
-        """The parts with keys behind one, in their order, each with its first key and that of the next."""
+        """The parts with keys after one, in order, each with its first key and that of the next."""
         firsts, parts = self._firsts.get(kind, []), self._parts.get(kind, [])
         begin = max(bisect_right(firsts, after) - 1, 0)
         yield from zip(parts[begin:], firsts[begin:], [*firsts[begin + 1 :], None], strict=False)

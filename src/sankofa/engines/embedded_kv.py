@@ -71,7 +71,7 @@ class EmbeddedKeyValue:
             return known[1]
         self._notice_other_files()
         rows = await self._rows(_GET, (name,))
-        # Of a damaged row the value may be of any type: it is then nothing that anybody wrote.
+        # The value of a damaged row may have any type; such a value was never written.
         value = (rows[0][0] if isinstance(rows[0][0], bytes) else b"") if rows else None
         if generation is not None and value is not None:
             if len(self._known) >= _MOST_KNOWN:

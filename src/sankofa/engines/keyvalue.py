@@ -2,7 +2,7 @@
 
 Two stores are used, for keys and for usage; each is read or counted once per request, so the
 protocol is nine calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
-raised within a second: a surface answers 503 and never hangs behind a frozen dependency.
+raised within a second: a surface answers 503 and never waits for a frozen dependency.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class KeyValue(Protocol):
         """Add one to the counter of every window in one atomic step and return the new counts."""
 
     async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
-        """The counts of every window as they stand; 0 if nothing was counted."""
+        """The present counts of every window; 0 if nothing was counted."""
 
     async def ping(self) -> None:
         """Do a real read; raise StoreUnavailable if it fails."""

@@ -33,7 +33,7 @@ class LedgerSession(LedgerRows, Protocol):
     """One connection to the ledger, for one thread."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing; writers of the ledger take turns."""
+        """All or nothing; one process writes at a time."""
 
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
         """Every row of a table: its capture_id (0 if the table has none), and its columns as a JSON

@@ -146,7 +146,7 @@ class HttpObjects:
                 return
             if start and not answer.headers.get("content-range", "").startswith(f"bytes {start}-"):
                 raise ObjectError(f"{path}: another range than the one asked for")
-            yield answer.iter_raw()  # as it comes: what was gathered before a cut would be lost
+            yield answer.iter_raw()  # as it comes: what a buffer held at a cut would be lost
 
     def close(self) -> None:
         self._client.close()

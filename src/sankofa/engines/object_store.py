@@ -62,7 +62,7 @@ class ObjectDestination(ObjectSource, Protocol):
         changes."""
 
     def upload(self, path: str, file: Path) -> None:
-        """The content of a file, which never changes; nobody sees a part of it."""
+        """Writes the content of a file, which never changes, in one step."""
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         """Everything below a prefix that ends with a slash."""

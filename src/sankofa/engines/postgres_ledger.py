@@ -296,7 +296,7 @@ class PostgresLedgers:
 
 
 def _retrieve(asked: "asyncio.Future[None]") -> None:
-    """An answer that nobody waited for is no error."""
+    """Marks the result as read: an answer without a waiting caller is no error."""
     if not asked.cancelled():
         asked.exception()
 

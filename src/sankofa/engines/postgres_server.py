@@ -1,8 +1,7 @@
 """The PostgreSQL server: how to reach it, and the messages of its failures.
 
-The driver is imported here and handed on, so that its absence is reported in one place. No text that leaves
-this package quotes the URL, which may carry a password; nor the server's address, which is nobody's
-business on a public surface.
+The driver is imported here only, so that its absence is reported in one place. No text that leaves this
+package quotes the URL, which may carry a password, or the address of the server.
 """
 
 import threading

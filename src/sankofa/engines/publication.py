@@ -146,7 +146,7 @@ class PublishedList(NamedTuple):
 
 
 def read_list(content: bytes) -> PublishedList:
-    """A line that is cut short by a full disk is passed over."""
+    """Ignores a line that a full disk left incomplete."""
     lines = content.decode("ascii", errors="replace").split("\n")
     withdrawn = (line.removeprefix(_WITHDRAWN) for line in lines if line.startswith(_WITHDRAWN))
     return PublishedList(

@@ -144,7 +144,7 @@ class _Server:
         self._greeting = _greeting(unquote(parts.username or ""), unquote(parts.password or ""), database)
 
     async def dial(self, deadline: float) -> _Link:
-        """A connected link, or a lost one with the reason: a task that nobody awaits must not raise."""
+        """A connected link, or a lost one with the reason: a task that is not awaited must not raise."""
         loop = asyncio.get_running_loop()
         link = _Link(loop)
         try:
@@ -249,7 +249,7 @@ class RedisKeyValue(RedisCommands):
             if await self._server.address() != link.address:
                 link.drop("no longer the primary")
         except _LinkError:
-            pass  # no sentinel answers: nobody can have chosen another
+            pass  # no sentinel answers, so none can have chosen another
 
     async def _connected(self, deadline: float) -> _Link:
         """Joins the connection attempt under way or starts one. It continues for other callers if this one

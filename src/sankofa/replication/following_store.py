@@ -62,7 +62,7 @@ class FollowState(msgspec.Struct, frozen=True):
         if age is None:
             return self.failure or "not asked yet"
         if age > SILENT_SECONDS:
-            return f"no answer for {age:.0f} s: {self.failure or 'nobody follows'}"
+            return f"no answer for {age:.0f} s: {self.failure or 'no follower runs'}"
         if self.failing_since and (failing := _seconds(self.failing_since, now)) > SILENT_SECONDS:
             return f"nothing new comes for {failing:.0f} s: {self.failure}"
         return self.refusal or None

@@ -1,8 +1,8 @@
-"""Pushing the editions of this machine to a destination that nodes follow.
+"""Pushes the editions of this machine to a store that nodes follow.
 
-Files first, then the list of what was published, then the signed note: a reader meanwhile finds what was
-there before, whole. Only what is missing is read, compared with its digest, and sent. What no listed
-edition needs is removed after a while, so that nobody who began to pull it is cut off.
+Files come first, then the list of what was published, then the signed note: until then a reader finds the
+editions before, whole. Only missing files are read, compared with their digests, and sent. Files that no
+listed edition needs stay for a while, for nodes that are pulling them.
 """
 
 import re

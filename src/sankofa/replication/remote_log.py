@@ -199,17 +199,17 @@ PUSHED_TO: Final = "pushed-to"
 """In HOME: the addresses that the log was pushed to, a line for each."""
 _ANSWER_SECONDS: Final = 5.0
 """How long `publish` waits for each of them, unless HOME was restored."""
-_TAKE: Final = "`sankofa editions take-log ADDRESS` takes over the log of a store or of a node"
+_TAKE: Final = "`sankofa editions take-log ADDRESS` fetches the log of a store or of a node"
 _ANOTHER: Final = (
     "the log there has {} entries, and the log here does not begin with them: HOME was restored from an "
-    f"older backup, and published before it knew. {_TAKE}; what only HOME has goes behind it"
+    f"older backup, and published before it knew. {_TAKE}; entries that only HOME has follow after it"
 )
 
 
 def read_log(
     source: ObjectSource, trusted: Sequence[Verifier], before: LogTree, checkpoint: bytes
 ) -> LogTree:
-    """The log behind a checkpoint. Raises NotTrusted or ObjectError, ObjectMissing if there is none."""
+    """The log of a checkpoint. Raises NotTrusted or ObjectError, ObjectMissing if there is none."""
     try:
         content = source.read(ENTRIES, LARGEST_LOG)
     except ObjectMissing:  # a node has bundles of entries
@@ -236,10 +236,10 @@ def _begins_with(here: LogTree, checkpoint: str) -> bool:
 def take_log(
     store: Datastore, source: ObjectSource, *, replacing: bool = False, patience: float | None = None
 ) -> int:
-    """Take over the log there if it has entries that are missing here; their number.
+    """Fetches the log there if it has entries that are missing here; returns their number.
 
-    Entries that only this store has stay behind them. The place is asked without the lock to switch;
-    `patience` is how many seconds it may take to show its checkpoint. Raises OperatorError if one log is no
+    Entries that only this store has follow after them. The checkpoint is read without the lock to switch,
+    within `patience` seconds. Raises OperatorError if one log is no
     beginning of the other, unless `replacing`; ObjectError or NotTrusted.
     """
     trusted = [signer.verifier for signer in store.signers()]
@@ -298,7 +298,7 @@ def note_pushed_to(home: Path, address: str) -> None:
 
 
 def take_pushed_logs(store: Datastore, home: Path, witnesses: Sequence[Witness]) -> None:
-    """Before something is published: take over the log of each place that it was pushed to.
+    """Before a publication: fetches the log of each store that it was pushed to.
 
     A HOME that was restored, and signed nothing yet, publishes only once all of them answered and no witness
     saw a longer log. Raises OperatorError.
@@ -309,7 +309,7 @@ def take_pushed_logs(store: Datastore, home: Path, witnesses: Sequence[Witness])
         try:
             with closing(open_source(address)) as source:
                 if count := take_log(store, source, patience=None if is_restored else _ANSWER_SECONDS):
-                    _log.warning("took over %d entries of the log at %s", count, shown)
+                    _log.warning("fetched %d entries of the log at %s", count, shown)
         except (ObjectError, SettingsError, NotTrusted) as failure:
             if is_restored and not isinstance(failure, ObjectMissing):
                 raise OperatorError(

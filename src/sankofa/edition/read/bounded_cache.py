@@ -1,4 +1,4 @@
-"""A cache that holds so many entries."""
+"""A cache that holds a number of entries."""
 
 from collections import OrderedDict
 from typing import Generic, TypeVar

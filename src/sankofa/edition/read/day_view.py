@@ -46,7 +46,6 @@ ID_LENGTH: Final = 26
 _DAYS_KEPT: Final = 16
 """Days whose search results are cached."""
 _ENTITIES_KEPT: Final = 1_024
-_NUMBERS_KEPT: Final = 16_384
 _UNREAD: Final = object()
 _ROWS_IN_A_BLOCK: Final = 64
 _ISSUED: Final = re.compile(r"DC[0-9A-F]{24}\Z")
@@ -141,8 +140,8 @@ class DayView(Edition):
     async def known_days(self) -> KnownDays:
         """Read once for an edition, and once for its locked views.
 
-        Those have no organisation that only tenders name: a later release may show that its number is
-        nobody's, or a register that it is somebody else's.
+        Those have no organisation that only tenders name: a later release or register may show that its
+        number belongs to no organisation, or to another.
         """
         name = (KNOWN, "", int(self.lock is not None))
         known: KnownDays | None = self.cached_parts.get(name)
@@ -195,31 +194,34 @@ class DayView(Edition):
         return [name for name in (own.legal_name, *own.other_names) if name]
 
     async def entity(self, service_id: str) -> bytes | None:
-        """The row of an organisation on this day; None if nobody knew it."""
+        """The row of an organisation on this day; None if it was not known."""
+        if (first := await self._first_day(service_id)) is not None:
+            if self.day < first:
+                return None
+            if service_id.encode() not in (await self.known_days()).dated_ids:
+                row = await super().raw(ENTITIES, service_id)  # which never changed
+                return None if row is None else bytes(row)
         rows = self.cache("entities", _ENTITIES_KEPT)
-        if (row := rows.get(service_id, _UNREAD)) is _UNREAD:
-            row = await self._entity(service_id)
-            rows.put(service_id, row)
-        return cast("bytes | None", row)
+        if (state := rows.get(service_id, _UNREAD)) is _UNREAD:
+            states = await self.entity_states(service_id)
+            state = states[-1][1] if states else None
+            rows.put(service_id, state)
+        return cast("bytes | None", state)
 
     async def knows(self, service_id: str) -> bool:
         """Whether the organisation was known: as `entity`, which reads its row."""
+        if (first := await self._first_day(service_id)) is None:
+            return await self.entity(service_id) is not None
+        return first <= self.day
+
+    async def _first_day(self, service_id: str) -> int | None:
+        """The day from which on an organisation is known; None if it has none under this id."""
         if (first := self.first_days.get(service_id)) is None:
             known = await self.known_days()
-            if (number := known.number(service_id)) is None:
-                return await self.entity(service_id) is not None
-            first = known.days[number]
-            self.first_days.put(service_id, first)
-        return bool(first <= self.day)
-
-    async def _entity(self, service_id: str) -> bytes | None:
-        if (first := self.first_days.get(service_id)) is not None and self.day < first:
-            return None
-        if first is not None and service_id.encode() not in (await self.known_days()).dated_ids:
-            row = await super().raw(ENTITIES, service_id)  # which never changed
-            return None if row is None else bytes(row)
-        states = await self.entity_states(service_id)
-        return states[-1][1] if states else None
+            if (number := known.number(service_id)) is not None:
+                first = known.days[number]
+                self.first_days.put(service_id, first)
+        return first
 
     async def entity_states(self, service_id: str) -> list[tuple[int, bytes]]:
         """The rows that an organisation had up to this day, each with its first day; none for a stranger."""
@@ -333,7 +335,7 @@ class DayView(Edition):
 
 
 async def is_stranger(edition: Edition, text: str) -> bool:
-    """Whether a text is the id of an organisation that nobody knew on the day of a view."""
+    """Whether a text is the id of an organisation that was not known on the day of a view."""
     service_id = text.upper()
     if not isinstance(edition, DayView) or not _ISSUED.match(service_id):
         return False

@@ -210,7 +210,8 @@ class Edition:
         take = partial(select, day=day, modes=modes, tag=tag)
         if where is not None:
             take = partial(select_where, day=day, modes=modes, tag=tag, where=where)
-        most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
+        # One more than needed, so that a key with few blocks is read once.
+        most = _EVERY_BLOCK if limit is None else 2 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
         slices: list[RowSlice] = []
         count = 0

@@ -59,7 +59,7 @@ class CountryOnDay:
         self._limits = limits
 
     async def flags(self, parties: Parties, behind: tuple[str, ...], most: int) -> list[Flag]:
-        """The first flags behind a sort key, by indicator, type of subject and subject."""
+        """The first flags after a sort key, by indicator, type of subject and subject."""
         flags: list[Flag] = []
         yield_points = YieldPoints(_RECORDS_PER_YIELD)
         block = await self._block(behind) if behind else 0
@@ -103,7 +103,7 @@ class CountryOnDay:
         )
 
     async def _block(self, behind: tuple[str, ...]) -> int:
-        """The number of the block with the last record that is not behind a sort key."""
+        """The number of the block with the last record that is not after a sort key."""
 
         async def is_past(number: int) -> bool:
             blocks = await self._edition.blocks(FLAGS, self._country, number, 1)

@@ -72,7 +72,7 @@ class IssuerOrder(NamedTuple):
 
 
 async def issuers_in_order(edition: Edition, day: int) -> IssuerOrder:
-    """The stored order is that of today; whoever was elsewhere on the day is put where it belongs."""
+    """The stored order is that of today; an issuer that was in another country on the day is moved there."""
     counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
     everybody = range(counted[0] if len(counted) else 0)
     name = (MOVED_ISSUERS, "", 0)
@@ -80,7 +80,7 @@ async def issuers_in_order(edition: Edition, day: int) -> IssuerOrder:
     if moved is None:
         moved = read_moved(await edition.raw(MOVED_ISSUERS, "") or b"\x90")
         edition.cache_part(name, moved)
-    if not moved or day >= moved[0].until:  # nobody moved later
+    if not moved or day >= moved[0].until:  # none moved later
         return IssuerOrder(edition, everybody, {})
     spells = [one for one in moved if one.first <= day < one.until]
     if not spells:

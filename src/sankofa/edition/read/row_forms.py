@@ -38,7 +38,7 @@ _REWRITTEN: Final[dict[str, Callable[[Block, Rewrite], Block]]] = {
 
 
 def without_capture(rows: bytes, most: int) -> bytes:
-    """Rows without the instants, at most so many, and the digests of the files they are from.
+    """Rows without `most` instants of capture at most, and without the digests of their files.
 
     Many rows share few of each, so all rows are rewritten at once.
     """
@@ -53,7 +53,7 @@ def without_capture(rows: bytes, most: int) -> bytes:
 
 
 def sources_in(rows: bytes, references: int) -> Sources:
-    """The sources of so many references in rows."""
+    """The sources of rows with this number of references."""
     sources: set[bytes] = set()
     at = 0
     while references > 0:
@@ -72,7 +72,8 @@ def shorter(rows: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
     """
     bare = without_capture(rows, len(ends))
     between = b"," + rows[: rows.index(b":") + 1]
-    moved = [end - len(between) for end in accumulate(len(row) + len(between) for row in bare.split(between))]
+    sizes = accumulate(map(len, bare.split(between)))
+    moved = [end + number * len(between) for number, end in enumerate(sizes)]
     if len(moved) != len(ends):
         raise ValueError("a block of rows that do not begin alike")
     return bare, moved

@@ -121,7 +121,7 @@ async def _key_at(edition: Edition, feed: Feed, tree: RowTree, index: int) -> st
 
 
 async def _from(edition: Edition, feed: Feed, key: str) -> AsyncIterator[str]:
-    """A key, and those behind it."""
+    """A key, and those after it."""
     yield key
     async for following, _ in keys_of(feed, edition, key):
         yield following
@@ -194,7 +194,7 @@ class TreeReader:
                 place = group.place_of(row)
             if place is None:
                 await yield_points.step()
-                if (fields := _fields(row)) is None:  # cut off at the end of an object within it
+                if (fields := _fields(row)) is None:  # it ended at the end of an object within it
                     row = (await self._split_once(served))[len(proofs)]
                     fields = msgspec.json.decode(row, type=_Place)
                 group, place = await self._find(row, fields)

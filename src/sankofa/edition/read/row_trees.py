@@ -1,8 +1,8 @@
 """Merkle trees over the rows of an edition, one for each dataset of /v1/changes.
 
 A leaf is SHA-256 of a zero byte, a salt and the row in the form of RFC 8785. The salt is a keyed hash of the
-row: it can be made again, and a leaf tells nobody else anything about a row that was erased. Of each tree the
-hashes of groups of 64 rows are stored. A proof hashes the rows of one group again.
+row: it can be made again, and without the key a leaf says nothing about a row that was erased. An edition
+stores the hashes of groups of 64 rows. A proof hashes the rows of one group again.
 """
 
 import re

@@ -365,7 +365,7 @@ def _modes(edition: Edition, kind: str) -> int:
 async def restatement_behind(
     edition: Edition, asked: RestatementQuestion, key: SortKey
 ) -> tuple[int | str, ...]:
-    """Where the rows behind a sort key begin."""
+    """Where the rows after a sort key begin."""
     year = 0 if asked.service_id is not None else -int(str(key[0])[:4])
     for number, kind, listed in asked.lists(edition):
         if number == year:
