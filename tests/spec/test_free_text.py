@@ -67,3 +67,35 @@ def test_no_surface_names_whom_a_free_text_tells_to_contact(plain_desk: Desk) ->
     for secret in ("zqthemba", "zqkhoza", "zqpillay", "0825550199"):
         assert not [answer for answer in answers if secret in answer.lower()]
         assert not [content for content in held if secret.encode() in content.lower()]
+
+
+@pytest.mark.rule("GATE-4")
+def test_no_release_names_whom_another_of_its_process_withholds(plain_desk: Desk) -> None:
+    person = {"id": "w", "name": "Zqlindiwe Zqmokgatle", "roles": ["supplier"]}
+    releases = [
+        release("p", f"2025-06-0{number}T10:00:00Z", number, **fields)
+        for number, fields in enumerate(
+            (
+                {"tender": {"title": "Qfirst call, Zqmokgatle Zqlindiwe asked"}},
+                {"parties": [person], "awards": [{"id": "1", "suppliers": [{"id": "w"}]}]},
+                {
+                    "contracts": [
+                        {"id": "1", "documents": [{"id": "1", "title": "Qlast ZQLINDIWE ZQMOKGATLE"}]}
+                    ]
+                },
+            ),
+            1,
+        )
+    ]
+    other = release("q", tender={"title": "Qother process"})
+    plain_desk.ingest("portal-za", "a.json", package(releases[0], other, *releases[1:]))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        told = asked.server.get("/v1/tenders", asked.key).text
+        assert "Qfirst call, [withheld] asked" in told
+        assert "Qlast [withheld]" in told
+        assert [row["withheld_parties"] for row in asked.tenders() if row["ocid"].endswith("-p")] == [0, 1, 0]
+        contract = asked.server.get("/v1/contracts/ocds-test-p", asked.key).text
+        assert "zqmokgatle" not in (told + contract).lower()
+    held = [path.read_bytes().lower() for path in plain_desk.home.rglob("*") if path.is_file()]
+    assert not [content for content in held if b"zqmokgatle" in content]

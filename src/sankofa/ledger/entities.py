@@ -311,10 +311,11 @@ def _entity(
 
 def _is_organisation(entity: Entity) -> bool:
     """Whether anything held shows that it is no natural person (contract: GATE-9). A name does: it is stored
-    on evidence alone."""
+    on evidence alone. An identifier with a first day does not, or a later one would change earlier views."""
     if entity.legal_name:
         return True
-    identifiers = {*entity.subjects, *(claim.identifier for claim in (*entity.claims, *entity.past))}
+    undated = (claim.identifier for claim in (*entity.claims, *entity.past) if not claim.first)
+    identifiers = {*entity.subjects, *undated}
     return any(is_no_persons(stored_identifier(one)) for one in identifiers)
 
 

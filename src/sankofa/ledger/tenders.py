@@ -19,7 +19,8 @@ from sankofa.ledger.capture import Capture, CleanedRelease, Counts, RecordKind, 
 from sankofa.ledger.matching import party_evidence
 from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
-from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
+from sankofa.model.ocds.redaction import Secrets
+from sankofa.model.ocds.release import CleanRelease, Unusable, clean, clean_again, encode
 from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink, Rejected, Release
 from sankofa.sources.base import Limits, adapters
 from sankofa.sources.registry import Source
@@ -55,6 +56,10 @@ class ReleaseIngester:
         self._latest_day = latest_day(capture.observed_at[:10])
         self._number = capture.id * _PER_CAPTURE
         self._waiting: list[CleanedRelease] = []
+        self._secrets: dict[str, Secrets] = {}
+        """By process, who was withheld in its releases so far: none of the others may name them."""
+        self._cleaned_waiting: dict[str, list[tuple[int, CleanRelease]]] = {}
+        """By process, the releases that wait, each with its number among them."""
         self._parties: dict[str, Row] = {}
         self._withheld: set[str] = set()
         self._known: set[str] = set()
@@ -65,9 +70,11 @@ class ReleaseIngester:
         counts = self._capture.counts
         counts.read += 1
         country = self._country or buyer_country(release.content)
+        process = str(release.content.get("ocid")) if type(release.content) is dict else ""
+        known = self._secrets.get(process)
         try:
             token = self._capture.persons.token
-            cleaned = clean(release.content, country, self._gate, token, self._latest_day)
+            cleaned = clean(release.content, country, self._gate, token, self._latest_day, known)
             if cleaned.release_date > self._latest:
                 raise Unusable("a date in the future")
             if len(cleaned.body) > self._longest_text and _longest_text(release.content) > self._longest_text:
@@ -85,12 +92,28 @@ class ReleaseIngester:
             yield Rejected(f"{position}: {field}", reason)
         if not country:
             yield Rejected(f"{position}: buyer", NO_COUNTRY)
+        if cleaned.secrets and not (known is not None and known.covers(cleaned.secrets)):
+            self._tell_earlier(process, cleaned.secrets)
+        self._cleaned_waiting.setdefault(process, []).append((len(self._waiting), cleaned))
         self.take_cleaned(self._cleaned(cleaned, position, country))
+
+    def _tell_earlier(self, process: str, secrets: Secrets) -> None:
+        """Cut new secrets of a process from those of its releases that wait."""
+        if len(self._secrets) >= _REMEMBERED:
+            self._secrets.clear()
+        self._secrets[process] = secrets
+        own = self._cleaned_waiting.get(process, [])
+        for at, (number, before) in enumerate(own):
+            waiting = self._waiting[number]
+            if secrets.may_repeat(before.body.decode()):
+                country, token = waiting.country, self._capture.persons.token
+                cleaned = clean_again(before.body, before.summary, country, self._gate, token, secrets)
+                own[at] = number, cleaned
+                again = self._cleaned(cleaned, secrets.cut(waiting.position), country)
+                self._waiting[number] = again._replace(withheld=waiting.withheld)
 
     def take_cleaned(self, release: CleanedRelease) -> None:
         """Ingest one that was cleaned, now or when its file came."""
-        if self._capture.cleaned_copy is not None:
-            self._capture.cleaned_copy(RecordKind.RELEASE, release)
         self._waiting.append(release)
         if len(self._waiting) >= _BATCH:
             self.flush()
@@ -99,6 +122,10 @@ class ReleaseIngester:
         """Append what says something new."""
         if not self._waiting:
             return
+        if self._capture.cleaned_copy is not None:
+            for release in self._waiting:
+                self._capture.cleaned_copy(RecordKind.RELEASE, release)
+        self._cleaned_waiting.clear()
         held = self._held({release.triple for release in self._waiting})
         rows = []
         for release in self._waiting:

@@ -156,8 +156,8 @@ def _reference(
     body: dict[str, Json], role: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
 ) -> None:
     key = _local_id(body)
-    if key in sifted.withheld_ids:
-        _withhold(body, [role], sifted, secrets)
+    if key in sifted.withheld_ids:  # counted where it is listed
+        _withhold(body, [role], None, secrets)
     elif (served := sifted.by_id.get(key)) is not None:
         served[1][role] = None
         _refer(body, key, served[0].name, country, gate, sifted, secrets)
@@ -200,7 +200,7 @@ def _serve(
     return served
 
 
-def _withhold(body: dict[str, Json], roles: list[str], sifted: _Sifted, secrets: Secrets) -> bool:
+def _withhold(body: dict[str, Json], roles: list[str], sifted: _Sifted | None, secrets: Secrets) -> bool:
     """Remove everything but the roles. False if the object named nobody."""
     name, party_id = _name(body), _local_id(body)
     identifiers = _identifiers(body)
@@ -214,7 +214,8 @@ def _withhold(body: dict[str, Json], roles: list[str], sifted: _Sifted, secrets:
     subject = name or party_id or (identifiers[0][1] if identifiers else "")
     if not subject:
         return False
-    sifted.withheld[fold_in_place(subject)] = None
+    if sifted is not None:
+        sifted.withheld[fold_in_place(subject)] = None
     return True
 
 

@@ -266,6 +266,18 @@ class Secrets:
         if not (words <= _offices() or (text.isdigit() and len(text) < _LEAST_DIGITS)) or not words:
             self.add(text)
 
+    def include(self, other: "Secrets") -> None:
+        """Add everything that another has."""
+        self._indexes = None
+        self._names |= other._names
+        self._literals |= other._literals
+        self._numbers |= other._numbers
+        self._letters = self._letters or other._letters
+
+    def covers(self, other: "Secrets") -> bool:
+        """Whether it has everything that another has."""
+        return self._names.keys() >= other._names.keys() and self._literals.keys() >= other._literals.keys()
+
     def spare(self, name: str) -> None:
         """Do not cut single words of this name, an organisation's or a place's: it is served anyway."""
         self._public.update(WORD.findall(fold_in_place(name)))

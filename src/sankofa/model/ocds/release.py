@@ -68,11 +68,17 @@ class CleanRelease(NamedTuple):
 
 
 def clean(
-    raw: Json, country: str, gate: Gate, token: Callable[[str], str], latest: str = _ANY_DAY
+    raw: Json,
+    country: str,
+    gate: Gate,
+    token: Callable[[str], str],
+    latest: str = _ANY_DAY,
+    known: Secrets | None = None,
 ) -> CleanRelease:
     """Clean one release. Raises Unusable.
 
-    `latest` is the last day that it may name (`model.days.latest_day`).
+    `latest` is the last day that it may name (`model.days.latest_day`). `known` are the secrets of other
+    releases of its process, which it must not repeat either.
     An ocid or id that repeats a secret is cut, and made unique again by an unguessable `token` of it.
     """
     if type(raw) is not dict:
@@ -90,6 +96,8 @@ def clean(
     release = release_cleaner()(raw, cleaning, "")
     release["id"] = release_id
     secrets = Secrets()
+    if known is not None:
+        secrets.include(known)
     parties = sift(cleaning, release.get("parties"), country, gate, secrets)
     for text in cleaning.personal:
         secrets.add_contact(text)
@@ -124,10 +132,15 @@ def clean(
 
 
 def clean_again(
-    body: bytes, earlier: ReleaseSummary, country: str, gate: Gate, token: Callable[[str], str]
+    body: bytes,
+    earlier: ReleaseSummary,
+    country: str,
+    gate: Gate,
+    token: Callable[[str], str],
+    known: Secrets | None = None,
 ) -> CleanRelease:
-    """Clean a stored release again with a gate that knows more now; `earlier` is its summary then."""
-    cleaned = clean(decode(body), country, gate, token)
+    """Clean a cleaned release again where more is known now; `earlier` is its summary then."""
+    cleaned = clean(decode(body), country, gate, token, known=known)
     category = cleaned.secrets.cut(earlier.category) if earlier.category else None
     withheld = earlier.withheld_parties + len(cleaned.withheld)
     summary = msgspec.structs.replace(cleaned.summary, category=category, withheld_parties=withheld)
