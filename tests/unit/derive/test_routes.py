@@ -184,6 +184,36 @@ def test_a_negative_outflow_is_turned_only_where_its_filing_proves_the_sign() ->
     assert lines.conflicts > 0
 
 
+@pytest.mark.rule("MET-7")
+@pytest.mark.parametrize(
+    ("item", "figures"),
+    [
+        ("cost_of_sales", {"revenue": 100, "cost_of_sales": -60, "gross_profit": 40}),
+        (
+            "cost_of_sales",
+            {"ifrs-full:Revenue": 100, "ifrs-full:CostOfSales": -60, "ifrs-full:GrossProfit": 40},
+        ),
+        ("finance_costs", {"operating_profit": 80, "finance_costs": -60, "profit_before_tax": 20}),
+        ("income_tax", {"profit_before_tax": 80, "income_tax": -60, "profit": 20}),
+        (
+            "finance_costs",
+            {
+                "ifrs-full:ProfitLossFromOperatingActivities": 75,
+                "ifrs-full:FinanceIncome": 5,
+                "ifrs-full:FinanceCosts": -60,
+                "ifrs-full:ProfitLossBeforeTax": 20,
+            },
+        ),
+    ],
+)
+def test_costs_typed_as_negative_figures_are_turned_where_the_totals_prove_it(
+    item: str, figures: dict[str, int]
+) -> None:
+    assert filing(figures).figure(item).value == 60  # type: ignore[union-attr]
+    unproven = filing({**figures, list(figures)[-1]: 13}).figure(item)
+    assert unproven is None or unproven.value != 60
+
+
 def test_a_profit_has_its_sign_turned_where_only_the_other_leads_from_the_profit_before_tax() -> None:
     before = "IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest"
     told = {"ProfitLoss": 24_200_000, before: -24_212_783}
