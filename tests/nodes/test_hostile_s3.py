@@ -19,8 +19,7 @@ from sankofa.engines.object_store import ObjectError, open_destination, open_sou
 from sankofa.engines.publication import signers_of
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError
-from sankofa.replication.follow import Follower
-from sankofa.replication.following_store import SILENT_SECONDS, FollowingStore
+from sankofa.replication.follow import SILENT_SECONDS, Follower, FollowingStore
 from tests.depth import deep_after
 from tests.faults.conftest import World
 from tests.live import LiveServer, free_port, run

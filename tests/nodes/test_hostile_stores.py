@@ -19,8 +19,7 @@ from sankofa.engines.publication import signers_of
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import Verifier
-from sankofa.replication.follow import Follower
-from sankofa.replication.following_store import FollowingStore
+from sankofa.replication.follow import Follower, FollowingStore
 from tests.depth import deep_after
 from tests.faults.conftest import World, publish_another
 from tests.nodes.commands import follow

@@ -29,7 +29,7 @@ from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import NOTE_BYTES
 from sankofa.model.errors import FormatError, OperatorError, Unauthorized
 from sankofa.model.signed_notes import NotTrusted, new_signer, sign_note, verified_text
-from sankofa.replication.deltas import INDEX_BYTES
+from sankofa.replication.pool import INDEX_BYTES
 from sankofa.settings import Settings
 from sankofa.sources import base
 from sankofa.sources.ixbrl import MOST_LEVELS, UnsafeDocument, check_xml

@@ -33,7 +33,7 @@ from sankofa.engines.ledger_store import LedgerRows
 from sankofa.engines.publication import Publication, signers_of
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
-from sankofa.replication.following_store import read_state
+from sankofa.replication.follow import read_state
 from sankofa.replication.stores import (
     editions_folder,
     followed_address,

@@ -27,7 +27,7 @@ from sankofa.cli.process import now
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.operations.service import ObservedRequest, Service, build_id
-from sankofa.replication.following_store import read_state
+from sankofa.replication.follow import read_state
 from sankofa.replication.stores import editions_folder, followed_address, open_store
 from sankofa.settings import Settings, load
 

@@ -25,8 +25,7 @@ from sankofa.engines.object_store import (
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.model.signed_notes import NotTrusted
-from sankofa.replication.follow import Follower
-from sankofa.replication.following_store import FollowState
+from sankofa.replication.follow import Follower, FollowState
 from sankofa.replication.push import Pushed, push
 from sankofa.replication.remote_log import note_pushed_to, take_log
 from sankofa.replication.stores import (

@@ -37,7 +37,7 @@ from sankofa.model.errors import (
 )
 from sankofa.model.limits import limit
 from sankofa.operations.answers import AnswerCache
-from sankofa.replication.following_store import FollowingStore, FollowState
+from sankofa.replication.follow import FollowingStore, FollowState
 from sankofa.replication.stores import only_follows, open_store
 from sankofa.settings import Settings
 

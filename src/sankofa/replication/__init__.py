@@ -3,6 +3,6 @@
 DESTINATION/editions.note      what is published, signed (`engines.publication`)
 DESTINATION/pool/ab/abcd...    everything else, each under its SHA-256: the list of all that was ever
                                published, and the files of the editions, their manifests among them
-DESTINATION/deltas/NEW/OLD     how one of these files differs from another (`replication.deltas`)
+DESTINATION/deltas/NEW/OLD     how one of these files differs from another (`replication.pool`)
 DESTINATION/open/...           the open Parquet files by name, to be read without the API
 """

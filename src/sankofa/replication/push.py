@@ -40,11 +40,22 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.model.signed_notes import NotTrusted, Signer
-from sankofa.replication.deltas import INDEX_BYTES, OPEN, POOL, pool_path, push_deltas
-from sankofa.replication.pool import file_digest
+from sankofa.replication.pool import (
+    DELTAS,
+    INDEX_BYTES,
+    OPEN,
+    POOL,
+    changed_files,
+    delta_path,
+    file_digest,
+    make_delta,
+    pool_path,
+)
 from sankofa.replication.remote_log import refuse_contradiction
 
 _AT_ONCE: Final = 4
+_WORTH_IT: Final = 0.8
+"""A delta is sent if it has less than this share of the bytes of the file."""
 _OPEN_INDEX: Final = f"{OPEN}index.json"
 _OPEN_EDITION: Final = re.compile(rf"{OPEN}([^/]+)/")
 
@@ -117,7 +128,7 @@ def _push(
     sent = _send(store, destination, sending, sizes, progress)
     unused_since = datetime.now(UTC) - keep_unused
     whole = {edition.edition: edition for edition in sending}
-    push_deltas(store, destination, whole, current, before.current if before else "", unused_since)
+    _push_deltas(store, destination, whole, current, before.current if before else "", unused_since)
     published = PublishedList(store.published(), store.withdrawn()).text
     list_path = pool_path(sha256(published).hexdigest())
     publication, note = sign_publication(
@@ -272,6 +283,40 @@ def _send(
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="push") as threads:
         return list(threads.map(upload, files.values()))
+
+
+def _push_deltas(
+    store: Datastore,
+    destination: ObjectDestination,
+    editions: Mapping[str, EditionContents],
+    current: str,
+    before: str,
+    unused_since: datetime,
+) -> None:
+    """Sends the deltas to the current edition from the one that was current before, if both are kept.
+
+    Removes deltas to files that no kept edition has, unless they are newer than `unused_since`. Raises
+    ObjectError.
+    """
+    there = {stored.path: stored for stored in destination.objects(DELTAS)}
+
+    def send(pair: tuple[ListedFile, ListedFile]) -> None:
+        old, new = pair
+        path = delta_path(old.sha256, new.sha256)
+        if path not in there:
+            with suppress(OSError):  # removed meanwhile: it is pulled whole
+                folders = store.edition_folder(before), store.edition_folder(current)
+                content = make_delta(folders[0] / old.path, folders[1] / new.path)
+                if len(content) <= _WORTH_IT * new.size:
+                    destination.write(path, content, immutable=True)
+
+    if before != current and before in editions:
+        changed = sorted(changed_files(editions[before], editions[current]), key=lambda pair: -pair[1].size)
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="delta") as threads:
+            list(threads.map(send, changed))
+    kept = {file.sha256 for edition in editions.values() for file in edition.files}
+    unused = (stored for path, stored in there.items() if path.split("/")[1] not in kept)
+    destination.delete([stored.path for stored in unused if stored.modified <= unused_since])
 
 
 def _send_open_files(

@@ -24,8 +24,7 @@ from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.model.signed_notes import Signer, Verifier
-from sankofa.replication.follow import Follower, RefusedNote
-from sankofa.replication.following_store import FollowingStore, utc_now, write_state
+from sankofa.replication.follow import Follower, FollowingStore, RefusedNote, utc_now, write_state
 from sankofa.replication.push import push, push_log
 from sankofa.settings import Settings
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.replication import deltas
-from sankofa.replication.deltas import NotApplicable, apply_delta, make_delta
+from sankofa.replication import pool
+from sankofa.replication.pool import NotApplicable, apply_delta, make_delta
 
 
 @pytest.fixture(autouse=True)
 def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deltas, "_STRETCH", 4096)
-    monkeypatch.setattr(deltas, "_AROUND", 1024)
+    monkeypatch.setattr(pool, "_STRETCH", 4096)
+    monkeypatch.setattr(pool, "_AROUND", 1024)
 
 
 def written(folder: Path, name: str, content: bytes) -> Path:

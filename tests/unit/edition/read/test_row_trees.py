@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sankofa.edition.read.row_trees import RowTree, decode_row_trees
+from sankofa.edition.read.row_proofs import RowTree, decode_row_trees
 
 
 def test_a_tree_of_an_older_version_has_groups_of_256_rows() -> None:
