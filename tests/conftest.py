@@ -204,12 +204,11 @@ LONG = [
         browser guides signed_editions same_everywhere patterns accepted_dates truth inline_xbrl signals
         following failures_under_load edition_log collect pages endpoints slow_publishers as_known
         sample_tier pushing metrics_point_in_time panel publish_cli mcp_http mcp datastore macro openapi
-        limits no_person_leaks call_path withdrawing notebook two_publishers
-        sealed_editions licences visitors point_in_time editions hostile_s3 tender_search
-        party_matching kills backup hostile_clients sample_world outbound shared_database domains
-        tender_pages observing shared_facts processes json_stream claims terminal publish_processes
-        damaged_keys switching series_kinds status advice tender_files quality
-        parameter_keywords access hooks withdraw changes"""
+        limits no_person_leaks withdrawing notebook two_publishers sealed_editions licences visitors
+        point_in_time editions tender_search party_matching kills backup hostile_clients sample_world
+        outbound shared_database domains tender_pages observing shared_facts processes json_stream
+        claims terminal publish_processes damaged_keys switching series_kinds status advice tender_files
+        quality parameters access hooks withdraw changes"""
     ).split()
 ]
 """The files that take longest, the longest first, so that no worker is left with one at the end.
@@ -221,10 +220,9 @@ SLOW_FIXTURES = {"shared_data", "postgres_process", "redis_process"}
 SLOW_FILES = {
     f"test_{name}.py"
     for name in (
-        """annual_series backup changes collect cross_rates default_run docs doctor domains
-        domains_behind_proxy editions_by_id export inline_xbrl licences observing quality
-        rooms sample_tier schemathesis series_metadata starter_world tender_files tender_search
-        tender_walks truth withdraw wrong_keys"""
+        """annual_series backup changes collect cross_rates docs doctor domains editions_by_id export
+        inline_xbrl licences observing quality rooms sample_tier schemathesis series_metadata
+        starter_world tender_files tender_search truth withdraw shared_caches"""
     ).split()
 }
 

@@ -3,7 +3,7 @@
 A test is deep where it costs much and a cheaper one shows its rule too, and for CI where it costs much and
 few changes break it. Both run wherever every round is tried (TEST_ALL_ROUNDS=1, as in `make test-all` and
 `make torture`), and where the command line names their file, the test or the mark.
-tests/unit/test_default_run.py holds what may be left out.
+tests/unit/test_contract.py holds what may be left out.
 """
 
 import ast

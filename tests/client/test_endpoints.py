@@ -85,22 +85,6 @@ def test_the_kind_of_a_column_is_told_from_the_type_of_its_field(described: dict
                 assert known[column.name] == kinds.get(column.type, text), (shape, column.name)
 
 
-def test_both_kinds_of_client_have_the_same_methods() -> None:
-    def methods(kind: type) -> dict[str, list[str]]:
-        public = {n: m for n, m in inspect.getmembers(kind, inspect.isfunction) if not n.startswith("_")}
-        return {name: list(inspect.signature(method).parameters) for name, method in public.items()}
-
-    assert methods(Client) == methods(AsyncClient)
-
-
-def test_a_method_that_is_awaited_says_what_the_one_that_waits_says() -> None:
-    waiting, awaited = Client.get_changes, AsyncClient.get_changes
-    assert inspect.iscoroutinefunction(awaited)
-    assert inspect.isasyncgenfunction(AsyncClient.iter_changes)
-    assert (awaited.__name__, awaited.__doc__) == (waiting.__name__, waiting.__doc__)
-    assert inspect.signature(awaited) == inspect.signature(waiting)
-
-
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("get_changes", {"limit": 40}),
     ("find_by_identifier", {"id_type": "ticker", "id_value": "NSE-KE:SMPRL"}),
@@ -217,10 +201,3 @@ def test_the_key_is_shown_nowhere(server: LiveServer, paid_key: str) -> None:
     with Client(paid_key, server.url) as client:
         answer = client.get_entity("DC8342E4A6CD9A7F25CAC383F4")
         assert paid_key not in repr(client) + repr(vars(client)) + repr(answer)
-
-
-def test_a_link_opens_its_question_without_a_key(client: Client, server: LiveServer) -> None:
-    path = "/v1/macro?series=CPI.ZA&limit=3&format=csv"
-    opened = server.http.get(client.link(path).removeprefix(server.url))
-    assert opened.status_code == 200
-    assert opened.text.count("CPI.ZA") >= 3

@@ -1,6 +1,5 @@
 """What the service refuses is raised as what it is, with what it says."""
 
-import asyncio
 import traceback
 
 import pytest
@@ -69,15 +68,6 @@ def test_a_real_limit_is_a_quota_and_says_when_to_come_back(server: LiveServer) 
             client.get_export()
     assert raised.value.retry_after is not None
     assert raised.value.retry_after > 0
-
-
-def test_the_awaited_client_raises_the_same(server: LiveServer) -> None:
-    async def ask() -> None:
-        async with AsyncClient("nobody", server.url) as client:
-            await client.get_export()
-
-    with pytest.raises(Unauthorized):
-        asyncio.run(ask())
 
 
 def test_a_status_nobody_expects_is_told(scripted: Scripted) -> None:

@@ -168,21 +168,3 @@ def test_an_altered_row_gives_no_more_than_a_chunk_at_a_time(objects: ObjectDest
         connection.execute("UPDATE sankofa_objects.object SET size = 1 << 40")
     with pytest.raises(ObjectError, match="more than 9 bytes"):
         objects.read("pool/new", 9)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("objects", ["postgres"], indirect=True)
-def test_a_frozen_server_is_given_up_and_asked_again(
-    objects: ObjectDestination, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sankofa.engines.object_postgres.READ_SECONDS", 0.5)
-    objects.write("editions.note", b"old", immutable=False)
-    assert objects.read("editions.note", 9) == b"old"
-    postgres_server.freeze()
-    try:
-        for _ in range(2):
-            with pytest.raises(ObjectError, match="did not answer in time"):
-                objects.read("editions.note", 9)
-    finally:
-        postgres_server.thaw()
-    assert objects.read("editions.note", 9) == b"old"

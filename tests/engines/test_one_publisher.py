@@ -24,28 +24,3 @@ def test_the_pointer_does_not_move_back_to_an_older_ledger(engine: Engine) -> No
     assert shelf.current == LATER
     (older,) = set(shelf.editions) - {LATER}
     assert older in str(refused.value), "it is kept, for a rollback to name it"
-
-
-@pytest.mark.deep
-def test_a_rollback_while_an_edition_is_built_stands_until_the_next_publish(engine: Engine) -> None:
-    first = _published(engine, 1)
-    second = _published(engine, 2)
-    begun: list[str] = []
-
-    def roll_back_once(kind: str) -> None:
-        if not begun:
-            with engine.store.exclusive("switch"):
-                switch(engine.store, first, 9)
-        begun.append(kind)
-
-    with closing(ingest_sample(engine, SMALL_SOURCES[2:3])) as ledger:
-        with pytest.raises(EditionError, match=f"changed to {first} while this one was built"):
-            publish(engine.store, ledger, 9, roll_back_once)
-        assert engine.store.list_editions().current == first
-        third = publish(engine.store, ledger, 9)["edition"]
-    assert engine.store.list_editions() == ((third, second, first), third)
-
-
-def _published(engine: Engine, sources: int) -> str:
-    with closing(ingest_sample(engine, SMALL_SOURCES[sources - 1 : sources])) as ledger:
-        return str(publish(engine.store, ledger, 9)["edition"])

@@ -94,25 +94,6 @@ def test_a_frozen_server_is_noticed_in_time_and_stops_no_read(
     run(scene, loop_factory)
 
 
-@pytest.mark.deep
-def test_after_a_restart_the_first_call_is_answered(store: Datastore, postgres_server: PostgresServer):
-    async def scene() -> None:
-        await store.ping()
-        for _ in range(2):
-            postgres_server.kill()
-            postgres_server.start()  # holds up the loop: nobody has seen the connection close
-            await store.ping()
-            assert store.ledgers.captured() == []
-        postgres_server.kill()
-        await unavailable(store.ping(), PING_BOUND)
-        await unavailable(asyncio.to_thread(store.ledgers.captured), THREAD_BOUND)
-        postgres_server.start()
-        await until_it_answers(store.ping)
-        store.close()
-
-    run(scene)
-
-
 def test_a_server_that_accepts_and_says_nothing_is_given_up_in_time(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as hole:
         url = f"postgresql://someone:hunter2@127.0.0.1:{hole.getsockname()[1]}/x"
@@ -153,19 +134,6 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServ
             open_datastore(postgres_server.url_of("latin"), tmp_path, SCHEMA).ledgers.open()
     finally:
         postgres_server.execute("DROP DATABASE latin")
-
-
-@pytest.mark.deep
-def test_a_server_that_goes_away_during_ingest_is_told(store: Datastore, postgres_server: PostgresServer):
-    session = store.ledgers.open()
-    with pytest.raises(OperatorError, match="PostgreSQL: "), session.transaction():  # noqa: PT012
-        session.stage("fact", fact_rows(10))
-        postgres_server.kill()
-        session.absorb("INSERT INTO fact SELECT * FROM staged_fact")
-    session.close()
-    postgres_server.start()
-    with closing(store.ledgers.open()) as session:
-        assert list(session.query("SELECT count(*) FROM fact")) == [(0,)]
 
 
 @pytest.mark.parametrize(

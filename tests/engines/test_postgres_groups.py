@@ -13,12 +13,11 @@ import pytest
 import sankofa
 from tests.live import LiveServer, create_key, run, succeed
 from tests.patience import until
-from tests.postgres_groups import Primary, Standby
+from tests.postgres_groups import Primary
 from tests.services import REPOSITORY, free_port, missing, postgres_binaries, started
 
 TENDERS = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"
 PATH = "/v1/tenders?country=KE"
-NOTE = "SELECT id FROM sankofa_objects.object WHERE path = 'editions.note'"
 
 
 @pytest.fixture(scope="module")
@@ -48,35 +47,6 @@ def ask(url: str, statement: str) -> list[tuple[object, ...]]:
     with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
         cursor = connection.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []
-
-
-@pytest.mark.deep
-def test_the_doctor_says_where_pages_have_no_checksums(primary: Primary, database: str, tmp_path: Path):
-    publish(tmp_path / "home", datastore=database)
-    (kept,) = ask(database, "SHOW data_checksums")
-    for mode in ("disable", "enable") if kept == ("on",) else ("enable", "disable"):
-        primary.shut_down()
-        tool = [str(primary.binaries / "pg_checksums"), f"--{mode}", "--no-sync", "-D", str(primary.data)]
-        assert primary.run(tool).wait() == 0
-        primary.start()
-        done = succeed(tmp_path / "home", "doctor", datastore=database)
-        assert ("pg_checksums --enable" in done.stdout) == (mode == "disable")
-
-
-@pytest.mark.deep
-def test_a_tls_connection_is_verified_as_the_url_demands(primary: Primary, database: str, tmp_path: Path):
-    certificate = tmp_path / "server.crt"
-    certificate.write_bytes((primary.data / "server.crt").read_bytes())
-    verified = f"{database}?sslmode=verify-full&sslrootcert={certificate}"
-    publish(tmp_path / "home", datastore=verified)
-    succeed(tmp_path / "home", "status", datastore=verified)
-    (tmp_path / "other.crt").write_text("")
-    refused = run(
-        tmp_path / "home",
-        "status",
-        datastore=f"{database}?sslmode=verify-full&sslrootcert={tmp_path}/other.crt",
-    )
-    assert refused.returncode == 1
 
 
 @pytest.mark.deep
@@ -169,44 +139,3 @@ def test_a_node_follows_through_a_pooler_in_transaction_mode(primary: Primary, d
         key = create_key(tmp_path / "node", "starter", "--per-minute", "100000")
         until(lambda: server.get(PATH, key).status_code == 200)
         until(lambda: server.get("/v1/status").json()["degraded"] == [])
-
-
-@pytest.mark.deep
-def test_nodes_go_on_with_the_primary_gone_and_publishing_is_refused_in_one_line(
-    primary: Primary, database: str, tmp_path: Path
-) -> None:
-    """However it went: killed, or frozen so that it accepts and says nothing."""
-    standby = Standby(primary)
-    try:
-        standby.start()
-        home = tmp_path / "home"
-        name = database.rpartition("/")[2]
-        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
-        url = f"postgresql://postgres@{hosts}/{name}"
-        publish(home, datastore=url)
-        note = ask(database, NOTE)
-        until(lambda: _note(standby, name) == note)
-        key = create_key(home, "starter", "--per-minute", "100000")
-        with LiveServer(home, datastore=url) as server:
-            expected = server.get(PATH, key).json()
-            for end in (primary.freeze, primary.kill):
-                end()
-                for _ in range(20):
-                    assert server.get(PATH, key).json() == expected
-                until(lambda: "datastore" not in server.get("/v1/status").json()["degraded"])
-                primary.thaw()
-            node = tmp_path / "node"
-            succeed(node, "follow", "--once", editions=url)
-        failed = run(home, "publish", datastore=url)
-        assert failed.returncode == 1
-        assert failed.stderr.count("\n") == 1, failed.stderr
-    finally:
-        standby.close()
-        primary.ensure()
-
-
-def _note(standby: Standby, name: str) -> list[tuple[object, ...]]:
-    try:
-        return ask(standby.url_of(name), NOTE)
-    except psycopg.Error:
-        return []

@@ -1,27 +1,22 @@
 """Keys and quotas on several Redis servers: under sentinels, and in a cluster."""
 
 import asyncio
-import os
 import shutil
-import socket
-import ssl
-import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
 from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import SettingsError, StoreUnavailable
-from tests.live import COMMAND, LiveServer, create_key
+from tests.live import create_key
 from tests.live import run as run_command
 from tests.patience import until
-from tests.redis_groups import Cluster, Watched
-from tests.services import RedisServer, free_port, missing, redis_binary, started
+from tests.redis_groups import Cluster
+from tests.services import free_port, missing, redis_binary, started
 
 WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))
 T = TypeVar("T")
@@ -34,12 +29,6 @@ def binary() -> str:
     if found is None:
         missing("Redis (no redis-server or valkey-server in PATH)")
     return found
-
-
-@pytest.fixture
-def watched(binary: str) -> Iterator[Watched]:
-    with started(Watched(binary)) as group:
-        yield group
 
 
 @pytest.fixture(scope="module")
@@ -125,50 +114,6 @@ def test_a_frozen_node_fails_a_call_in_time_and_is_used_again_once_thawed(cluste
             until(lambda n=node: "cluster_state:ok" in n.execute("CLUSTER INFO"))  # type: ignore[misc]
 
 
-@pytest.mark.deep
-def test_a_service_under_sentinels_survives_the_loss_of_the_primary(
-    sample_home: Path, watched: Watched, tmp_path: Path
-) -> None:
-    """Answers are right or a clean 503 until the replica is the primary, and the key is still known."""
-    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
-    stores: dict[str, Any] = {"keystore": watched.url, "usagestore": watched.url, "keys_secret": "shared"}
-    key = create_key(home, "starter", **stores)
-    until(lambda: "sankofa:values" in watched.replica.execute("KEYS sankofa:values"))
-    with LiveServer(home, workers=1, **stores) as server:
-        assert server.get(PATH, key).status_code == 200
-        watched.primary.kill()
-        statuses = []
-
-        def answered() -> bool:
-            began = time.monotonic()
-            response = server.get(PATH, key)
-            assert time.monotonic() - began < 2.5
-            statuses.append(response.status_code)
-            assert response.status_code == 200 or "retry-after" in response.headers
-            return response.status_code == 200
-
-        until(answered)
-        assert set(statuses) <= {200, 503}
-        assert server.get(PATH, "sk_unknown").status_code == 401
-
-
-@pytest.mark.deep
-def test_a_frozen_primary_is_a_503_in_time(watched: Watched) -> None:
-    async def steps(store: KeyValue) -> None:
-        await store.put("key:1", b"x")
-        watched.primary.freeze()
-        for _ in range(3):
-            began = time.monotonic()
-            with suppress(StoreUnavailable):
-                await store.get("key:1")
-            assert time.monotonic() - began < 2.0
-
-    try:
-        run(watched.url, steps)
-    finally:
-        watched.primary.thaw()
-
-
 def test_unreachable_sentinels_and_nodes_are_reported_in_time() -> None:
     address = f"127.0.0.1:{free_port()}"
     for url in (f"redis+sentinel://{address}/primary/0", f"redis+cluster://user:hidden@{address}"):
@@ -225,63 +170,3 @@ def test_keys_are_copied_from_files_to_a_cluster_and_back(
     same = run_command(home, "keys", "copy", "--to", "embedded:")
     assert same.returncode == 1
     assert "that is the store the keys are in already" in same.stderr
-
-
-class TlsServer(RedisServer):
-    """Takes TLS connections only, with a certificate that the test signed."""
-
-    def command(self) -> list[str]:
-        files = {"cert-file": "server.pem", "key-file": "server.key", "ca-cert-file": "server.pem"}
-        options = [part for name, file in files.items() for part in (f"--tls-{name}", str(self.home / file))]
-        plain = super().command()
-        plain[plain.index("--port")] = "--tls-port"
-        return [*plain, "--port", "0", *options, "--tls-auth-clients", "no"]
-
-    def answers(self) -> bool:
-        context = ssl.create_default_context(cafile=str(self.home / "server.pem"))
-        try:
-            with (
-                socket.create_connection(("127.0.0.1", self.port), timeout=5) as plain,
-                context.wrap_socket(plain, server_hostname="127.0.0.1") as link,
-            ):
-                link.sendall(b"PING\r\n")
-                return link.recv(64).startswith(b"+PONG")
-        except OSError:
-            return False
-
-
-@pytest.mark.deep
-def test_tls_is_spoken_and_a_certificate_nobody_trusts_is_refused(binary: str, tmp_path: Path) -> None:
-    if shutil.which("openssl") is None:
-        missing("TLS to Redis (no openssl in PATH to make a certificate)")
-    server = TlsServer(binary)
-    try:
-        options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-        names = ["-addext", "subjectAltName=IP:127.0.0.1"]
-        files = ["-keyout", str(server.home / "server.key"), "-out", str(server.home / "server.pem")]
-        subprocess.run(["openssl", "req", "-x509", *options, *names, *files], check=True, capture_output=True)
-        server.start()
-        url = f"rediss://127.0.0.1:{server.port}/0"
-        trusted = {"keystore": url, "keys_secret": "shared"}
-        refused = run_command(tmp_path / "home", "keys", "list", **trusted)
-        assert refused.returncode == 1
-        assert refused.stderr.count("\n") == 1
-        environment = {"SSL_CERT_FILE": str(server.home / "server.pem")}
-        accepted = _with_environment(tmp_path / "home", environment, "keys", "create", **trusted)
-        assert accepted.returncode == 0, accepted.stderr
-    finally:
-        server.close()
-
-
-def _with_environment(
-    home: Path, environment: dict[str, str], *arguments: str, **settings: str
-) -> subprocess.CompletedProcess[str]:
-    own = {f"SANKOFA_{name.upper()}": value for name, value in settings.items()}
-    return subprocess.run(
-        [str(COMMAND), *arguments, "--tier", "sample"],
-        env={**os.environ, "SANKOFA_HOME": str(home), **own, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )

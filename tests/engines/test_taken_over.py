@@ -16,7 +16,7 @@ from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.rereading import withdraw
 from sankofa.ledger.store import Ledger
 from sankofa.sources.registry import load_sources
-from tests.edition_parts import part_of, parts_of
+from tests.edition_parts import parts_of
 from tests.engines.datastores import SAMPLE, Engine
 
 LEI = "999900SAMPLEZA000189"
@@ -159,20 +159,4 @@ def test_what_two_editions_have_in_common_is_stored_once(world: World) -> None:
     old, new = (world.folder(m) / "files" / "af-macro-series.parquet" for m in (first, second))
     assert old.samefile(new)
     world.engine.store.set_current_and_prune([second["edition"]], second["edition"])
-    world.engine.store.open(second["edition"], check_all=True).close()
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("harm", ["damaged", "gone"])
-def test_a_part_that_is_not_whole_is_made_again_not_reused(world: World, harm: str) -> None:
-    first = world.published(world.cache)
-    part = part_of(world.folder(first), "macro-series")
-    content = bytearray(part.read_bytes())
-    part.unlink()
-    if harm == "damaged":
-        content[len(content) // 2] ^= 1
-        part.write_bytes(content)
-    a_figure(world)
-    second = world.published(world.cache)
-    assert said(second) == said(world.published())
     world.engine.store.open(second["edition"], check_all=True).close()

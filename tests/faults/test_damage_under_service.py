@@ -1,8 +1,6 @@
 """Files of an edition are cut short or overwritten while served: no worker dies, and no answer is wrong."""
 
-import hashlib
 import os
-import random
 import time
 from pathlib import Path
 
@@ -10,9 +8,6 @@ import httpx
 import psutil
 import pytest
 
-from sankofa.edition.format.keys import LAYOUT
-from sankofa.engines.factory import open_datastore
-from sankofa.ledger.store import SCHEMA
 from tests.depth import deep_after
 from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
@@ -101,35 +96,3 @@ def test_a_parquet_file_cut_short_is_a_503_and_no_short_answer(
         assert answer.headers["etag"] != f'"{size}"'
         assert int(answer.headers["content-length"]) == len(answer.content)
     assert f"edition {editions[1]}" in live.log
-
-
-@pytest.mark.deep
-def test_a_parquet_file_cut_short_on_its_way_is_an_answer_that_does_not_end(serve: Serve, home: Path) -> None:
-    content = random.Random(7).randbytes(60_000_000)
-    file = {"name": "large.parquet", "size_bytes": len(content), "access": "open", "min_tier": None}
-    store = open_datastore("sqlite:", home, SCHEMA)
-    writer = store.build()
-    (writer.files / "large.parquet").write_bytes(content)
-    file["sha256"] = hashlib.sha256(content).hexdigest()
-    edition = "29990101T000000Z-99999-0000000000"
-    writer.finish(edition, {"format": LAYOUT, "content_sha256": "0", "files": [file]})
-    store.set_current_and_prune(store.list_editions().editions, edition)
-    live = serve()
-    received: list[int] = []
-
-    def download() -> None:
-        with live.http.stream("GET", "/open/large.parquet") as answer:
-            assert answer.status_code == 200
-            for chunk in answer.iter_raw(65536):
-                if not received:
-                    os.truncate(writable(home / "editions" / edition / "files" / "large.parquet"), 1000)
-                received.append(len(chunk))
-
-    with pytest.raises(httpx.HTTPError):
-        download()
-    assert sum(received) < len(content)
-    deadline = time.monotonic() + PATIENCE
-    while f"edition {edition} is no longer served" not in live.log:
-        assert time.monotonic() < deadline
-    assert live.get("/open/large.parquet").status_code in (404, 503)
-    assert "Traceback" not in live.log

@@ -9,8 +9,8 @@ import pytest
 from tests.depth import deep_after
 from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
-from tests.faults.load import ask, wait_for_edition
-from tests.live import run, succeed
+from tests.faults.load import ask
+from tests.live import run
 
 
 def flip_bytes(edition: Path) -> None:
@@ -97,16 +97,3 @@ def test_rolling_back_to_a_damaged_edition_is_refused_by_name(
     assert editions[0] in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     assert (home / "editions" / "CURRENT").read_text().strip() == editions[1]
-
-
-@pytest.mark.deep
-def test_with_every_edition_damaged_the_service_answers_503_until_one_is_whole(
-    serve: Serve, key: str, home: Path, editions: tuple[str, str]
-) -> None:
-    for edition in editions:
-        truncate(home / "editions" / edition)
-    live = serve()
-    assert ask(live, key)[0] == 503
-    assert all(f"edition {edition}" in live.log for edition in editions)
-    succeed(home, "publish")
-    wait_for_edition(live, key, editions[1])

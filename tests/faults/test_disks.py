@@ -3,15 +3,13 @@
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.depth import deep_after
 from tests.faults.conftest import CORRECTION, current
-from tests.live import COMMAND, LiveServer, _environment, run, succeed
+from tests.live import LiveServer, run, succeed
 from tests.services import missing
 
 ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
@@ -75,31 +73,6 @@ def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
         assert "Traceback" not in live.log
 
 
-@pytest.mark.deep
-@pytest.mark.rule("STAT-1")
-@pytest.mark.parametrize("reserve", deep_after(1, ["1", "32"]))
-def test_while_the_disk_is_full_the_status_is_degraded_exactly_where_requests_fail(
-    home: Path, key: str, disk: Path, reserve: str
-) -> None:
-    there = Path(shutil.copytree(home, disk / "home"))
-    with LiveServer(there, usage_reserve=reserve) as live:
-        _fill(disk)
-        answers = [live.get(path).status_code for path in ("/", "/companies", "/macro")]
-        answers.append(live.get(ENTITY, key).status_code)
-        failed = 503 in answers
-        assert failed == (reserve == "1"), live.log
-        time.sleep(0.3)
-        status = live.get("/v1/status")
-        assert status.status_code == (503 if failed else 200)
-        assert status.json()["degraded"] == (["usagestore"] if failed else [])
-        told = run(there, "status", usage_reserve=reserve)
-        assert told.returncode == (1 if failed else 0), told.stdout
-        (disk / "filling").unlink()
-        time.sleep(0.3)
-        assert live.get("/v1/status").json()["degraded"] == []
-        assert live.get("/companies").status_code == 200
-
-
 def _fill(disk: Path) -> None:
     with (disk / "filling").open("wb", buffering=0) as stream:
         size = 1 << 20
@@ -123,23 +96,3 @@ def test_a_disk_that_may_not_be_written_refuses_commands_and_a_server_in_a_line(
     refused = run(there, "serve")
     assert_one_line(refused)
     assert f"HOME ({there}) is read-only for this user" in refused.stderr
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", deep_after(1, [*COMMANDS]))
-def test_a_home_that_is_somebody_elses_is_refused_in_a_line(home: Path, tmp_path: Path, name: str) -> None:
-    if os.geteuid() or shutil.which("setpriv") is None:
-        missing("another owner (needs root and setpriv)")
-    for path in (home, *home.rglob("*")):
-        os.chown(path, 65534, 65534)
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
-    done = subprocess.run(
-        [*powerless, COMMAND, *arguments(name, filing(tmp_path))],
-        env=_environment(home, {}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert_one_line(done)
-    assert "ermission denied" in done.stderr or "unable to open" in done.stderr, done.stderr

@@ -11,8 +11,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from tests.depth import deep_after
 from tests.faults.conftest import Serve
 from tests.live import COMMAND, COMMANDS, LiveServer, _environment, succeed
 from tests.patience import until
-from tests.services import PostgresServer, RedisServer, missing, use_s3
+from tests.services import PostgresServer, RedisServer, missing
 
 BOUND = 15
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -106,13 +106,6 @@ def connected_to(port: int) -> Callable[[int], bool]:
     return look
 
 
-@contextmanager
-def silent() -> Iterator[int]:
-    """The port of a server that takes connections and never says a word."""
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
-        yield listening.getsockname()[1]
-
-
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 @pytest.mark.parametrize(
@@ -182,56 +175,6 @@ def test_a_command_that_waits_for_a_frozen_postgresql_ends(
     succeed(home, "ledger", "verify", datastore=postgres_url)
 
 
-@pytest.mark.deep
-@pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
-@pytest.mark.parametrize("command", deep_after(1, ["publish", "ingest"]))
-def test_a_command_whose_postgresql_freezes_under_it_ends_and_loses_nothing(
-    home: Path,
-    tmp_path: Path,
-    postgres_server: PostgresServer,
-    postgres_url: str,
-    command: str,
-    number: signal.Signals,
-) -> None:
-    files = sorted(FILING.parent.glob("*.csv"))
-    succeed(home, "ingest", "sample-filings", files[0], datastore=postgres_url)
-    connected = connected_to(postgres_server.port)
-
-    def frozen(pid: int) -> bool:
-        if not connected(pid):
-            return False
-        time.sleep(0.15)  # in the middle of its work
-        postgres_server.freeze()
-        return True
-
-    arguments = ["publish"] if command == "publish" else ["ingest", "sample-filings", *map(str, files[1:])]
-    told_to_stop(home, arguments, number, frozen, datastore=postgres_url)
-    postgres_server.thaw()
-    succeed(home, "ingest", "sample-filings", *files, datastore=postgres_url)
-    succeed(home, "ledger", "verify", datastore=postgres_url)
-    succeed(home, "publish", datastore=postgres_url)
-
-
-@pytest.mark.deep
-@pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
-@pytest.mark.parametrize("scheme", deep_after(1, ["s3", "http", "https"]))
-def test_following_and_pushing_end_where_the_store_never_answers(
-    home: Path, tmp_path: Path, scheme: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with silent() as port:
-        use_s3(monkeypatch, f"http://127.0.0.1:{port}")
-        address = "s3://editions/africa" if scheme == "s3" else f"{scheme}://127.0.0.1:{port}/editions"
-        node = tmp_path / "node"
-        for arguments in (["follow"], ["follow", "--once"]):
-            told_to_stop(node, arguments, number, connected_to(port), editions=address)
-        if scheme == "s3":
-            told_to_stop(home, ["push", address], number, connected_to(port))
-    succeed(home, "push", str(tmp_path / "store"))
-    succeed(node, "follow", "--once", editions=str(tmp_path / "store"))
-
-
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
 def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(home: Path, tmp_path: Path, number: signal.Signals):
@@ -288,29 +231,6 @@ def test_a_server_that_has_just_begun_ends_at_once(serve: Serve) -> None:
     server = serve()
     assert ended(server, signal.SIGTERM) < 4
     assert "refused to gracefully stop" not in server.log
-
-
-@pytest.mark.deep
-@pytest.mark.rule("CLI-11")
-@pytest.mark.parametrize("number", deep_after(1, SIGNALS))
-def test_a_server_whose_stores_froze_ends(
-    home: Path,
-    postgres_server: PostgresServer,
-    postgres_url: str,
-    redis_server: RedisServer,
-    number: signal.Signals,
-) -> None:
-    succeed(home, "ingest", "sample-filings", FILING, datastore=postgres_url)
-    succeed(home, "publish", datastore=postgres_url)
-    redis = redis_server.url
-    with LiveServer(home, keystore=redis, usagestore=redis, datastore=postgres_url) as server:
-        redis_server.freeze()
-        postgres_server.freeze()
-        waiting = socket.create_connection(("127.0.0.1", server.port))
-        waiting.sendall(b"GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n")
-        time.sleep(0.5)
-        ended(server, number)
-        waiting.close()
 
 
 @pytest.mark.rule("CLI-11")

@@ -8,30 +8,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.depth import deep_after
 from tests.faults.conftest import Serve
 from tests.faults.load import ask, workers
-from tests.live import LiveServer, free_port, run
-from tests.services import RedisServer
+from tests.live import LiveServer
 
 STATUS_SHARED = 0.3
-REFUSING = {
-    "out of memory": (("CONFIG SET maxmemory 1",), ("CONFIG SET maxmemory 0",)),
-    "without replicas": (("CONFIG SET min-replicas-to-write 1",), ("CONFIG SET min-replicas-to-write 0",)),
-    "read-only": ((f"REPLICAOF 127.0.0.1 {free_port()}",), ("REPLICAOF NO ONE",)),
-}
-
-
-@contextmanager
-def refusing_writes(redis: RedisServer, how: str) -> Iterator[None]:
-    before, after = REFUSING[how]
-    try:
-        for command in before:
-            assert redis.execute(command).startswith("+OK"), command
-        yield
-    finally:
-        for command in after:
-            redis.execute(command)
 
 
 def degraded(live: LiveServer) -> list[str]:
@@ -42,28 +23,6 @@ def degraded(live: LiveServer) -> list[str]:
     assert body["status"] == ("degraded" if body["degraded"] else "ok")
     found: list[str] = body["degraded"]
     return found
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("how", deep_after(1, [*REFUSING]))
-def test_a_redis_that_takes_no_writes_degrades_the_usage_store_alone(
-    home: Path, redis_server: RedisServer, how: str
-) -> None:
-    url = redis_server.url
-    with LiveServer(home, keystore=url, usagestore=url) as live:
-        key = live.key("professional")
-        assert ask(live, key)[0] == 200
-        assert degraded(live) == []
-        with refusing_writes(redis_server, how):
-            assert ask(live, key)[0] == 503
-            assert degraded(live) == ["usagestore"]
-            told = run(home, "status", keystore=url, usagestore=url)
-            assert told.returncode == 1
-            assert [line.split()[0] for line in told.stdout.splitlines() if "FAILED" in line] == [
-                "usagestore"
-            ]
-        assert ask(live, key)[0] == 200
-        assert degraded(live) == []
 
 
 @pytest.mark.rule("STAT-1")

@@ -60,15 +60,3 @@ def test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition(home
     assert current(home) in said
     assert ledger_position(current(home)) == ledger_position(before) + 2
     assert not list((home / "editions").glob(".building-*")), "what the killed one had begun is gone"
-
-
-@pytest.mark.deep
-def test_two_that_run_at_once_both_end_well_and_the_newest_ledger_is_served(home: Path) -> None:
-    _ingest(home, 11)
-    first = _publish(home)
-    _wait_until_held(home / ".publish.lock")
-    _ingest(home, 12)
-    second = _publish(home)
-    ended = [process.communicate(timeout=PATIENCE) for process in (first, second)]
-    assert [first.returncode, second.returncode] == [0, 0], ended
-    assert current(home) in ended[1][0]

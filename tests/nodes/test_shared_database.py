@@ -9,7 +9,6 @@ import pytest
 import sankofa
 from tests.live import LiveServer, create_key, run, succeed
 from tests.patience import until
-from tests.services import PostgresServer
 
 SAMPLE = Path(sankofa.__file__).parent / "sample"
 PATH = "/v1/tenders?country=KE"
@@ -142,52 +141,3 @@ def test_an_altered_object_in_the_database_is_refused(machines: Machines, postgr
         )
     assert machines.refused("node", "follow", "--once")
     assert machines.current("node") == before
-
-
-@pytest.mark.deep
-@pytest.mark.rule("NODE-8")
-def test_a_node_starts_and_answers_while_the_database_is_frozen(
-    machines: Machines, postgres_server: PostgresServer
-) -> None:
-    edition = machines.publish("one")
-    machines.run("node", "follow", "--once")
-    key = create_key(machines.home("node"), "starter")
-    postgres_server.freeze()
-    with machines.serve("node") as node:
-        assert node.get(PATH, key).status_code == 200
-        status = node.get("/v1/status")
-        assert status.status_code == 503
-        assert "datastore" in status.json()["degraded"]
-        assert status.json()["edition"] == edition
-        postgres_server.thaw()
-        until(lambda: node.get("/v1/status").status_code == 200)
-
-
-@pytest.mark.deep
-def test_a_database_that_lost_its_objects_is_filled_again_by_the_next_publish(
-    machines: Machines, postgres_url: str
-) -> None:
-    edition = machines.publish("one")
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA sankofa_objects CASCADE")
-    assert "nothing signed is published there yet" in machines.refused("node", "follow", "--once")
-    assert "nothing changed" not in machines.run("one", "publish")
-    machines.run("node", "follow", "--once")
-    assert machines.current("node") == edition == machines.current("one")
-    assert "nothing changed" in machines.run("one", "publish")
-
-
-@pytest.mark.deep
-def test_a_publication_that_cannot_be_pushed_changes_nothing(machines: Machines, postgres_url: str) -> None:
-    first = machines.publish("one")
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'full'; END $$;"
-            "CREATE TRIGGER no_space BEFORE INSERT ON sankofa_objects.object EXECUTE FUNCTION refuse()"
-        )
-        machines.run("one", "ingest", "sample-lei", SAMPLE / "lei")
-        assert "nothing was published: " in machines.refused("one", "publish")
-        assert machines.current("one") == first
-        connection.execute("DROP TRIGGER no_space ON sankofa_objects.object")
-    machines.run("one", "publish")
-    assert machines.current("one") != first

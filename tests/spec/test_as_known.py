@@ -183,7 +183,7 @@ def test_max_age_leaves_out_old_years_and_counts_them(world: World) -> None:
         assert row["age_days"] == (day - date.fromisoformat(row["period_end"])).days
 
 
-@pytest.mark.rule("MET-13", "MET-14")
+@pytest.mark.rule("MET-13", "MET-14", "SIG-8")
 def test_a_malformed_basis_or_age_is_refused(world: World) -> None:
     for path in (
         "/v1/screen?metric=net_margin",
@@ -196,33 +196,3 @@ def test_a_malformed_basis_or_age_is_refused(world: World) -> None:
             assert refused(world, f"{path}&max_age={age}") == "max_age"
     assert refused(world, "/v1/signals/macro-momentum?basis=as_known") == "basis"
     assert body(world, "/v1/signals/macro-momentum")["basis"] is None
-
-
-@pytest.mark.rule("MET-13", "PAR-6")
-def test_a_cursor_of_one_basis_is_refused_by_the_other(world: World) -> None:
-    path = "/v1/screen?metric=net_margin&as_of=2021-06-30&limit=2"
-    walked: Rows = []
-    cursor = ""
-    while True:
-        page = body(world, f"{path}&basis=as_known{cursor}")
-        walked += page["data"]
-        if page["next_cursor"] is None:
-            break
-        cursor = f"&cursor={page['next_cursor']}"
-    assert walked == body(world, f"{path}0&basis=as_known")["data"]
-    assert refused(world, f"{path}{cursor}") == "cursor"
-
-
-@pytest.mark.rule("MET-13", "SIG-8")
-def test_the_tools_give_the_same(world: World) -> None:
-    asked: list[tuple[str, str, dict[str, Any]]] = [
-        ("screen_issuers", "/v1/screen?", {"metric": "net_margin", "max_age": 20}),
-        ("get_metrics", f"/v1/metrics/{RESTATED}?", {"service_id": RESTATED}),
-        ("get_signal", "/v1/signals/fundamentals-factors?", {"signal_key": "fundamentals-factors"}),
-    ]
-    for tool, path, arguments in asked:
-        query = {"as_of": "2018-01-31", "basis": "as_known", "limit": 5}
-        in_path = {"service_id", "signal_key"}
-        parameters = {**{k: v for k, v in arguments.items() if k not in in_path}, **query}
-        answer = world.server.get(path + "&".join(f"{k}={v}" for k, v in parameters.items()), world.key)
-        assert world.server.tool(tool, world.key, {**arguments, **query}) == answer.json()

@@ -12,7 +12,6 @@ import pytest
 
 from sankofa.cli.backup import ArchiveReader, new_archive
 from tests.live import LiveServer, create_key, run, succeed
-from tests.services import PostgresServer, RedisServer
 
 ISSUER = "/v1/screen?metric=net_margin"
 
@@ -189,27 +188,3 @@ def test_a_missing_gate_secret_beside_a_ledger_is_named_and_not_replaced(
         assert refused.returncode == 1, command
         assert "gate-secret in HOME: missing beside a ledger" in refused.stderr
     assert not (home / "gate-secret").exists()
-
-
-@pytest.mark.deep
-def test_a_backup_of_files_is_restored_into_servers_and_back(
-    saved: tuple[Path, Path, str], postgres_server: PostgresServer, redis_server: RedisServer, tmp_path: Path
-) -> None:
-    """Engines give the same edition, so a backup of one is restored into the other."""
-    home, file, key = saved
-    redis_server.flush()
-    with postgres_server.database() as url:
-        stores = {"datastore": url, "keystore": redis_server.url, "keys_secret": "shared"}
-        succeed(tmp_path / "home", "restore", file, **stores)
-        published = run(tmp_path / "home", "publish", **stores)
-        assert f"published edition {edition(home)}:" in published.stdout, published.stderr
-        assert key_list(tmp_path / "home", **stores) == key_list(home)
-        succeed(tmp_path / "home", "backup", tmp_path / "second", **stores)
-        refused = run(tmp_path / "third", "restore", file, **stores)
-        assert "the datastore holds a ledger already" in refused.stderr
-        assert not (tmp_path / "third").exists()
-    succeed(tmp_path / "back", "restore", tmp_path / "second")
-    succeed(tmp_path / "back", "publish")
-    assert edition(tmp_path / "back") == edition(home)
-    with LiveServer(tmp_path / "back") as server:
-        assert server.get(ISSUER, key).status_code == 200

@@ -246,22 +246,6 @@ def test_since_an_edition_that_never_was_is_a_404(kept: Kept) -> None:
         assert (answer.status_code, answer.json()["parameter"]) == (400, *query)
 
 
-def test_a_cursor_belongs_to_both_editions_and_the_filters(kept: Kept) -> None:
-    first, second, third = kept.editions
-    cursor = kept.page(since=first, edition=second, limit=1)["next_cursor"]
-    assert kept.page(since=first, cursor=cursor, limit=1)["edition"] == second, (
-        "the walk stays on its edition"
-    )
-    for query in (
-        {"since": second},
-        {},
-        {"since": first, "dataset": "tenders"},
-        {"since": first, "edition": third},
-    ):
-        answer = kept.get("/v1/changes", cursor=cursor, **query)
-        assert (answer.status_code, answer.json()["parameter"]) == (400, "cursor")
-
-
 @pytest.mark.rule("CHG-1")
 def test_the_sample_tier_gets_a_402_however_it_asks(kept: Kept) -> None:
     cursor = kept.page(limit=1)["next_cursor"]

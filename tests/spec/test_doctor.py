@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.edition_parts import part_of
 from tests.live import free_port, run, succeed
 from tests.signing import point_at
 from tests.spec.ingesting import GOOD, OWN_SOURCE, write
@@ -128,20 +127,6 @@ def test_a_secret_that_others_can_read_must_be_mended(home: Path) -> None:
     assert any(f"chmod 600 {home / 'gate-secret'}" in line for line in found["error"])
 
 
-@pytest.mark.deep
-def test_a_damaged_edition_must_be_mended_and_the_command_is_named(home: Path) -> None:
-    path = part_of(next(home.glob("editions/*/manifest.json")).parent)
-    path.chmod(0o600)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    code, found = findings(home)
-    assert code == 1
-    assert any(line.endswith("run: sankofa publish") for line in found["error"])
-    succeed(home, "publish")
-    assert findings(home)[0] == 0
-
-
 def test_a_store_that_does_not_answer_must_be_mended(home: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     urls = {"keystore": f"redis://{address}", "datastore": f"postgresql://user:hidden@{address}/db"}
@@ -157,16 +142,6 @@ def test_a_broken_setting_or_sources_file_is_a_finding(home: Path) -> None:
     code, found = findings(home)
     assert code == 1
     assert any("sources.toml: not TOML" in line for line in found["error"])
-
-
-@pytest.mark.deep
-def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: Path) -> None:
-    _of_layout(home, 4)
-    code, found = findings(home)
-    assert code == 1
-    assert any("of another layout, 4" in line and "run: sankofa publish" in line for line in found["error"])
-    succeed(home, "publish")
-    assert findings(home)[0] == 0
 
 
 def test_make_serve_builds_the_edition_of_an_older_version_anew(home: Path) -> None:

@@ -21,7 +21,6 @@ SERVED = tuple(operation for operation in endpoints() if not operation.live)  # 
 MATRICES = ("get_fundamentals_matrix", "get_series_matrix")
 IDS = [operation.name for operation in SERVED]
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
-NOBODY = "/v1/fundamentals/DC000000000000000000000000"
 OTHER_MODE = {
     "get_macro": "indicator",
     "get_shared_facts": "country",
@@ -204,15 +203,6 @@ def test_other_members_of_the_envelope_are_header_fields(
     assert json.loads(answer.headers["X-Withheld-Id-Types"]) == body["withheld_id_types"]
     assert answer.headers["X-Crosswalk-Loaded"] == "true"
     assert json.loads(server.get(path, paid_key, accept=form).headers["X-Withheld-Id-Types"]) == []
-
-
-@every("form", [CSV, ARROW])
-def test_caps_and_errors_are_those_of_json(server: LiveServer, sample_key: str, form: str) -> None:
-    for path, status in (("/v1/tenders?limit=26", 402), (NOBODY, 404), ("/v1/tenders?limit=x", 400)):
-        answer = server.get(path, sample_key, accept=form)
-        assert answer.status_code == status
-        assert answer.headers["Content-Type"] == "application/problem+json"
-    assert server.get(ISSUER, sample_key, accept=form).headers["X-Truncated"] == "true"
 
 
 def test_every_form_has_a_tag_of_its_own(server: LiveServer, paid_key: str) -> None:

@@ -1,9 +1,18 @@
 """Methods and header fields of every response."""
 
+import gzip
+import sys
+
+import brotli
+import httpx
 import pytest
 
+from sankofa.operations.contract import Operation
 from tests.every import every
 from tests.live import LiveServer
+from tests.spec.mcp_messages import RETAILER, REVISIONS, call, used
+from tests.spec.test_formats import SERVED, questions
+from tests.torture import ALL_ROUNDS
 from tests.wire import exchange, request, statuses
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
@@ -135,3 +144,232 @@ def test_pages_for_browsers_say_what_they_are(server: LiveServer) -> None:
     assert page.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert server.get("/problems/not-found").headers["x-content-type-options"] == "nosniff"
+
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+NO_ROWS = f"{ISSUER}?as_of=1990-01-01"
+DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstd.decompress, None: bytes}
+
+
+def raw(
+    server: LiveServer, key: str, accept: str | None, path: str = ISSUER
+) -> tuple[str | None, bytes, httpx.Response]:
+    """The encoding of an answer and its body as it travelled."""
+    request = server.http.build_request("GET", path, headers={"X-API-Key": key})
+    del request.headers["Accept-Encoding"]
+    if accept is not None:
+        request.headers["Accept-Encoding"] = accept
+    answer = server.http.send(request, stream=True)
+    body = b"".join(answer.iter_raw())
+    answer.close()
+    assert answer.status_code == 200
+    assert int(answer.headers["Content-Length"]) == len(body)
+    return answer.headers.get("Content-Encoding"), body, answer
+
+
+@pytest.fixture(scope="module")
+def plain(server: LiveServer, paid_key: str) -> bytes:
+    encoding, body, _ = raw(server, paid_key, None)
+    assert encoding is None
+    return body
+
+
+@pytest.mark.rule("ENV-8")
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("gzip", "gzip"),
+        ("br", "br"),
+        ("zstd", "zstd"),
+        ("GZip", "gzip"),
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("gzip, br", "br"),
+        ("gzip;q=1.0, br;q=0.5, zstd;q=0.1", "gzip"),
+        ("gzip;q=0.2,br;q=0.9", "br"),
+        ("gzip;q=0, br", "br"),
+        ("*", "zstd"),
+        ("*;q=0.5, zstd;q=0", "br"),
+        ("gzip;q=0.001", "gzip"),
+        ("identity;q=0.5, gzip;q=0.6", "gzip"),
+        ("identity;q=0, gzip", "gzip"),
+        ("identity;q=0, *", "zstd"),
+        ("", None),
+        ("identity", None),
+        ("deflate", None),
+        ("compress, x-unknown", None),
+        ("gzip;q=0", None),
+        ("gzip;q=0, br;q=0, zstd;q=0", None),
+        ("*;q=0", None),
+        ("identity, gzip;q=0.5", None),
+        ("gzip;q=high", None),
+        ("gzip;q=nan", None),
+        (";;,,=,q=1", None),
+    ],
+)
+def test_the_client_weighs_the_encodings(
+    server: LiveServer, paid_key: str, plain: bytes, accept: str, expected: str | None
+) -> None:
+    encoding, body, answer = raw(server, paid_key, accept)
+    assert encoding == expected
+    assert DECODERS[encoding](body) == plain
+    assert "Accept-Encoding" in answer.headers["Vary"]
+    if encoding:
+        assert len(body) < len(plain) / 2
+
+
+def test_a_small_answer_is_left_as_it_is(server: LiveServer, paid_key: str) -> None:
+    assert raw(server, paid_key, "gzip", NO_ROWS)[0] is None
+
+
+def test_a_small_answer_is_compressed_for_a_client_that_refuses_it_plain(server: LiveServer, paid_key: str):
+    encoding, body, _ = raw(server, paid_key, "gzip, identity;q=0", NO_ROWS)
+    assert encoding == "gzip"
+    assert gzip.decompress(body) == raw(server, paid_key, None, NO_ROWS)[1]
+
+
+def test_accept_encoding_may_be_given_in_several_fields(server: LiveServer, paid_key: str) -> None:
+    fields = [("X-API-Key", paid_key), ("Accept-Encoding", "gzip;q=0.5"), ("Accept-Encoding", "br")]
+    assert server.http.get(ISSUER, headers=fields).headers["Content-Encoding"] == "br"
+
+
+@pytest.fixture(scope="module")
+def tag(server: LiveServer, paid_key: str) -> str:
+    return server.get(ISSUER, paid_key, accept_encoding="identity").headers["ETag"]
+
+
+def test_the_tag_is_strong_and_repeats(server: LiveServer, paid_key: str, tag: str) -> None:
+    assert tag.startswith('"')
+    assert tag.endswith('"')
+    assert server.get(ISSUER, paid_key, accept_encoding="identity").headers["ETag"] == tag
+
+
+def test_the_tag_names_the_edition(server: LiveServer, paid_key: str, tag: str) -> None:
+    assert server.get(ISSUER, paid_key).json()["edition"] in tag
+
+
+@pytest.mark.rule("ENV-5")
+@pytest.mark.parametrize("held", ["{}", "W/{}", '"other", {}', '"other",W/{} , "more"', "*", " {} "])
+def test_a_client_that_holds_the_answer_gets_304(server: LiveServer, paid_key: str, tag: str, held: str):
+    answer = server.get(ISSUER, paid_key, if_none_match=held.format(tag).strip(), accept_encoding="identity")
+    assert answer.status_code == 304
+    assert answer.content == b""
+    assert "Content-Length" not in answer.headers
+    assert "Content-Type" not in answer.headers
+    assert answer.headers["ETag"] == tag
+    assert answer.headers["Cache-Control"] == "private"
+    assert "Accept-Encoding" in answer.headers["Vary"]
+    assert "RateLimit" in answer.headers
+
+
+def test_if_none_match_may_be_given_in_several_fields(server: LiveServer, paid_key: str, tag: str) -> None:
+    fields = [("X-API-Key", paid_key), ("If-None-Match", '"other"'), ("If-None-Match", tag)]
+    assert server.http.get(ISSUER, headers=fields).status_code == 304
+
+
+@every("held", ['"other"', 'W/"other"', "", '""', '"*"', "garbage", '"unterminated'])
+def test_a_client_that_holds_something_else_gets_the_answer(server: LiveServer, paid_key: str, held: str):
+    assert server.get(ISSUER, paid_key, if_none_match=held).status_code == 200
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
+def test_each_encoding_has_a_tag_of_its_own_and_a_304_repeats_it(
+    server: LiveServer, paid_key: str, tag: str, encoding: str
+) -> None:
+    encoded = server.get(ISSUER, paid_key, accept_encoding=encoding).headers["ETag"]
+    assert encoded != tag
+    answer = server.get(ISSUER, paid_key, accept_encoding=encoding, if_none_match=encoded)
+    assert answer.status_code == 304
+    assert answer.headers["ETag"] == encoded
+
+
+@pytest.mark.rule("ENV-5")
+@pytest.mark.parametrize("query", ["?period_type=FY", "?vintages=all", "?as_of=2024-06-30"])
+def test_another_question_has_another_tag(server: LiveServer, paid_key: str, tag: str, query: str) -> None:
+    answer = server.get(ISSUER + query, paid_key, if_none_match=tag)
+    assert answer.status_code == 200
+    assert answer.headers["ETag"] != tag
+
+
+def test_a_capped_answer_has_another_tag(server: LiveServer, sample_key: str, tag: str) -> None:
+    answer = server.get(ISSUER, sample_key, if_none_match=tag)
+    assert answer.status_code == 200
+    assert answer.headers["ETag"] != tag
+
+
+def test_head_is_conditional_too(server: LiveServer, paid_key: str, tag: str) -> None:
+    fields = {"X-API-Key": paid_key, "If-None-Match": tag}
+    assert server.http.head(ISSUER, headers=fields).status_code == 304
+
+
+@every(("path", "status"), [(NOBODY, 404), (f"{ISSUER}?as_of=x", 400)])
+def test_a_condition_does_not_hide_an_error(server: LiveServer, paid_key: str, path: str, status: int):
+    assert server.get(path, paid_key, if_none_match="*").status_code == status
+
+
+def test_a_condition_does_not_open_without_a_key(server: LiveServer, tag: str) -> None:
+    assert server.get(ISSUER, if_none_match=tag).status_code == 401
+
+
+TIMES = 4
+"""The first is made, the second is kept, the others are taken from memory."""
+OF_THE_MOMENT = ("ratelimit", "x-request-id", "date", "content-length")
+
+
+def body_and_headers(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
+    headers = {name: value for name, value in answer.headers.items() if name not in OF_THE_MOMENT}
+    body = answer.content if answer.status_code == 200 else b""  # a problem names the request
+    return answer.status_code, body, headers
+
+
+@pytest.mark.rule("ENV-5")
+@every("operation", SERVED if ALL_ROUNDS else SERVED[::3])
+def test_every_answer_is_the_same_when_it_is_asked_again(
+    server: LiveServer, paid_key: str, sample_key: str, operation: Operation
+) -> None:
+    """Two tiers and three forms in turns, each of which has an answer of its own."""
+    forms = [
+        (key, {"accept": accept, "accept_encoding": encoding})
+        for key in (paid_key, sample_key)
+        for accept, encoding in (("*/*", "identity"), ("text/csv", "identity"), ("*/*", "gzip"))
+    ]
+    for path in questions(operation):
+        first = [body_and_headers(server.get(path, key, **fields)) for key, fields in forms]
+        for _ in range(TIMES - 1):
+            again = [body_and_headers(server.get(path, key, **fields)) for key, fields in forms]
+            assert again == first
+
+
+def test_an_answer_from_memory_counts_and_is_refused_like_any_other(server: LiveServer) -> None:
+    key = server.key("starter", "--per-minute", "3", "--per-month", "3")
+    statuses = [server.get(ISSUER, key).status_code for _ in range(TIMES)]
+    assert statuses == [200, 200, 200, 429]
+
+
+def test_a_path_with_an_encoded_slash_is_another_question(server: LiveServer, paid_key: str) -> None:
+    """Decoded they are the same path: the vintages of a series, and a series of that name."""
+    plain, encoded = "/v1/series/CPI.ZA/vintages", "/v1/series/CPI.ZA%2Fvintages"
+    assert [server.get(plain, paid_key).status_code for _ in range(TIMES)] == [200] * TIMES
+    assert [server.get(encoded, paid_key).status_code for _ in range(TIMES)] == [404] * TIMES
+
+
+def test_head_of_an_answer_from_memory_has_no_body(server: LiveServer, paid_key: str) -> None:
+    whole = [server.get(ISSUER, paid_key, accept_encoding="identity") for _ in range(TIMES)]
+    head = server.http.head(ISSUER, headers={"X-API-Key": paid_key, "Accept-Encoding": "identity"})
+    assert head.content == b""
+    assert head.headers["Content-Length"] == str(len(whole[-1].content))
+    assert head.headers["ETag"] == whole[0].headers["ETag"]
+
+
+@every("revision", REVISIONS)
+def test_a_tool_gives_each_tier_its_own_answer_again_and_counts_it(server: LiveServer, revision: str) -> None:
+    keys = [server.key(tier, "--per-month", "1000") for tier in ("starter", "sample")]
+    arguments = {"service_id": RETAILER, "line_items": ["revenue"]}
+    first = [call(server, "get_fundamentals", arguments, revision, key).json()["result"] for key in keys]
+    for _ in range(TIMES - 1):
+        again = [call(server, "get_fundamentals", arguments, revision, key).json()["result"] for key in keys]
+        assert again == first
+    assert [used(server, key, 1000) for key in keys] == [TIMES, TIMES]

@@ -97,7 +97,9 @@ def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(source:
 
 @pytest.mark.deep
 @pytest.mark.rule("ING-13")
-@pytest.mark.limit("rejected rows that are listed", "list of rejected rows")
+@pytest.mark.limit(
+    "rejected rows that are listed", "rejected rows before the first accepted one", "list of rejected rows"
+)
 def test_a_reply_of_nothing_but_rejects_writes_a_bounded_file_and_is_given_up(home: Path, tmp_path: Path):
     (home / "sources.toml").write_text(
         OWN_SOURCE.format(id="own", more="commercial_redistribution = true\ncountry = 'ZA'")

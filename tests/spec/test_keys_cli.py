@@ -3,11 +3,17 @@
 import hashlib
 import json
 import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests.live import run, succeed
+from tests.live import LiveServer, run, succeed
 
 
 @pytest.fixture
@@ -150,3 +156,156 @@ def test_keys_move_from_files_to_a_shared_store_with_a_secret_of_its_own(home: P
     assert "ours" in run(home, "keys", "list", keystore=redis_url, **shared).stdout
     assert "ours" in run(home, "keys", "list").stdout, "what they were copied from is as it was"
     assert run(home, "keys", "list", keystore=redis_url, keys_secret="another").returncode == 1
+
+
+PATIENCE = 20.0
+
+
+class Desk(NamedTuple):
+    """A running service and its command line."""
+
+    server: LiveServer
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(self.server.home, *arguments, **self.server.settings)
+
+    def create(self, *options: str) -> tuple[str, str]:
+        """A new key, and its id."""
+        before = {row["id"] for row in self.listed()}
+        key = self.command("keys", "create", *options).stdout.strip()
+        (new,) = [row["id"] for row in self.listed() if row["id"] not in before]
+        return key, new
+
+    def listed(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = json.loads(self.command("keys", "list", "--json").stdout)
+        return rows
+
+    def usage(self, key: str) -> dict[str, Any]:
+        (row,) = self.server.rows("/v1/usage", key)
+        return row
+
+    def becomes_unauthorized(self, key: str) -> str:
+        deadline = time.monotonic() + PATIENCE
+        while (answer := self.server.get("/v1/export", key)).status_code != 401:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        detail: str = answer.json()["detail"]
+        return detail
+
+
+@pytest.fixture(scope="module", params=["embedded", "redis"])
+def desk(
+    request: pytest.FixtureRequest, sample_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Desk]:
+    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("key-life") / "home"))
+    settings: dict[str, Any] = {}
+    if request.param == "redis":
+        redis = request.getfixturevalue("redis_process")
+        redis.ensure()
+        redis.flush()
+        settings = {"keystore": redis.url, "usagestore": redis.url}
+    with LiveServer(home, **settings) as server:
+        yield Desk(server)
+
+
+@pytest.mark.rule("KEY-17")
+def test_a_key_may_have_a_last_day(desk: Desk) -> None:
+    last = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
+    key, key_id = desk.create("--tier", "starter", "--expires", last)
+    assert desk.usage(key)["expires_at"] == f"{last}T23:59:59Z"
+    assert f"active until {last}T23:59:59Z" in desk.command("keys", "list").stdout
+    for wrong, code in (("2020-01-01", 1), ("tomorrow", 2), ("2027-02-30", 2)):
+        refused = desk.command("keys", "create", "--tier", "starter", "--expires", wrong)
+        assert (refused.returncode, refused.stdout) == (code, "")
+    assert [row["expires_at"] for row in desk.listed() if row["id"] == key_id] == [f"{last}T23:59:59Z"]
+
+
+@pytest.mark.rule("KEY-18")
+def test_a_rotated_key_gives_way_to_one_with_the_same_rights_after_an_overlap(desk: Desk) -> None:
+    options = ("--tier", "professional", "--label", "a desk", "--per-minute", "999", "--per-month", "5000")
+    key, key_id = desk.create(*options)
+    host = f"{key_id}.customer.example"
+    assert desk.command("domains", "add", host, "--key", key_id).returncode == 0
+    used = desk.usage(key)["month_used"]
+    rotated = desk.command("keys", "rotate", key_id)
+    assert rotated.returncode == 0
+    assert re.fullmatch(r"[!-~]{32,}\n", rotated.stdout)
+    assert "replaces" in rotated.stderr
+    new = rotated.stdout.strip()
+    assert desk.usage(key)["expires_at"] is not None
+    ours = desk.usage(new)
+    assert (ours["tier"], ours["minute_limit"], ours["month_limit"]) == ("professional", 999, 5000)
+    assert (ours["month_used"], ours["expires_at"]) == (used + 2, None), "counted together"
+    (row,) = [row for row in desk.listed() if row["counted_as"] == key_id]
+    assert row["label"] == "a desk"
+    deadline = time.monotonic() + PATIENCE
+    while desk.server.get("/v1/export", new, host=host).status_code != 200:
+        assert time.monotonic() < deadline, "a domain answers the new key too"
+        time.sleep(0.05)
+    again = desk.command("keys", "rotate", key_id)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "rotate that one" in again.stderr
+
+
+@pytest.mark.rule("KEY-17", "KEY-18")
+def test_once_the_overlap_is_over_the_old_key_is_told_so_and_the_new_one_goes_on(desk: Desk) -> None:
+    key, _ = desk.create("--tier", "starter")
+    new = desk.command("keys", "rotate", key, "--overlap", "0h").stdout.strip()
+    assert "expired at" in desk.becomes_unauthorized(key)
+    assert desk.server.get("/v1/export", new).status_code == 200
+    assert "expired" not in desk.server.get("/v1/export", "sk_nobody").text
+    assert "  expired " in desk.command("keys", "list").stdout
+    for wrong in ("-1d", "7", "1w", "7 d", "d", ""):
+        refused = desk.command("keys", "rotate", new, "--overlap", wrong)
+        assert (refused.returncode, refused.stdout) == (2, "")
+
+
+@pytest.mark.rule("KEY-18")
+def test_what_cannot_be_rotated_is_refused_in_one_line(desk: Desk) -> None:
+    key, key_id = desk.create("--tier", "starter")
+    desk.command("keys", "revoke", key)
+    assert desk.server.get("/v1/export", "sankofa-sandbox").status_code == 200
+    for named in (key_id, "000000000000", "sankofa-sandbox"):
+        refused = desk.command("keys", "rotate", named)
+        assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
+
+
+@pytest.mark.rule("USE-1")
+def test_usage_counts_itself_and_says_when_the_next_minute_and_month_begin(desk: Desk) -> None:
+    key, _ = desk.create("--tier", "starter", "--per-month", "1000")
+    first = desk.usage(key)
+    assert (first["tier"], first["month_limit"], first["month_used"]) == ("starter", 1000, 1)
+    desk.server.get("/v1/export", key)
+    second = desk.server.get("/v1/usage", key)
+    (row,) = second.json()["data"]
+    assert row["month_used"] == 3
+    assert f'"month";r={1000 - 3}' in second.headers["ratelimit"]
+    now = datetime.now(UTC)
+    assert now < datetime.fromisoformat(row["minute_reset_at"]) + timedelta(minutes=1)
+    month = datetime.fromisoformat(row["month_reset_at"])
+    assert (month.day, month.hour, month.minute) == (1, 0, 0)
+    assert now < month <= now + timedelta(days=32)
+    assert second.headers["cache-control"] == "private, no-store"
+    assert "etag" not in second.headers
+    assert desk.server.get("/v1/usage", key, **{"if-none-match": "*"}).status_code == 200
+    assert desk.server.get("/v1/usage").status_code == 401
+
+
+@pytest.mark.rule("CLI-8")
+def test_the_operator_sees_what_each_key_has_used_and_the_day_of_its_last_use(desk: Desk) -> None:
+    key, key_id = desk.create("--tier", "starter", "--label", "a desk", "--per-month", "77")
+    assert [row["last_used"] for row in desk.listed() if row["id"] == key_id] == [None]
+    assert "never used" in desk.command("keys", "usage", key_id).stdout
+    days = {datetime.now(UTC).date().isoformat()}
+    for _ in range(3):
+        desk.server.get("/v1/export", key)
+    days.add(datetime.now(UTC).date().isoformat())
+    (row,) = json.loads(desk.command("keys", "usage", key, "--json").stdout)
+    assert (row["id"], row["month_used"], row["month_limit"]) == (key_id, 3, 77)
+    assert row["last_used"] in days
+    assert (row["minute_limit"], row["label"], row["tier"]) == (300, "a desk", "starter")
+    everything = desk.command("keys", "usage").stdout
+    assert "  3/77  " in everything
+    assert key not in everything
+    (listed,) = [row for row in desk.listed() if row["id"] == key_id]
+    assert listed["last_used"] in days

@@ -233,17 +233,6 @@ def test_a_series_has_bounds(home: Path, tmp_path: Path) -> None:
     assert "appended 2, unchanged 0, withheld 0, rejected 2" in _ingest(home, "sample-series", file)[1]
 
 
-@pytest.mark.deep
-@pytest.mark.limit("rejected rows before the first accepted one")
-def test_a_file_of_nothing_but_rejects_is_given_up(home: Path, tmp_path: Path) -> None:
-    bad = ROW.replace("1000", "x")
-    for more, refused in zip(BY_ONE, (False, True), strict=True):
-        file = tmp_path / f"bad-{more}.csv"
-        file.write_text(HEADER + bad * (99_999 + more) + ROW.replace("report", f"r{more}"))
-        said = _ingest(home, "sample-filings", file)[1]
-        assert ("not one of its first 100,000 rows is of use" in said) is refused
-
-
 @pytest.fixture
 def collecting(tmp_path: Path) -> Iterator[Home]:
     with ExitStack() as stack:

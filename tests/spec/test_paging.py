@@ -125,14 +125,3 @@ def test_line_items_of_the_query_are_separated_by_commas(server: LiveServer, pai
     for wrong in ("", "Revenue", "revenue,", "a b", ",".join(["revenue"] * 101)):
         refused = server.http.get(path, params={"line_items": wrong}, headers={"x-api-key": paid_key})
         assert (refused.status_code, refused.json()["parameter"]) == (400, "line_items")
-
-
-@pytest.mark.rule("FUND-2", "KEY-8")
-def test_a_limit_above_the_sample_cap_is_a_402_on_fundamentals_too(
-    server: LiveServer, sample_key: str, paid_key: str
-) -> None:
-    path = f"/v1/fundamentals/{RETAILER}"
-    assert server.get(f"{path}?limit=26", sample_key).status_code == 402
-    assert server.get(f"{path}?limit=25", sample_key).json()["count"] == 25
-    assert server.get(path, sample_key).json()["count"] == 25
-    assert server.get(f"{path}?limit=100000", paid_key).json()["truncated"] is False

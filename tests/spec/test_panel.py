@@ -1,8 +1,5 @@
 """GET /v1/panel: one row for each issuer and day, every column as known that day."""
 
-import csv
-import io
-import json
 import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pytest
 
 from sankofa.derive.metrics.contract import slugs
@@ -164,23 +160,6 @@ def test_change_days_give_the_cell_of_any_day(world: World) -> None:
         assert {**then, "as_of": row["as_of"], "age_days": ages} == row
     assert len(weekly) > 1000
     assert refused(world, f"{path}&every=change&series=FX.USD.ZAR") == "every"
-
-
-@pytest.mark.rule("PAN-1", "ENV-7")
-def test_csv_and_arrow_have_the_same_rows(world: World) -> None:
-    path = f"/v1/panel?metrics=net_margin&line_items=revenue&series=FX.USD.ZAR&{PERIOD}&limit=500"
-    rows = body(world, path)["data"]
-    text = world.server.get(f"{path}&format=csv", world.key).text
-    listed = list(csv.DictReader(io.StringIO(text)))
-    arrow = world.server.get(f"{path}&format=arrow", world.key).content
-    table = pa.ipc.open_stream(arrow).read_all().to_pylist()
-    assert len(rows) == len(listed) == len(table)
-    for row, line, cells in zip(rows, listed, table, strict=True):
-        for name in ("net_margin", "revenue", "FX.USD.ZAR"):
-            assert line[name] == ("" if row[name] is None else str(row[name]))
-            assert (None if cells[name] is None else Decimal(cells[name])) == row[name]
-        assert (line["as_of"], str(cells["as_of"])) == (row["as_of"], row["as_of"])
-        assert json.loads(line["missing"]) == row["missing"]
 
 
 @pytest.mark.rule("PAN-5")

@@ -225,53 +225,6 @@ def test_real_names_written_differently_are_found_and_no_other_is(shared_data: P
     assert right >= 32  # of 36; 0 before
 
 
-def _rewritten(number: int, name: str) -> str:
-    """A legal name as a portal may write it: one of six habits in turn."""
-    words = name.split()
-    match number % 6:
-        case 0:
-            return re.sub(r"\(?\b(?:pty|proprietary)\b\)?\s*", "", name, flags=re.IGNORECASE).upper()
-        case 1:
-            return re.sub(r"\blimited\b", "Ltd.", re.sub(r"\bLTD\b\.?", "Limited", name), flags=re.IGNORECASE)
-        case 2:
-            return f"{name} ({''.join(word[0] for word in words).upper()})"
-        case 3:
-            return "The " + name.replace(" AND ", " & ").replace(" and ", " & ")
-        case 4:
-            longest = max(words, key=len)
-            return name.replace(longest, longest[:3] + longest[4:])
-    return re.sub(
-        r"\bnigeria\b",
-        "Nig.",
-        re.sub(r"international", "Int'l", name, flags=re.IGNORECASE),
-        flags=re.IGNORECASE,
-    )
-
-
-@pytest.mark.deep
-@pytest.mark.rule("ENT-9")
-def test_of_rewritten_legal_names_one_in_a_hundred_at_most_leads_to_another_organisation(shared_data: Path):
-    """Half of the organisations are held: a name of the other half must lead to nobody."""
-    held = right = resolved = before = 0
-    for country in ("ZA", "NG", "KE", "GH"):
-        names = known(shared_data)[country]
-        kept = {lei: name for lei, name in names.items() if hashlib.sha256(lei.encode()).digest()[0] % 2}
-        asked, exact = matcher(country, kept), matcher(country, kept, None)
-        for number, (lei_, name) in enumerate(sorted(names.items())):
-            written = _rewritten(number, name)
-            if org_evidence(written, country=country) is None:
-                continue
-            found = asked.match(written, country, ()).service_id
-            held += lei_ in kept
-            right += found == lei_
-            resolved += found is not None
-            before += exact.match(written, country, ()).service_id == lei_
-    assert held > 1_000
-    assert right / resolved >= 0.99
-    assert right / held >= 0.9
-    assert before / held < 0.6
-
-
 def test_pairs_of_another_project_are_told_apart() -> None:
     """Companies of contrib/name_bench/cases.csv of opensanctions/nomenklatura (MIT), but the weak cases."""
     path = Path(__file__).parents[1] / "unit" / "model" / "nomenklatura_pairs.csv"

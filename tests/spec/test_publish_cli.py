@@ -99,21 +99,6 @@ def test_a_rollback_to_an_edition_that_is_not_kept_is_refused(desk: Desk, home: 
     assert desk.store.list_editions().current == current
 
 
-def test_a_rollback_to_a_damaged_edition_is_refused_by_name(desk: Desk, home: Path) -> None:
-    add(desk, figure(1))
-    old = desk.publish().id
-    desk.set_day(date(2024, 1, 2))
-    add(desk, figure(2))
-    current = desk.publish().id
-    path = part_of(home / "editions" / old)
-    path.chmod(0o644)
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    done = run(home, "editions", "rollback", old)
-    assert done.returncode == 1
-    assert f"edition {old}: corrupt" in done.stderr
-    assert desk.store.list_editions().current == current
-
-
 @pytest.mark.slow
 @pytest.mark.rule("PUB-1")
 @pytest.mark.parametrize("processes", ["1", "2"])

@@ -87,17 +87,6 @@ def balances(server: LiveServer, path: str, day: str) -> list[dict[str, Any]]:
     return [r for r in found if r["period_end"] == day and r["period_start"] is None]
 
 
-@pytest.mark.deep
-def test_few_issuers_among_many_organisations_are_ranked(starter_server: LiveServer) -> None:
-    """Most parts of the edition have no metric at all."""
-    ranked = rows(starter_server, "/v1/screen?metric=net_margin&as_of=2021-06-30&limit=3")
-    assert [(row["rank"], row["value"], row["legal_name"]) for row in ranked] == [
-        (1, 0.3758748256, "B2Gold Corp."),
-        (2, 0.2617111005, "RANDGOLD RESOURCES LTD"),
-        (3, 0.2525649487, "CALEDONIA MINING CORPORATION PLC"),
-    ]
-
-
 @pytest.mark.parametrize(("first", "second"), [("starter", "sample"), ("sample", "starter")])
 def test_the_two_bundled_worlds_never_share_an_edition(
     first: str, second: str, sample_home: Path, starter_part_home: Path, tmp_path: Path

@@ -40,28 +40,6 @@ def test_a_company_that_nobody_knows_is_an_error_of_one_line(sample_home: Path) 
     assert "future" in refused.stderr
 
 
-@pytest.mark.deep
-def test_a_shell_that_lets_few_files_be_open_reads_an_edition_of_many(sample_home: Path) -> None:
-    """The limit that holds is the hard one: the soft one is raised by whoever needs more."""
-    few = f'ulimit -Sn 24; exec "$0" show {RIFTLINE} --as-of 2024-12-31'
-    shown = subprocess.run(
-        ["/bin/sh", "-c", few, COMMAND],
-        env={"SANKOFA_HOME": str(sample_home)},
-        capture_output=True,
-        text=True,
-    )
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "147,348,157 restated" in shown.stdout
-    refused = subprocess.run(
-        ["/bin/sh", "-c", few.replace("-Sn", "-n"), COMMAND],
-        env={"SANKOFA_HOME": str(sample_home)},
-        capture_output=True,
-        text=True,
-    )
-    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
-    assert "cannot be opened: Too many open files" in refused.stderr
-
-
 READING = [
     *(("editions",), ("keys", "list"), ("keys", "usage"), ("domains", "list"), ("sources",)),
     *(("status",), ("doctor",), ("show", RIFTLINE), ("ledger", "verify"), ("ledger", "captures")),

@@ -1,6 +1,7 @@
 """Limits that are too large or too slow to reach through the service: the code that enforces each, at a
 smaller bound where the bound itself is out of reach."""
 
+import ast
 import asyncio
 import gzip
 import socket
@@ -9,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,14 +30,16 @@ from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import NOTE_BYTES
 from sankofa.model.errors import FormatError, OperatorError, Unauthorized
+from sankofa.model.limits import limit
 from sankofa.model.signed_notes import NotTrusted, new_signer, sign_note, verified_text
 from sankofa.replication.pool import INDEX_BYTES
-from sankofa.settings import Settings
+from sankofa.settings import PREFIX, Settings
 from sankofa.sources import base
 from sankofa.sources.ixbrl import MOST_LEVELS, UnsafeDocument, check_xml
 from sankofa.sources.registry import Collect
 from sankofa.web.visit import Visit
 from tests.every import every
+from tools.reference_pages.limits_page import BEYOND_SETTINGS, NO_BOUNDS, all_limits
 
 
 @pytest.mark.limit("API key")
@@ -310,3 +314,36 @@ def test_a_record_of_the_key_store_has_a_bound(tmp_path: Path) -> None:
 
     assert asyncio.run(read(64 << 10)) == 64 << 10
     assert asyncio.run(read((64 << 10) + 1)) == 0
+
+
+TESTS = Path(__file__).parent.parent
+
+
+def marked() -> set[str]:
+    """The names of the limits that a test goes beyond."""
+    names: set[str] = set()
+    for path in TESTS.rglob("*.py"):
+        if "mark.limit(" in (text := path.read_text(encoding="utf-8")):
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.limit":
+                    names |= {ast.literal_eval(argument) for argument in node.args}
+    return names
+
+
+@pytest.mark.rule("LIM-1")
+def test_every_limit_has_a_test_that_goes_beyond_it() -> None:
+    known = {*all_limits(), *(PREFIX + name.upper() for name in BEYOND_SETTINGS)}
+    assert known - marked() == set()
+    assert marked() - known == set(), "a test names a limit that is not there"
+
+
+@pytest.mark.rule("LIM-1")
+def test_a_setting_that_is_a_number_is_a_limit_or_said_to_be_none() -> None:
+    numbers = {f.name for f in fields(Settings) if isinstance(f.default, int)}
+    assert numbers == BEYOND_SETTINGS.keys() | NO_BOUNDS
+
+
+def test_two_limits_cannot_have_one_name() -> None:
+    name = next(iter(all_limits()))
+    with pytest.raises(ValueError, match="two limits"):
+        limit(name, 1, "bytes", "400")

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -124,3 +124,42 @@ def test_nothing_cites_a_document_that_a_reader_does_not_have():
     for path in files():
         if path != Path(__file__):
             assert [found.group() for found in _ELSEWHERE.finditer(text_of(path))] == [], path
+
+
+TESTS = REPOSITORY / "tests"
+
+
+@cache
+def depths_in(path: Path) -> dict[str, bool]:
+    """Each test of a file, and whether it is deep."""
+    text = path.read_text(encoding="utf-8")
+    module = ast.parse(text)
+    return {
+        statement.name: "pytest.mark.deep" in text and is_marked(module, statement, "deep")
+        for statement in module.body
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        and statement.name.startswith("test_")
+    }
+
+
+def test_every_folder_keeps_most_of_its_files_in_the_default_run():
+    kept: defaultdict[Path, list[bool]] = defaultdict(list)
+    for path in TESTS.rglob("test_*.py"):
+        kept[path.parent].append(not all(depths_in(path).values()))
+    assert len(kept) > 20
+    assert [folder for folder, files in kept.items() if sum(files) * 2 < len(files)] == []
+
+
+def test_nothing_but_a_decorator_a_file_and_deep_after_makes_a_test_deep():
+    """So what is read of the sources above is what is left out."""
+    for path in TESTS.rglob("test_*.py"):
+        for line in path.read_text(encoding="utf-8").splitlines() if path != Path(__file__) else ():
+            if "pytest.mark.deep" in line:
+                assert line in ("@pytest.mark.deep", "pytestmark = pytest.mark.deep"), path
+
+
+def test_ci_skips_no_suite_for_want_of_a_service_and_runs_what_is_left_to_it():
+    lines = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    (setting,) = [n for n, line in enumerate(lines) if line.startswith("export TEST_REQUIRE_SERVICES=1 ")]
+    (ci,) = [n for n, line in enumerate(lines) if line.startswith("export CI=true ")]
+    assert max(setting, ci) < lines.index("make foreign") < lines.index("make test")

@@ -1,6 +1,9 @@
 """What the service is installed with is locked, licensed and checked."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -49,3 +52,37 @@ def test_the_rules_of_bandit_are_on_everywhere_and_left_out_only_where_it_says_w
         for line in path.read_text().splitlines():
             if re.search(r"#\s*noqa", line):
                 assert re.search(r"# noqa: [A-Z0-9, ]+ - \w", line), f"{path}: {line}"
+
+
+def test_uv_looks_where_pip_is_told_to_look() -> None:
+    told = {
+        "PIP_INDEX_URL": "https://packages.example/simple",
+        "PIP_EXTRA_INDEX_URL": "https://one.example/simple https://two.example/simple",
+        "PIP_FIND_LINKS": "/srv/wheels",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+    script = "from tools import install; print(sorted(install._where_pip_looks().items()))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**{n: v for n, v in os.environ.items() if not n.startswith("PIP_")}, **told},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name, value in (
+        ("UV_DEFAULT_INDEX", told["PIP_INDEX_URL"]),
+        ("UV_INDEX", told["PIP_EXTRA_INDEX_URL"]),
+        ("UV_FIND_LINKS", told["PIP_FIND_LINKS"]),
+        ("UV_INDEX_STRATEGY", "unsafe-best-match"),
+    ):
+        assert str((name, value)) in done.stdout
+
+
+def test_whatever_installs_takes_wheels_by_their_digests_alone() -> None:
+    text = (ROOT / "tools" / "install.py").read_text()
+    assert '"--require-hashes", "--only-binary", ":all:", "-r"' in text
+    makefile = (ROOT / "Makefile").read_text()
+    assert len(re.findall(r"\$\(INSTALL\) requirements/", makefile)) == 6
+    locked = (ROOT / "requirements" / "installer.txt").read_text()
+    assert re.match(r"uv==[0-9.]+ \\\n +--hash=sha256:[0-9a-f]{64}", locked)

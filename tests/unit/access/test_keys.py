@@ -1,17 +1,23 @@
 """Keys: only a hash is stored, and what the store says now is what counts."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sankofa.access.keys import Keys
-from sankofa.access.records import SealedRecords
+from sankofa.access.records import Cursors, Position, SealedRecords
+from sankofa.access.tiers import BUCKETS, AddressCounters, Grant, Quotas, Usage, Visitors
 from sankofa.engines.keyvalue import Window
-from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
+from sankofa.model.errors import InvalidParameter, OperatorError, RateLimited, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
 from tests.every import every
+from tests.loop import wait
 
 
 class Values:
@@ -158,3 +164,264 @@ def test_a_revocation_beside_another_change_is_not_lost(command: str) -> None:
             await after.authenticate(key)
 
     asyncio.run(scene())
+
+
+POSITION = Position("20260101T000000Z-0123456789", "country=ZA", (20240630, "ocds-1", 7))
+CURSORS = Cursors([b"secret"])
+ISSUED = CURSORS.issue(POSITION)
+
+
+def test_a_cursor_is_opaque_and_safe_in_a_url() -> None:
+    assert ISSUED.replace("-", "").replace("_", "").isalnum()
+    assert "country" not in ISSUED
+
+
+@every("at", range(len(ISSUED)))
+def test_an_altered_cursor_is_refused(at: int) -> None:
+    other = "A" if ISSUED[at] != "A" else "B"
+    with pytest.raises(InvalidParameter) as refused:
+        CURSORS.read(ISSUED[:at] + other + ISSUED[at + 1 :], POSITION.filters)
+    assert refused.value.parameter == "cursor"
+
+
+@every(
+    "cursor",
+    [
+        "",
+        "=",
+        "a",
+        "====",
+        ISSUED[:-1],
+        ISSUED + "A",
+        ISSUED + "=",
+        ISSUED + "\n",
+        " " + ISSUED,
+        ISSUED * 2,
+        "\xe9",
+        "a b",
+    ],
+)
+def test_what_was_never_issued_is_refused(cursor: str) -> None:
+    with pytest.raises(InvalidParameter):
+        CURSORS.read(cursor, POSITION.filters)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_refused_and_nothing_worse(cursor: str) -> None:
+    with pytest.raises(InvalidParameter):
+        CURSORS.read(cursor, POSITION.filters)
+
+
+def test_secrets_are_rotated_without_breaking_a_walk() -> None:
+    rotated = Cursors([b"new", b"secret"])
+    assert rotated.read(ISSUED, POSITION.filters) == POSITION
+    issued = rotated.issue(POSITION)
+    assert Cursors([b"new"]).read(issued, POSITION.filters) == POSITION
+    with pytest.raises(InvalidParameter):
+        CURSORS.read(issued, POSITION.filters)
+    with pytest.raises(InvalidParameter):
+        Cursors([b"new"]).read(ISSUED, POSITION.filters)
+
+
+DAY = 86400
+
+
+class Clock:
+    def __init__(self, text: str) -> None:
+        self.now = datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Counters:
+    """A KeyValue in memory, as far as counting needs one."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.kept: dict[str, int] = {}
+        self.puts: list[tuple[str, bytes]] = []
+        self.gets = 0
+
+    async def get(self, name: str) -> bytes | None:
+        self.gets += 1
+        return dict(self.puts).get(name)
+
+    async def put(self, name: str, value: bytes) -> None:
+        self.puts.append((name, value))
+
+    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        for window in windows:
+            self.counts[name, window.name] += 1
+            self.kept[window.name] = window.seconds
+        return tuple(self.counts[name, window.name] for window in windows)
+
+
+def grant(per_minute: int = 2, per_month: int = 5) -> Grant:
+    return Grant("id", "starter", 10, 10, per_minute, per_month, "https://upgrade.example")
+
+
+class Counting:
+    """Quotas over counters in memory."""
+
+    def __init__(self, at: str) -> None:
+        self.clock, self.counters = Clock(at), Counters()
+        self._quotas = Quotas(self.counters, self.clock)  # type: ignore[arg-type]
+
+    def count(self, of: Grant, times: int = 1) -> tuple[Usage, RateLimited | None]:
+        """What the last of so many requests was told."""
+        return [asyncio.run(self._quotas.count(of)) for _ in range(times)][-1]
+
+
+@pytest.mark.rule("KEY-6")
+def test_a_new_minute_begins_on_the_minute() -> None:
+    counting = Counting("2026-11-15T10:20:59.999999")
+    usage, refusal = counting.count(grant(), times=3)
+    assert refusal is not None
+    assert refusal.retry_after == 1
+    counting.clock.now += timedelta(microseconds=1)
+    usage, refusal = counting.count(grant())
+    assert refusal is None
+    assert usage.state.startswith('"minute";r=1;t=60')
+
+
+def test_the_month_is_told_before_the_minute() -> None:
+    counting = Counting("2026-11-15T10:20:30")
+    _, refusal = counting.count(grant(), times=6)
+    assert refusal is not None
+    assert "month" in refusal.detail
+    assert refusal.retry_after == (datetime(2026, 12, 1, tzinfo=UTC) - counting.clock.now).total_seconds()
+
+
+@pytest.mark.rule("KEY-6")
+@every(
+    ("at", "days", "left"),
+    [
+        ("2026-11-15T00:00:00", 30, 16 * DAY),
+        ("2026-12-31T23:59:59", 31, 1),
+        ("2024-02-29T23:59:00", 29, 60),
+        ("2026-02-01T00:00:00", 28, 28 * DAY),
+        ("2027-01-01T00:00:00", 31, 31 * DAY),
+    ],
+)
+def test_a_month_is_a_calendar_month(at: str, days: int, left: int) -> None:
+    usage, _ = Counting(at).count(grant())
+    assert usage.policy.endswith(f'"month";q=5;w={days * DAY}')
+    assert usage.state.endswith(f'"month";r=4;t={left}')
+
+
+def test_a_new_month_begins_with_the_whole_cap() -> None:
+    counting = Counting("2026-12-31T23:59:59")
+    _, refusal = counting.count(grant(per_minute=100), times=6)
+    assert refusal is not None
+    assert refusal.retry_after == 1
+    counting.clock.now += timedelta(seconds=1)
+    assert counting.count(grant(per_minute=100))[1] is None
+
+
+def test_a_counter_is_kept_longer_than_its_window() -> None:
+    counting = Counting("2026-12-01T00:00:00")
+    counting.count(grant())
+    minute, month = sorted(counting.counters.kept.values())
+    assert minute >= 60
+    assert month >= 31 * DAY
+
+
+def test_the_day_of_last_use_is_written_once_a_day_by_the_first_process_that_sees_it() -> None:
+    counting = Counting("2026-11-15T23:59:00")
+    other = Quotas(counting.counters, counting.clock)  # type: ignore[arg-type]
+
+    async def use(quotas: Quotas) -> None:
+        await quotas.count(grant(1000, 1000))
+
+    for _ in range(3):
+        asyncio.run(use(counting._quotas))
+        asyncio.run(use(other))
+    assert counting.counters.puts == [("used:id", b"2026-11-15")]
+    assert counting.counters.gets == 2, "each process looks once a day"
+    counting.clock.now += timedelta(minutes=1)
+    asyncio.run(use(counting._quotas))
+    assert counting.counters.puts[1:] == [("used:id", b"2026-11-16")]
+
+
+def test_a_store_that_takes_no_day_stops_no_request() -> None:
+    counting = Counting("2026-11-15T12:00:00")
+
+    async def unavailable(*_: object) -> None:
+        raise StoreUnavailable("usage store")
+
+    counting.counters.put = unavailable  # type: ignore[assignment, method-assign]
+    assert asyncio.run(counting._quotas.count(grant()))[1] is None
+
+
+PER_MINUTE, PER_DAY = 3, 7
+MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)
+ADDRESSES = (
+    "192.0.2.1",
+    "192.0.2.2",
+    "2001:db8::1",
+    "2001:db8::ffff:1",
+    "2001:db8:0:1::1",
+    "::ffff:192.0.2.1",
+    "",
+)
+"""The third and fourth share a /64, the first and the sixth are one."""
+
+
+def subscriber(address: str) -> str:
+    """Who an address counts as, said in another way than the code does."""
+    if not address:
+        return ""
+    parsed: IPv4Address | IPv6Address = ip_address(address)
+    if address.startswith("::ffff:"):
+        return address.removeprefix("::ffff:")
+    return parsed.exploded[:19] if isinstance(parsed, IPv6Address) else address
+
+
+def visitors(clock: Clock, store: Counters, secret: bytes = b"secret") -> Visitors:
+    return Visitors(AddressCounters(store, clock, secret), PER_MINUTE, PER_DAY)  # type: ignore[arg-type]
+
+
+@pytest.mark.rule("WEB-14")
+@given(st.lists(st.tuples(st.sampled_from(ADDRESSES), st.integers(0, 40_000)), max_size=60))
+def test_each_subscriber_gets_its_pages_a_minute_and_a_day_whatever_the_others_do(
+    visits: list[tuple[str, int]],
+) -> None:
+    clock, store = Clock(MIDNIGHT.replace(tzinfo=None).isoformat()), Counters()
+    counted = visitors(clock, store)
+    in_minute: Counter[tuple[str, int]] = Counter()
+    in_day: Counter[tuple[str, int]] = Counter()
+    for address, later in visits:
+        clock.now += timedelta(seconds=later % 90 if later % 7 else later)
+        now = int(clock.now.timestamp())
+        minute, day = (subscriber(address), now // 60), (subscriber(address), now // 86_400)
+        in_minute[minute] += 1
+        in_day[day] += 1
+        state, refusal = wait(counted.count(address))
+        assert (refusal is None) == (in_minute[minute] <= PER_MINUTE and in_day[day] <= PER_DAY)
+        assert f'"minute";r={max(PER_MINUTE - in_minute[minute], 0)};t={60 - now % 60}' in state.state
+        if refusal is not None:
+            ends = 86_400 - now % 86_400 if in_day[day] > PER_DAY else 60 - now % 60
+            assert refusal.retry_after == ends
+            assert "without a key" in refusal.detail
+
+
+@given(st.lists(st.ip_addresses(), min_size=1, max_size=50), st.binary(min_size=1, max_size=40))
+def test_no_address_makes_a_counter_beyond_the_buckets(
+    addresses: list[IPv4Address | IPv6Address], secret: bytes
+) -> None:
+    store = Counters()
+    for address in addresses:
+        wait(visitors(Clock("2026-03-01"), store, secret).count(str(address)))
+    names = {name for name, _ in store.counts}
+    assert all(0 <= int(name.removeprefix("visitor:")) < BUCKETS for name in names)
+    assert not any(str(address) in name for name in names for address in addresses if address.version == 6)
+
+
+def test_nobody_can_tell_without_the_secret_who_shares_a_counter() -> None:
+    names = set()
+    for secret in (b"one", b"two", b"three"):
+        store = Counters()
+        wait(visitors(Clock("2026-03-01"), store, secret).count("192.0.2.1"))
+        names |= {name for name, _ in store.counts}
+    assert len(names) == 3

@@ -5,9 +5,7 @@ import signal
 import threading
 import time
 
-from sankofa.cli.guard import ConnectionLimits
-from sankofa.cli.process import SignalSafeEvent, stop_on_signals
-from sankofa.cli.serving import Supervisor
+from sankofa.cli.process import stop_on_signals
 from tests.every import every
 from tests.patience import PATIENCE
 
@@ -32,20 +30,3 @@ def test_a_wait_ends_with_the_signal_and_not_before() -> None:
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM)).start()
         assert stop.wait(PATIENCE)
         assert stop.wait()
-
-
-def test_what_was_cleared_is_waited_for_again() -> None:
-    event = SignalSafeEvent()
-    for _ in range(100_000):  # more than a pipe holds
-        event.set()
-    assert event.is_set()
-    event.clear()
-    assert not event.is_set()
-    threading.Timer(0.01, event.set).start()
-    assert event.wait(PATIENCE)
-    event.close()
-
-
-def test_the_supervisor_waits_for_signals_in_the_same_way() -> None:
-    supervisor = Supervisor("none:app", limits=ConnectionLimits(1, 1, 1))
-    assert isinstance(supervisor.main_loop_interrupt, SignalSafeEvent)

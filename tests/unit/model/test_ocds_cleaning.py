@@ -1,7 +1,10 @@
 """One release made fit: what is kept, what becomes null, what is told."""
 
 import json
+import re
+import tomllib
 from decimal import Decimal
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -204,3 +207,68 @@ def test_whatever_a_release_holds_it_is_cleaned_or_unusable_and_cleaning_again_c
     assert again.faults == []
     assert {p.organisation.name for p in again.parties} == {p.organisation.name for p in once.parties}
     msgspec.json.decode(once.body)
+
+
+KINDS = set("text id code url address date number integer boolean amount currency numbers any".split())
+TABLE: dict[str, dict[str, str | list[str]]] = tomllib.loads(
+    resources.files("sankofa.model.ocds").joinpath("fields.toml").read_text("utf-8")
+)
+SERVED_FIELDS = [(owner, name) for owner, fields in TABLE.items() for name in fields]
+
+PERSONAL = re.compile(
+    "contact|e?mail|phone|fax|person|beneficial|owner|shareholder|jury(?!Decision)|officials|attendee|representative"
+    "|gender|birth|national|(given|first|last|family|sur|patronymic|matronymic|full)_?name|former_value",
+    re.IGNORECASE,
+)
+"""What a field about a person is called in OCDS, its extensions and elsewhere."""
+
+ORGANISATIONS = """
+Release.parties Release.buyer Release.publisher Release.publicAuthority Tender.procuringEntity
+Tender.tenderers Award.suppliers Award.buyers Award.preferredBidders Contract.buyer Contract.suppliers
+Contract.signatories Transaction.payer Transaction.payee Transaction.providerOrganization
+Transaction.receiverOrganization Organization.memberOf Bid.tenderers Enquiry.author Lot.buyer
+BudgetBreakdown.sourceParty Finance.financingParty Guarantee.guarantor ParticipationFee.payee
+PreQualification.tenderers PreQualification.procuringEntity RequirementResponse.relatedTenderer
+Subcontract.subcontractor Subcontract.mainContractors DesignContest.selectedParticipants
+LegislativeReference.informationService
+""".split()
+
+
+def kind(owner: str, name: str) -> str:
+    """The kind of a field, or of the entries of an array."""
+    found = TABLE[owner][name]
+    if isinstance(found, list):
+        assert len(found) == 1
+        return found[0]
+    return found
+
+
+def test_a_field_is_of_a_known_kind_or_of_a_type_with_a_table() -> None:
+    assert len(SERVED_FIELDS) > 700
+    assert not [field for field in SERVED_FIELDS if kind(*field) not in KINDS | TABLE.keys()]
+
+
+def test_every_type_can_be_reached_from_a_release() -> None:
+    reached, waiting = set(), {"Release"}
+    while waiting:
+        owner = waiting.pop()
+        reached.add(owner)
+        waiting |= {kind(owner, name) for name in TABLE[owner]} & TABLE.keys() - reached
+    assert reached == TABLE.keys()
+
+
+@pytest.mark.rule("GATE-5")
+def test_no_field_is_about_a_person() -> None:
+    assert not [field for field in SERVED_FIELDS if PERSONAL.search(field[1])]
+    assert not {"Person", "ContactPoint", "JuryMember", "Shareholder"} & TABLE.keys()
+
+
+def test_whoever_may_be_a_party_is_an_organisation() -> None:
+    marked = {f"{owner}.{name}" for owner, name in SERVED_FIELDS if kind(owner, name) == "Organization"}
+    assert marked == set(ORGANISATIONS)
+    assert {f"{owner}.{name}" for owner, name in SERVED_FIELDS if name in {"author", "publisher"}} <= marked
+
+
+def test_money_is_told_from_other_numbers() -> None:
+    assert [field for field in SERVED_FIELDS if kind(*field) == "amount"] == [("Value", "amount")]
+    assert {name for owner, name in SERVED_FIELDS if kind(owner, name) == "currency"} == {"currency"}

@@ -3,8 +3,14 @@
 import json
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from sankofa.model.ocds.parties import Gate, role
+from sankofa.model.ocds.redaction import CUT, Secrets
 from sankofa.model.ocds.release import CleanRelease, clean
+from sankofa.model.ocds.telephones import may_name_a_person
+from sankofa.model.text import composed, fold_in_place
 from tests.every import every
 
 KEYS = {"ocid": "ocds-1", "id": "1", "date": "2025-01-01"}
@@ -191,3 +197,163 @@ def test_a_number_of_a_withheld_party_is_cut_elsewhere_but_a_telling_id_is_not()
 )
 def test_a_role_is_told_in_the_words_of_the_standard(text: Any, told: str) -> None:
     assert role(text) == told
+
+
+NAME = "Thandiwe Mokoena-Dube"
+
+
+def cut(text: str, *withheld: str) -> str:
+    secrets = Secrets()
+    for secret in withheld or (NAME,):
+        secrets.add(secret)
+    told = may_name_a_person(text) or secrets.may_repeat(text)
+    found = secrets.cut(text)
+    assert secrets.repeats(text) is (CUT in found)
+    assert told or found == text, "neither may ever be wrongly no"
+    return found
+
+
+@every(
+    ("text", "left"),
+    [
+        ("Awarded to Thandiwe Mokoena-Dube.", f"Awarded to {CUT}."),
+        ("THANDIWE MOKOENA DUBE", CUT),
+        ("Mokoena-Dube, Thandiwe", CUT),
+        ("Mokoena Dube", CUT),
+        ("T. Mokoena", CUT),
+        ("Mokoena T", CUT),
+        ("T M Dube", CUT),
+        ("Mrs Dube agreed", f"Mrs {CUT} agreed"),
+        ("Thandiwe_Mokoena.pdf", f"{CUT}.pdf"),
+        ("a/Thandiwe%20Mokoena%2DDube.pdf", f"a/{CUT}.pdf"),
+        ("Thandiwe&nbsp;Dube", CUT),
+        ("Thandiwe and Dube", f"{CUT} and {CUT}"),
+        ("Dube Street", f"{CUT} Street"),
+        ("call dube at noon", f"call {CUT} at noon"),
+        ("Call dube at noon", "Call dube at noon"),
+        ("dube", "dube"),
+        ("A T M in Soweto", "A T M in Soweto"),
+        ("Thandiwes Mokoenas", "Thandiwes Mokoenas"),
+        ("", ""),
+    ],
+)
+def test_a_name_is_cut_by_two_of_its_words_or_by_one_that_is_written_as_a_name(text: str, left: str) -> None:
+    assert cut(text) == left
+
+
+@every(
+    ("withheld", "text", "left"),
+    [
+        ("Zwelithini", "By Zwelithini himself", f"By {CUT} himself"),
+        ("Ng", "Ng in a text", "Ng in a text"),
+        ("José Peña", "JOSE PENA", CUT),
+        ("Jose Pena", "Jose\u0301 Pen\u0303a", CUT),
+        ("Maria de la Cruz", "Maria de la Cruz y otros", f"{CUT} y otros"),
+        ("Maria de la Cruz", "la Cruz de la plaza", f"la {CUT} de la plaza"),
+        ("Li da", "by Li da alone", f"by {CUT} alone"),
+        ("王 小明", "由王小明签署", f"由{CUT}签署"),
+        ("王 小明", "小明-王.pdf", f"{CUT}.pdf"),
+        ("王小明", "由王小明签署", f"由{CUT}签署"),
+        ("Νίκος Παπάς", "ΝΙΚΟΣ ΠΑΠΑΣ", CUT),
+        ("Νικοσ Παπασ", "ΝΙΚΟΣ ΠΑΠΑΣ", CUT),
+        ("ნინო კვარაცხელია", "Kiosk of კვარაცხელია", f"Kiosk of {CUT}"),
+        ("da Li", "by da Li alone", f"by {CUT} alone"),
+        ("9001015009087", "ID 9001015009087!", f"ID {CUT}!"),
+        ("082 555 0101", "call 082 555 0101", f"call {CUT}"),
+        ("+27 (0)82 555-0101", "call 0825550101 or 0027 82 555 0101", f"call {CUT} or {CUT}"),
+        ("+27 82 555 0101", "lot 10825550101234 of 2024", "lot 10825550101234 of 2024"),
+        ("王小明", "由王小明承包", f"由{CUT}承包"),
+        ("Bo Da", "Road to Bo, by Bo Da and Da Bo", f"Road to Bo, by {CUT} and {CUT}"),
+    ],
+)
+def test_short_long_accented_and_numbered_secrets(withheld: str, text: str, left: str) -> None:
+    assert cut(text, withheld) == left
+
+
+@every("text", ["Water in March", "Procurement of Works", "Kenya", "Thornveld Road", "Tender, and open"])
+def test_ordinary_words_and_those_of_organisations_that_are_named_tell_of_nobody(text: str) -> None:
+    secrets = Secrets()
+    for name in ("March Water Supply", "Procurement Works Kenya", "Thornveld Tender Open"):
+        secrets.add(name)
+    secrets.spare("City of Thornveld")
+    assert secrets.cut(text) == text
+
+
+@every(
+    ("text", "left"),
+    [
+        ("Mail to somebody.else@example.org now", f"Mail to {CUT} now"),
+        ("Ask Mr Zebulon van der Vyver for it", f"Ask Mr {CUT} for it"),
+        ("Mr T. Nkosi and Mme Aïssatou Ndiaye", f"Mr {CUT} and Mme {CUT}"),
+        ("Mrs. Okafor Director of Supply", f"Mrs. {CUT} Director of Supply"),
+        ("C/O Zebulon Vyver, 1 Long Street", f"C/O {CUT}, 1 Long Street"),
+        ("c/o: Supply Manager", "c/o: Supply Manager"),
+        ("c/o Department of Health", "c/o Department of Health"),
+        ("MS PIPES, MS Office and M.S. bars", "MS PIPES, MS Office and M.S. bars"),
+        ("Msunduzi Municipality", "Msunduzi Municipality"),
+    ],
+)
+def test_whoever_a_text_addresses_is_cut_though_nobody_was_withheld(text: str, left: str) -> None:
+    secrets = Secrets()
+    assert secrets.cut(text) == left
+    assert secrets.repeats(text) is (CUT in left)
+
+
+@every(
+    ("contact", "text", "left"),
+    [
+        ("Procurement", "Procurement of drugs", "Procurement of drugs"),
+        ("Ministry of Health", "For the Ministry of Health", "For the Ministry of Health"),
+        ("The Director General", "Office of the Director General", "Office of the Director General"),
+        ("Supply Chain Management", "Supply Chain Management course", "Supply Chain Management course"),
+        ("2024", "Roads, 2024", "Roads, 2024"),
+        (
+            "Zebulon Vyver, Supply Manager",
+            "Supply Manager sought by Z. Vyver",
+            f"Supply Manager sought by {CUT}",
+        ),
+        ("Zebulon Manager", "Zebulon, the Manager", f"{CUT}, the Manager"),
+        ("unit@health.test", "unit@health.test", CUT),
+    ],
+)
+def test_a_contact_that_is_an_office_tells_of_nobody(contact: str, text: str, left: str) -> None:
+    secrets = Secrets()
+    secrets.add_contact(contact)
+    assert secrets.cut(text) == left
+
+
+def test_several_secrets_that_overlap_are_cut_as_one() -> None:
+    assert cut("Ann Bee Cee Dee", "Ann Bee", "Bee Cee", "Cee Dee") == CUT
+
+
+def test_values_of_any_shape_are_cut_and_a_spared_name_stays() -> None:
+    secrets = Secrets()
+    secrets.add(NAME)
+    spared = {"name": NAME, "title": NAME}
+    value = {"a": [NAME, 5, None, {"b": f"x {NAME}"}], "firm": spared}
+    assert secrets.cut_all(value, frozenset({id(spared)})) == {
+        "a": [CUT, 5, None, {"b": f"x {CUT}"}],
+        "firm": {"name": NAME, "title": CUT},
+    }
+
+
+def test_without_secrets_there_is_nothing_to_cut() -> None:
+    secrets = Secrets()
+    secrets.add("  ")
+    secrets.add("de la")
+    assert not secrets
+
+
+@given(st.text())
+def test_folding_keeps_every_place(text: str) -> None:
+    assert len(fold_in_place(text)) == len(composed(text))
+
+
+WORDS = st.text("abcdefgh", min_size=2, max_size=6)
+
+
+@given(st.lists(WORDS, min_size=2, max_size=4, unique=True), st.text(max_size=20), st.text(max_size=20))
+def test_a_name_as_it_was_withheld_never_stays(words: list[str], before: str, after: str) -> None:
+    name = " ".join(words)
+    text = f"{before} {name} {after}"
+    assert f" {name} " not in f" {cut(text, name)} "

@@ -2,17 +2,17 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from sankofa.edition.format.flag_steps import flag_record, party_record, thresholds
-from sankofa.edition.write.flag_steps import FlagSweep
-from sankofa.model.ocds.flag_facts import ProcessFacts, examine
-from sankofa.model.ocds.red_flags import INDICATORS, ProcessReleases, ReleaseFacts, quantile
+from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
+from sankofa.model.ocds.flag_facts import ProcessFacts, Reading, examine
+from sankofa.model.ocds.red_flags import INDICATORS, ProcessReleases, ReleaseFacts, Thresholds, quantile
 from tests.every import every
-from tests.flag_population import Population
 
 CARDINAL = Path(__file__).parent / "cardinal"
 DAY = 739_000
@@ -26,38 +26,50 @@ def _process(line: str) -> ProcessReleases:
     return ProcessReleases(json.loads(line)["ocid"], [release])
 
 
-@pytest.mark.rule("FLAG-1")
-@every("indicator", INDICATORS)
-def test_flags_are_those_of_cardinal(indicator: str) -> None:
+def _sweep(lines: Iterable[str]) -> tuple[FlagSteps, Thresholds]:
+    """What a build stores of some processes, and the thresholds of their day."""
     sweep = FlagSweep(fewest_processes=1)
-    lines = (CARDINAL / f"{indicator}.jsonl").read_text().splitlines()
-    admitted = [line for line in lines if '"NPC"' not in line and '"EXC"' not in line]
-    for line in admitted:
+    for line in lines:
         sweep.add(_process(line))
     stored = sweep.close()
     ((_, _, limits),) = stored.days
-    results: defaultdict[str, dict[str, dict[str, float | None]]] = defaultdict(dict)
+    return stored, thresholds(limits)
+
+
+def _flags(stored: FlagSteps, limits: Thresholds) -> Iterator[Reading]:
+    parties = dict(stored.parties)
     for _, _, row in stored.flags:
         record = flag_record(row)
-        party = dict(stored.parties).get(record.subject)
-        steps = record.steps_on(DAY, thresholds(limits))
-        flag = steps and record.flag(steps, DAY, thresholds(limits), party_record(party) if party else None)
-        if flag and record.indicator == indicator:
-            results[GROUPS[record.subject_type]][record.subject] = {indicator: flag.finding.value}
+        party, steps = parties.get(record.subject), record.steps_on(DAY, limits)
+        if steps and (flag := record.flag(steps, DAY, limits, party_record(party) if party else None)):
+            yield flag.finding
+
+
+@pytest.mark.rule("FLAG-1")
+@every("indicator", INDICATORS)
+def test_flags_are_those_of_cardinal(indicator: str) -> None:
+    lines = (CARDINAL / f"{indicator}.jsonl").read_text().splitlines()
+    admitted = [line for line in lines if '"NPC"' not in line and '"EXC"' not in line]
+    stored, limits = _sweep(admitted)
+    results: defaultdict[str, dict[str, dict[str, float | None]]] = defaultdict(dict)
+    for one in _flags(stored, limits):
+        if one.indicator == indicator:
+            results[GROUPS[one.subject_type]][one.subject] = {indicator: one.value}
     assert results == json.loads((CARDINAL / f"{indicator}.expected").read_text())
-    assert thresholds(limits).population == len(admitted)
+    assert limits.population == len(admitted)
 
 
 @pytest.mark.rule("FLAG-2")
 @every("indicator", INDICATORS)
 def test_every_indicator_of_a_process_is_there_and_says_why_it_cannot_be_computed(indicator: str) -> None:
     lines = (CARDINAL / f"{indicator}.jsonl").read_text().splitlines()
-    population = Population(map(_process, lines), DAY, fewest=1)
-    flagged = {(one.indicator, one.subject_type, one.subject) for one in population.findings}
+    stored, limits = _sweep(lines)
+    parties = {key: party_record(record).inputs_on(DAY) for key, record in stored.parties}
+    flagged = {(one.indicator, one.subject_type, one.subject) for one in _flags(stored, limits)}
     for line in lines:
         facts = msgspec.json.decode(line, type=ProcessFacts)
         process = examine(json.loads(line)["ocid"], facts, every=True)
-        findings = list(population.limits.of_process(process, population.parties.__getitem__))
+        findings = list(limits.of_process(process, parties.__getitem__))
         assert {finding.indicator for finding in findings} == set(INDICATORS)
         for one in findings:
             assert (one.flagged is None) == bool(one.reason), one

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
+import sankofa.mcp.exchange
 from sankofa.edition.format.keys import ORGANISATIONS
-from sankofa.model.errors import NotFound, SettingsError
+from sankofa.model.errors import NotFound, Problem, SettingsError
 from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
 from sankofa.operations.contract import Answer, Call, operation
@@ -18,8 +20,9 @@ from sankofa.operations.parameters import Limit, ServiceId
 from sankofa.operations.service import Service
 from sankofa.rest import app as rest_app
 from sankofa.rest.app import RestApp
-from sankofa.rest.pages import open_pages
-from sankofa.rest.response import Deprecation
+from sankofa.rest.pages import open_pages, problems
+from sankofa.rest.request import read_head
+from sankofa.rest.response import Deprecation, Response
 from sankofa.settings import Settings
 
 PATH = "/v1/imagined/{service_id}"
@@ -125,3 +128,34 @@ def test_a_deprecation_at_short_notice_stops_the_start(service: Service, monkeyp
     monkeypatch.setattr(rest_app, "DEPRECATIONS", table)
     with pytest.raises(SettingsError, match="180 days"):
         RestApp(service, {})
+
+
+def test_every_problem_of_every_surface_is_explained() -> None:
+    assert sankofa.mcp.exchange.ContentTooLarge in problems()
+    assert all(problem.__doc__ and problem.__doc__.startswith(str(problem.status)) for problem in problems())
+
+
+def test_no_two_problems_share_a_page() -> None:
+    slugs = [problem.slug for problem in problems()]
+    assert len(slugs) == len(set(slugs))
+    assert Problem not in problems()
+
+
+def test_a_service_that_has_not_opened_its_edition_yet_is_degraded(sample_home: Path, tmp_path: Path) -> None:
+    """A large one takes seconds to verify, and no data endpoint answers before."""
+    home = Path(shutil.copytree(sample_home, tmp_path / "home"))  # a service creates its stores there
+
+    async def status(*, opened: bool) -> Response:
+        service = Service(Settings(home=home))
+        if opened:
+            await service.edition.look()
+        try:
+            answer = await open_pages(service)["/v1/status"].answer(read_head([(b"host", b"a")]), b"")
+        finally:
+            await service.stop()
+        assert isinstance(answer, Response)
+        return answer
+
+    early, later = (asyncio.run(status(opened=opened)) for opened in (False, True))
+    assert (early.status, json.loads(early.body)["degraded"]) == (503, ["datastore"])
+    assert (later.status, json.loads(later.body)["degraded"]) == (200, [])
