@@ -234,7 +234,7 @@ def step_chart(
     end = max(last, chosen or last).toordinal() + tail
     until = max(date.fromordinal(min(until.toordinal(), end)), first)
     days = DayScale(first, until, LEFT, width - RIGHT)
-    values = ValueScale((float(step.value) for step in steps), TOP + 10, HEIGHT - BOTTOM)
+    values = ValueScale((float(step.value) for step in steps), TOP + 10, HEIGHT - BOTTOM - 16)
     points: list[tuple[float, float]] = []
     for step, following in zip(steps, [*steps[1:], None], strict=True):
         y = values(float(step.value))

@@ -139,11 +139,10 @@ class Language:
 
     def size(self, count: int) -> str:
         """A number of bytes."""
-        if count < 1000:
-            return f"{count} B"
-        if count < 1_000_000:
-            return self._localised(f"{count / 1000:.0f}") + " kB"
-        return self._localised(f"{count / 1_000_000:.1f}") + " MB"
+        for name, unit in (("GB", 10**9), ("MB", 10**6)):
+            if count >= unit:
+                return f"{self._localised(f'{count / unit:,.1f}')} {name}"
+        return f"{self._localised(f'{count / 1000:.0f}')} kB" if count >= 1000 else f"{count} B"
 
     def day(self, day: date | str | None) -> str:
         return _NOTHING if day is None else _written_day(self._locale, _as_date(day))

@@ -13,6 +13,7 @@ from sankofa.web.bars import TILES, Tile, tile_map
 from sankofa.web.charts import Chart, KnownValue, step_chart
 from sankofa.web.languages import label
 from sankofa.web.pages.editions import COUNTED
+from sankofa.web.pages.party import spends
 from sankofa.web.pages.tenders import listed
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
@@ -35,6 +36,7 @@ async def home(visit: Visit) -> View:
         else tuple((words, sum(rows.get(kind, 0) for kind in kinds)) for words, kinds in COUNTED.items()),
         "built_from": manifest["built_from"],
         "example": example,
+        "award": await large_award(visit),
         "countries": countries,
         "elsewhere": sorted(countries.keys() - TILES.keys()),
         "mcp_url": visit.site.settings.public_mcp_url + visit.prefix,
@@ -70,6 +72,17 @@ _REVISIONS: Final = "fundamentals-revisions"
 _TELLING: Final = ("revenue", "profit", "assets", "operating_profit", "equity", "liabilities")
 _MOST_RELEASES: Final = 40
 _WIDTH: Final = 580
+
+
+async def large_award(visit: Visit) -> dict[str, Any] | None:
+    """The largest award to a named supplier among the newest releases of a country; None without one."""
+    for country in await data.tender_countries(visit):
+        releases = (await visit.ask("search_tenders", shown=False, country=country)).rows
+        awards = [(award, row) for row in releases for award in spends(row, "buyer", set()) if award.partner]
+        if awards:
+            award, row = max(awards, key=lambda told: told[0].amount)
+            return {"award": award, "row": listed(visit, row)}
+    return None
 
 
 class RevisedFigure(msgspec.Struct, frozen=True):

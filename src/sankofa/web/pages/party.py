@@ -21,7 +21,7 @@ _MOST_LISTED: Final = 25
 _OTHER: Final = {"buyer": "supplier", "supplier": "buyer"}
 
 
-class _Spend(NamedTuple):
+class Spend(NamedTuple):
     """The value of one award: its year, its currency, and the other side of it."""
 
     year: str
@@ -49,7 +49,7 @@ async def _party(visit: Visit, role: str) -> View:
     if not processes:
         raise NotFound(f"No tender names this {role}.")
     service_id, names = await _identity(visit, role, country, name, processes)
-    awards = [award for row in processes for award in _spends(row, role, names)]
+    awards = [award for row in processes for award in spends(row, role, names)]
     years: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
     for award in awards:
         years[award.year, award.currency] += award.amount
@@ -98,7 +98,7 @@ async def _identity(
     return name, {row["name"].casefold() for row in seen.rows}
 
 
-def _spends(row: Row, role: str, names: set[str]) -> Iterator[_Spend]:
+def spends(row: Row, role: str, names: set[str]) -> Iterator[Spend]:
     """The awards of a release that have a value; for a supplier its own."""
     for award in row["release"].get("awards") or []:
         suppliers = [party.get("name") for party in award.get("suppliers") or []]
@@ -109,10 +109,10 @@ def _spends(row: Row, role: str, names: set[str]) -> Iterator[_Spend]:
         year = str(award.get("date") or row["release_date"])[:4]
         if role == "supplier":
             if any(one and one.casefold() in names for one in suppliers):
-                yield _Spend(year, currency, Decimal(amount), row["buyer_name"])
+                yield Spend(year, currency, Decimal(amount), row["buyer_name"])
             continue
         for one in suppliers[:1] or [None]:
-            yield _Spend(year, currency, Decimal(amount), one)
+            yield Spend(year, currency, Decimal(amount), one)
 
 
 def _published(row: Row, role: str, names: set[str]) -> str | None:
@@ -124,7 +124,7 @@ def _published(row: Row, role: str, names: set[str]) -> str | None:
     return next((p["name"] for p in suppliers if p.get("name") and p["name"].casefold() in names), None)
 
 
-def _partners(awards: Sequence[_Spend]) -> list[dict[str, Any]]:
+def _partners(awards: Sequence[Spend]) -> list[dict[str, Any]]:
     """For each currency the other side of the awards, largest first, and how concentrated the spend is.
 
     Concentration is the Herfindahl-Hirschman index of those named: the sum of their squared shares, 1 where
