@@ -1,11 +1,10 @@
 """The home page, with coverage on a map and one figure that was later revised, and the search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final
-
-import msgspec
 
 from sankofa.model.errors import NotFound, Problem
 from sankofa.web import data
@@ -29,7 +28,7 @@ async def home(visit: Visit) -> View:
     example = await revised_figure(visit)
     countries = await data.countries(visit, shown=False)
     visit.calls.clear()
-    charts = (countries_map(visit, countries),) + ((example.chart,) if example else ())
+    charts = (countries_map(visit, countries),) + ((example["chart"],) if example else ())
     context: dict[str, Any] = {
         "counts": ()
         if visit.lock
@@ -68,8 +67,6 @@ def countries_map(visit: Visit, countries: Mapping[str, Mapping[str, int]]) -> C
 _ECONOMIES: Final = ("NGA", "GHA", "KEN", "ZMB", "EGY")
 """Economies that were counted anew, the most told of first; the first that the edition holds is shown."""
 _GDP: Final = "WDI:NY.GDP.MKTP.CD:"
-_REVISIONS: Final = "fundamentals-revisions"
-_TELLING: Final = ("revenue", "profit", "assets", "operating_profit", "equity", "liabilities")
 _MOST_RELEASES: Final = 40
 _WIDTH: Final = 580
 
@@ -85,45 +82,16 @@ async def large_award(visit: Visit) -> dict[str, Any] | None:
     return None
 
 
-class RevisedFigure(msgspec.Struct, frozen=True):
-    """A figure with what was known of it first and last, and the page that shows it on the first day."""
-
-    what: str
-    whose: str
-    steps: Sequence[KnownValue]
-    unit: str
-    address: str
-    api_path: str
-    """The call of the API that gives it as it was known first."""
-    client_call: str
-    chart: Chart
-
-    @property
-    def first(self) -> KnownValue:
-        return self.steps[0]
-
-    @property
-    def last(self) -> KnownValue:
-        return self.steps[-1]
-
-    @property
-    def change(self) -> Decimal:
-        """By how much the first was off, as a share of it."""
-        return Decimal(self.last.value) / Decimal(self.first.value) - 1
-
-
-async def revised_figure(visit: Visit) -> RevisedFigure | None:
+async def revised_figure(visit: Visit) -> dict[str, Any] | None:
     """The figure to show; None if the edition has none, or the key may not see it."""
-    try:
+    with suppress(Problem):
         for economy in _ECONOMIES:
             if (figure := await _economy(visit, _GDP + economy)) is not None:
                 return figure
-        return await _company(visit)
-    except Problem:
-        return None
+    return None
 
 
-async def _economy(visit: Visit, series: str) -> RevisedFigure | None:
+async def _economy(visit: Visit, series: str) -> dict[str, Any] | None:
     """The year of a series that was revised furthest, as it was on each day of release."""
     try:
         days = (await data.releases(visit, series))[-_MOST_RELEASES:]
@@ -135,83 +103,37 @@ async def _economy(visit: Visit, series: str) -> RevisedFigure | None:
     if not known_twice:
         return None
     year = max(known_twice, key=lambda row: abs(today[row["date"]]["value"] / row["value"] - 1))
-    steps: list[KnownValue] = []
+    language, steps = visit.language, list[KnownValue]()
     for day in days:
         known = (await _values(visit, series, day, year["date"])).rows
         if known and known[0]["value"] and (not steps or known[0]["value"] != steps[-1].value):
-            steps.append(_step(visit, known[0]["available_at"], known[0]["value"]))
+            since, value = known[0]["available_at"], Decimal(known[0]["value"])
+            written = f"{language.day(since)}: {language.figure(value)}"
+            steps.append(KnownValue(date.fromisoformat(since), value, written))
     if len(steps) < 2:
         return None
     first = steps[0].day.isoformat()
-    name = visit.language.series((await data.series_entry(visit, series)).get("name") or series)
-    return RevisedFigure(
-        what=f"{name}, {year['date'][:4]}",
-        whose=visit.language.country(year["country"]),
-        steps=steps,
-        unit=year["unit"] or "",
-        address=visit.address(f"/macro/series/{series}", as_of=first),
-        api_path=f"/v1/macro?series={series}&as_of={first}",
-        client_call=f'get_macro(\n        series="{series}",\n        as_of="{first}"',
-        chart=_chart(visit, steps, f"{visit.language.country(year['country'])}: {name}, {year['date'][:4]}"),
-    )
+    whose = language.country(year["country"])
+    name = language.series((await data.series_entry(visit, series)).get("name") or series)
+    what = f"{name}, {year['date'][:4]}"
+    table = ("known_from", "value"), [(step.day.isoformat(), step.value) for step in steps]
+    title = f"{whose}: {what}"
+    return {
+        "title": title,
+        "first": steps[0],
+        "last": steps[-1],
+        "change": Decimal(steps[-1].value) / Decimal(steps[0].value) - 1,
+        "unit": "" if (year["unit"] or "") in what else year["unit"],
+        "address": visit.address(f"/macro/series/{series}", as_of=first),
+        "api_path": f"/v1/macro?series={series}&as_of={first}",
+        "client_call": f'get_macro(\n        series="{series}",\n        as_of="{first}"',
+        "chart": step_chart("vintages", title, steps, visit.today, language.short, table, width=_WIDTH),
+    }
 
 
 async def _values(visit: Visit, series: str, day: date, of: str | None = None) -> Any:
     asked = {"series": series, "as_of": day.isoformat(), "from": of, "to": of}
     return await visit.ask("get_macro", shown=False, drawn=False, **asked)
-
-
-async def _company(visit: Visit) -> RevisedFigure | None:
-    revisions = (await visit.ask("get_signal", shown=False, signal_key=_REVISIONS)).rows
-    moved = [row for row in revisions if row["revision_size"] and row["first_value"]]
-    if not moved:
-        return None
-    best = max(moved, key=_how_telling)
-    vintages = await data.vintages(visit, best["service_id"], best["line_item"])
-    same = ("period_end", "period_start", "concept", "unit")
-    rows = [row for row in vintages.rows if all(row[name] == best[name] for name in same)]
-    rows.sort(key=lambda row: row["vintage"])
-    steps = [
-        _step(visit, row["available_at"], row["value_reported"])
-        for row in rows
-        if row["value_reported"] is not None
-    ]
-    if len(steps) < 2 or not steps[0].value:
-        return None
-    first, issuer = steps[0].day.isoformat(), best["service_id"]
-    what = f"{label(visit.language, best['line_item'])}, {best['period_end']}"
-    return RevisedFigure(
-        what=what,
-        whose=best["legal_name"] or issuer,
-        steps=steps,
-        unit=best["unit"] or "",
-        address=visit.address(f"/company/{issuer}", as_of=first),
-        api_path=f"/v1/fundamentals/{issuer}?as_of={first}",
-        client_call=f'get_fundamentals(\n        "{issuer}",\n        as_of="{first}"',
-        chart=_chart(visit, steps, f"{best['legal_name'] or issuer}: {what}"),
-    )
-
-
-def _how_telling(row: Row) -> tuple[Any, ...]:
-    return (
-        row["line_item"] in _TELLING,
-        row["vintages"],
-        min(abs(row["revision_size"]), 1),
-        row["service_id"],
-    )
-
-
-def _step(visit: Visit, day: str, value: Decimal | int) -> KnownValue:
-    written = f"{visit.language.day(day)}: {visit.language.figure(value)}"
-    return KnownValue(date.fromisoformat(day), Decimal(value), written)
-
-
-def _chart(visit: Visit, steps: Sequence[KnownValue], title: str) -> Chart:
-    table = [(step.day.isoformat(), step.value) for step in steps]
-    columns = ("known_from", "value")
-    return step_chart(
-        "vintages", title, steps, visit.today, visit.language.short, (columns, table), width=_WIDTH
-    )
 
 
 _ADDRESSES = {"organisation": "/company/", "series": "/macro/series/", "indicator": "/macro/indicator/"}
