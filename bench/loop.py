@@ -36,7 +36,6 @@ from sankofa.web.view import pages
 
 _TARGET_MS = 50.0
 _NVIDIA = ROOT.parent / "shared" / "data" / "fundamentals" / "companyfacts" / "CIK0001045810.json"
-_SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
 _MANY_WORDS = " ".join("abcdefghij"[n % 10] + "a" for n in range(60))
 _BEAT = 0.001
 Application = Callable[..., Awaitable[None]]

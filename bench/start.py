@@ -23,7 +23,7 @@ from bench.fundamentals import issue_key
 from bench.history import report
 from bench.load import HOST
 from bench.world import SANKOFA, SCALES, environment_of, published_home
-from tests.ports import free_port
+from tests.services import free_port
 
 _PATIENCE = 60.0
 _AGAIN_SECONDS = 0.005

@@ -23,11 +23,10 @@ from tests.services import (
     redis_binary,
     started,
 )
-from tests.starter import publish_starter, publish_starter_part
+from tests.starter import publish_starter, publish_starter_part, publish_without_rates
 from tests.torture import ALL_ROUNDS, remember_outcome, rounds
 from tests.torture import trial as trial
 from tests.watchdog import pytest_runtest_protocol as pytest_runtest_protocol
-from tests.worlds import publish_without_rates
 
 # What a developer exported for a service of their own must not reach the one under test, nor its data.
 for name in [name for name in os.environ if name.startswith("SANKOFA_")]:

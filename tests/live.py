@@ -23,7 +23,7 @@ from sankofa.settings import load
 from tests.commands import Commands, Running
 from tests.once import SHARED
 from tests.patience import PATIENCE
-from tests.ports import free_port
+from tests.services import free_port
 
 __all__ = ["PATIENCE", "LiveServer", "create_key", "free_port", "publish_files", "run", "succeed"]
 

@@ -5,11 +5,13 @@ condition comes. Where the service promises to be done in time, a `Stopwatch` me
 the time for which the machine let nobody run.
 """
 
+import asyncio
+import atexit
 import functools
 import threading
 import time
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,3 +99,12 @@ class Stopwatch:
         """By the clock on the wall."""
         self.seconds = self.elapsed - (_TICKER.end() - self._late)
         """Without the time for which this process was not let to run."""
+
+
+_LOOP = asyncio.new_event_loop()
+atexit.register(_LOOP.close)
+
+
+def wait(steps: Coroutine[Any, Any, T]) -> T:
+    """What the steps return."""
+    return _LOOP.run_until_complete(steps)

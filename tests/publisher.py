@@ -1,10 +1,12 @@
-"""A publisher on a local port that replays what it is given, and misbehaves on purpose."""
+"""Servers on local ports that misbehave on purpose: a publisher, one for POST, a proxy that can be cut."""
 
 import gzip
+import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from hashlib import sha256
@@ -231,3 +233,107 @@ def sends(content: bytes, **headers: str) -> Fault:
         return True
 
     return fault
+
+
+Answer = Callable[[BaseHTTPRequestHandler, bytes], tuple[int, bytes]]
+"""The status and the body for a request, whose own body is given."""
+
+
+@contextmanager
+def answering_posts(answer: Answer) -> Iterator[str]:
+    """The address of a server that gives these answers."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            status, body = answer(self, self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def handle(self) -> None:
+            with suppress(OSError):  # the client did not wait
+                super().handle()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+class Proxy:
+    """`with Proxy(port) as proxy:` forwards `proxy.port` to that port, until `cut` and again after `mend`."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listening = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port: int = self._listening.getsockname()[1]
+        self._cut = threading.Event()
+        self._links: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> "Proxy":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._drop()
+
+    def cut(self) -> None:
+        """Whatever is sent from now on, by either side, arrives nowhere; connections are still accepted."""
+        self._cut.set()
+
+    def mend(self) -> None:
+        """New connections are forwarded again; those whose bytes were lost are reset."""
+        self._cut.clear()
+        self._drop()
+
+    def _drop(self) -> None:
+        links, self._links = self._links, []
+        for link in links:
+            with suppress(OSError):
+                link.shutdown(socket.SHUT_RDWR)
+            link.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            self._links.append(client)
+            threading.Thread(target=self._connect, args=(client,), daemon=True).start()
+
+    def _connect(self, client: socket.socket) -> None:
+        if self._cut.is_set():
+            self._swallow(client)
+            return
+        try:
+            server = socket.create_connection(("127.0.0.1", self._target), timeout=5)
+        except OSError:
+            client.close()
+            return
+        server.settimeout(None)
+        self._links.append(server)
+        threading.Thread(target=self._pump, args=(server, client), daemon=True).start()
+        self._pump(client, server)
+
+    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if not self._cut.is_set():
+                    target.sendall(data)
+            if not self._cut.is_set():
+                target.shutdown(socket.SHUT_WR)
+
+    def _swallow(self, client: socket.socket) -> None:
+        with suppress(OSError):
+            while client.recv(65536):
+                pass

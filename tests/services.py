@@ -5,8 +5,10 @@ that a test can ask what the service does when a dependency stalls or goes away.
 """
 
 import importlib.util
+import itertools
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -24,21 +26,6 @@ import psycopg
 import pytest
 
 from tests.patience import PATIENCE
-from tests.ports import free_port
-
-__all__ = [
-    "MISSING",
-    "REPOSITORY",
-    "PostgresServer",
-    "RedisServer",
-    "free_port",
-    "missing",
-    "postgres_binaries",
-    "redis_binary",
-    "started",
-    "use_s3",
-    "wheel_binaries",
-]
 
 S = TypeVar("S", bound="Startable")
 REPOSITORY = Path(__file__).parent.parent
@@ -248,12 +235,6 @@ class PostgresServer(Server):
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return [str(self.binaries / "postgres"), "-D", str(self.data), *options]
 
-    def shut_down(self) -> None:
-        """Ends it in order, as its operator does."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGINT)
-        assert self.process.wait() == 0, self.log.read_text(errors="replace")
-
     def close(self) -> None:
         """As every server, but it may let go of its shared memory first, which outlives a kill."""
         if self.running and self.process is not None:
@@ -341,3 +322,26 @@ def postgres_binaries() -> Path | None:
 
 def redis_binary() -> str | None:
     return shutil.which("redis-server") or shutil.which("valkey-server")
+
+
+_FIRST, _LAST = 10_000, 32_000
+"""Below those that the kernel gives to outgoing connections, one of which could take a port meanwhile."""
+_SHARES = 10
+"""Each test worker has a share of them, the last is for who is none. A server lets another listen on its port
+beside it, as its own workers do: two tests that were given the same one would get each other's answers."""
+_SHARE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw9").removeprefix("gw")) % _SHARES
+_PORTS = range(_FIRST + _SHARE, _LAST, _SHARES)
+_NUMBERS = itertools.count(random.Random(os.getpid()).randrange(len(_PORTS)))
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on, and that no other test of this process was given lately."""
+    for number in _NUMBERS:
+        port = _PORTS[number % len(_PORTS)]
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError

@@ -11,10 +11,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import sankofa
-from tests.live import run
+from sankofa.cli.publishing import SAMPLE
+from tests.live import publish_files, run
 
 _PACKAGE = Path(sankofa.__file__).parent
 _COUNTRIES = ("NGA", "ZAF")
@@ -97,3 +99,11 @@ def _cut(table: Path, to: Path, wanted: Callable[[dict[str, str]], bool]) -> Non
         writer = csv.DictWriter(part, rows.fieldnames or ())
         writer.writeheader()
         writer.writerows(row for row in rows if wanted(row))
+
+
+BUNDLED = Path(str(files("sankofa").joinpath("sample")))
+
+
+def publish_without_rates(home: Path, **settings: str) -> None:
+    """Take it into a HOME, and publish it."""
+    publish_files(home, *((source, BUNDLED / path) for source, path in SAMPLE.files), **settings)

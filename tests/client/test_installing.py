@@ -18,8 +18,7 @@ import pytest
 import sankofa.client
 from tests.live import LiveServer
 from tests.patience import until
-from tests.ports import free_port
-from tests.services import REPOSITORY
+from tests.services import REPOSITORY, free_port
 
 LOADED = """
 import json, sys

@@ -23,7 +23,7 @@ from sankofa.ledger.store import Ledger
 from sankofa.replication.stores import editions_folder, open_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
-from tests.edition_parts import part_of
+from tests.tampering import part_of
 
 T = TypeVar("T")
 

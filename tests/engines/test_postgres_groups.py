@@ -13,7 +13,7 @@ import pytest
 import sankofa
 from tests.live import LiveServer, create_key, run, succeed
 from tests.patience import until
-from tests.postgres_groups import Primary
+from tests.server_groups import Primary
 from tests.services import REPOSITORY, free_port, missing, postgres_binaries, started
 
 TENDERS = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"

@@ -15,7 +15,7 @@ from sankofa.model.errors import SettingsError, StoreUnavailable
 from tests.live import create_key
 from tests.live import run as run_command
 from tests.patience import until
-from tests.redis_groups import Cluster
+from tests.server_groups import Cluster
 from tests.services import free_port, missing, redis_binary, started
 
 WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))

@@ -15,8 +15,8 @@ from sankofa.engines import edition_reader
 from sankofa.engines.edition_reader import EditionReader
 from sankofa.engines.publication import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
-from tests.edition_parts import parts_of
 from tests.engines.datastores import SMALL_SOURCES, Engine, keys_of, publish_sample, run
+from tests.tampering import parts_of
 from tests.torture import Trial, rounds
 
 

@@ -16,8 +16,8 @@ from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.rereading import withdraw
 from sankofa.ledger.store import Ledger
 from sankofa.sources.registry import load_sources
-from tests.edition_parts import parts_of
 from tests.engines.datastores import SAMPLE, Engine
+from tests.tampering import parts_of
 
 LEI = "999900SAMPLEZA000189"
 FACTORS = "signal-fundamentals-factors"

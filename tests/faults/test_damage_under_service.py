@@ -9,11 +9,11 @@ import psutil
 import pytest
 
 from tests.depth import deep_after
-from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import ISSUER, Load, ask, wait_for_edition
 from tests.live import LiveServer, succeed
 from tests.patience import PATIENCE, Stopwatch
+from tests.tampering import part_of
 from tests.torture import Trial
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.depth import deep_after
-from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import ask
 from tests.live import run
+from tests.tampering import part_of
 
 
 def flip_bytes(edition: Path) -> None:

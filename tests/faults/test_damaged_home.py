@@ -11,7 +11,7 @@ import pytest
 
 from tests.depth import deep_after
 from tests.faults.conftest import World, current
-from tests.faults.flips import cut_short, flip_a_bit
+from tests.faults.load import cut_short, flip_a_bit
 from tests.live import LiveServer, succeed
 from tests.torture import Trial, rounds
 

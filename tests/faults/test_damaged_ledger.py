@@ -9,7 +9,7 @@ import pytest
 
 from tests.depth import deep_after
 from tests.faults.conftest import current
-from tests.faults.flips import flip_a_bit
+from tests.faults.load import flip_a_bit
 from tests.live import run, succeed
 from tests.torture import Trial, rounds
 

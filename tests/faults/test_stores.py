@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.live import LiveServer
-from tests.proxy import Proxy
+from tests.publisher import Proxy
 from tests.services import PostgresServer, RedisServer, Server
 from tests.spec.test_status import DATA_BOUND, ENTITY, ISSUER, SANDBOX, assert_degraded, timed
+from tests.starter import publish_without_rates
 from tests.torture import Trial
-from tests.worlds import publish_without_rates
 
 RECOVERY_SECONDS = 5.0
 DETAIL = {"datastore": "datastore", "keystore": "key store", "usagestore": "usage store"}

@@ -14,8 +14,7 @@ from typing import Any, Self
 import httpx
 
 from tests.patience import until
-from tests.ports import free_port
-from tests.services import REPOSITORY, missing
+from tests.services import REPOSITORY, free_port, missing
 
 
 def nginx_binary() -> str:

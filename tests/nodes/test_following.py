@@ -17,7 +17,7 @@ from tests.nodes.commands import current, follow, largest, pool_object, refused,
 from tests.nodes.conftest import push
 from tests.nodes.servers import CuttingServer, PlainServer, StaticServer
 from tests.patience import until
-from tests.signing import read_note, sign_again
+from tests.tampering import read_note, sign_again
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-01-01"
 

@@ -25,7 +25,7 @@ from tests.faults.conftest import World, publish_another
 from tests.nodes.commands import follow
 from tests.nodes.conftest import push
 from tests.once import made_once
-from tests.signing import read_note, sign_again, signed_note
+from tests.tampering import read_note, sign_again, signed_note
 from tests.torture import Trial, rounds
 
 MODES = ("pushed", "folder")

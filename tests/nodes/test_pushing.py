@@ -12,7 +12,7 @@ from tests.nodes.commands import current, follow, largest, pool_object, refused
 from tests.nodes.conftest import push
 from tests.nodes.servers import StaticServer, s3_server
 from tests.services import use_s3
-from tests.signing import read_note
+from tests.tampering import read_note
 
 
 @pytest.mark.rule("NODE-6")

@@ -12,7 +12,7 @@ from tests.faults.conftest import serve as serve
 from tests.faults.load import Load, ask
 from tests.live import LiveServer
 from tests.patience import until
-from tests.signing import point_at
+from tests.tampering import point_at
 
 
 def publish_by_a_newer_version(home: Path, edition: str) -> str:

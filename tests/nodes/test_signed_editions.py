@@ -18,7 +18,7 @@ from tests.live import LiveServer, free_port, run, succeed
 from tests.nodes.commands import current, follow, refused, state
 from tests.nodes.conftest import push
 from tests.patience import until
-from tests.signing import read_note, sign_again
+from tests.tampering import read_note, sign_again
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2024-06-30"
 FORGED = 1007

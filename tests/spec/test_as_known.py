@@ -18,7 +18,7 @@ from sankofa.edition.read.issuers import Ranking, dated, screen
 from sankofa.model.days import months_before
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
-from tests.loop import wait
+from tests.patience import wait
 from tests.torture import rounds
 from tests.world.desk import Desk, as_row
 from tests.world.reference import Told

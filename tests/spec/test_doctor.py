@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.live import free_port, run, succeed
-from tests.signing import point_at
 from tests.spec.ingesting import GOOD, OWN_SOURCE, write
+from tests.tampering import point_at
 
 
 @pytest.fixture

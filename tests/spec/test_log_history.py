@@ -15,7 +15,7 @@ import pytest
 from sankofa.client import verify
 from tests.live import run, succeed
 from tests.nodes.commands import follow
-from tests.posts import answering_posts
+from tests.publisher import answering_posts
 from tests.services import MISSING
 from tests.spec import market
 from tests.spec.market import ENTITIES, TRADER, Desk, package, release

@@ -19,7 +19,6 @@ import pytest
 
 from sankofa.settings import Settings
 from tests.live import LiveServer
-from tests.resealing import seal_again
 from tests.spec.market import CITY, Asked, Desk, identified, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
@@ -37,6 +36,7 @@ from tests.spec.planted_persons import (
     supplied,
 )
 from tests.spec.register import lei, record
+from tests.tampering import seal_again
 
 
 class World(NamedTuple):

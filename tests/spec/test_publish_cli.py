@@ -11,8 +11,8 @@ import pytest
 
 from sankofa.model.identifiers import service_id
 from sankofa.model.records import Fact
-from tests.edition_parts import part_of
 from tests.live import LiveServer, create_key, run, succeed
+from tests.tampering import part_of
 from tests.world.desk import Desk
 
 ISSUER = service_id("ticker:JSE:TST")

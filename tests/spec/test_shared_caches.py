@@ -14,8 +14,7 @@ from tests.every import every
 from tests.live import LiveServer
 from tests.nodes.servers import Nginx
 from tests.patience import PATIENCE, in_one_minute, until
-from tests.ports import free_port
-from tests.services import RedisServer
+from tests.services import RedisServer, free_port
 
 DOCUMENTS = """
     /openapi.json /llms.txt /.well-known/oauth-protected-resource /problems/not-found

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from sankofa.client import verify
 from tests.live import run
 from tests.nodes.commands import follow
-from tests.posts import answering_posts
+from tests.publisher import answering_posts
 from tests.spec import market
 from tests.spec.market import Desk, package, release
 from tests.spec.test_edition_log import opened_checkpoint

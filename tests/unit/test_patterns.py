@@ -1,11 +1,20 @@
 """Every regular expression of the package reads any text in linear time (contract: ING-14)."""
 
+import ast
+import functools
+import importlib
+import pkgutil
 import re
-from collections.abc import Iterator
-from typing import Any
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
+import sankofa
 from sankofa.model import identifiers
 from sankofa.model.ocds.redaction import _number
 from sankofa.model.ocds.telephones import _plans
@@ -15,8 +24,267 @@ from sankofa.sources import alfred
 from sankofa.web.view import _pattern
 from tests.depth import deep_after
 from tests.every import every
-from tests.patterns import Used, growth, patterns
 from tests.torture import rounds
+
+FOLDER = Path(sankofa.__file__).parent
+sre: Any = importlib.import_module("re._constants")
+parser: Any = importlib.import_module("re._parser")
+METHODS = ("match", "fullmatch", "search", "findall", "finditer", "split", "sub", "subn")
+FROM_THE_START = frozenset({"match", "fullmatch"})
+LARGEST = 8_192
+_MANY = 16
+_SUSPECT = 0.02
+"""Seconds below which nothing is suspected: a linear pattern reads the largest input in a tenth of that."""
+_STEPS = (16, 64, 512, LARGEST // 4, LARGEST)
+"""How often an input is repeated."""
+_GIVEN_UP = 2.0
+"""Seconds after which a single input is given up: some patterns take twice as long for one repeat more."""
+_GROWTH = 8
+"""Four times the input takes four times as long where work is linear, sixteen times where it is quadratic."""
+_CHARACTERS = "aA0 -._@!\n\x00\u00e9"
+_CATEGORIES = {
+    sre.CATEGORY_DIGIT: "0",
+    sre.CATEGORY_SPACE: " ",
+    sre.CATEGORY_WORD: "a",
+    sre.CATEGORY_NOT_DIGIT: "a",
+    sre.CATEGORY_NOT_SPACE: "a",
+    sre.CATEGORY_NOT_WORD: "-",
+}
+
+
+class Used(NamedTuple):
+    """A pattern of the package."""
+
+    where: str
+    pattern: re.Pattern[Any]
+    anywhere: bool
+    """Whether it is looked for at every place of a text."""
+
+
+class Call(NamedTuple):
+    """A call of the `re` module in the source of the package."""
+
+    where: str
+    function: str
+    method: str
+    text: ast.expr
+
+
+def patterns(built: Callable[[str, str], Iterator[re.Pattern[Any]] | None]) -> Iterator[Used]:
+    """Those of modules and classes, of cached functions, of calls, and of schemas.
+
+    `built` gives examples of the patterns that a function makes of its arguments; None where it knows none.
+    """
+    names: dict[str, set[str]] = {}
+    sources = [(path, *_read(path, names)) for path in sorted(FOLDER.rglob("*.py"))]
+    for module in _modules():
+        for name, value in vars(module).items():
+            for pattern in _held(value, module.__name__):
+                used = names.get(name, set(METHODS))
+                yield Used(f"{module.__name__}.{name}", pattern, not used <= FROM_THE_START)
+    for path, calls, keywords in sources:
+        for call in calls:
+            constant = _constant(call.text)
+            anywhere = call.method not in FROM_THE_START
+            if constant is not None:
+                if call.method != "compile":
+                    yield Used(call.where, re.compile(constant), anywhere)
+            elif call.function:
+                examples = built(call.where.partition(":")[0], call.function)
+                assert examples is not None, f"{call.where}: {call.function} makes a pattern; add an example"
+                for pattern in examples:
+                    yield Used(call.where, pattern, anywhere)
+        for keyword in keywords:
+            if (text := _constant(keyword.value)) is not None:
+                yield Used(f"{path.name}:{keyword.value.lineno}", re.compile(text), True)
+
+
+def _modules() -> Iterator[Any]:
+    for found in pkgutil.walk_packages(sankofa.__path__, "sankofa."):
+        if not found.name.endswith("__main__"):
+            with suppress(ModuleNotFoundError):  # an extra that is not installed
+                yield importlib.import_module(found.name)
+
+
+def _held(value: Any, module: str, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, dict) and depth < 4:
+        for inner in list(value.values()):
+            yield from _held(inner, module, depth + 1)
+    elif isinstance(value, list | tuple | set | frozenset) and depth < 4:
+        for inner in value:
+            yield from _held(inner, module, depth + 1)
+    elif isinstance(value, type) and value.__module__ == module:
+        yield from _held(dict(vars(value)), module, depth + 1)
+    elif isinstance(value, functools._lru_cache_wrapper) and value.__module__ == module:
+        code = value.__wrapped__.__code__
+        if not code.co_argcount and "Pattern" in str(value.__wrapped__.__annotations__.get("return")):
+            yield from _held(value(), module, depth + 1)
+
+
+def _read(path: Path, names: dict[str, set[str]]) -> tuple[list[Call], list[ast.keyword]]:
+    """The calls of `re` in a file and its keywords `pattern`; adds which methods are called by which name."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    calls, file = [], path.relative_to(FOLDER).as_posix()
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr in METHODS:
+            holder = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+            if isinstance(holder, ast.Name):
+                names.setdefault(holder.id, set()).add(node.attr)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "re"
+            and node.func.attr in ("compile", *METHODS)
+        ):
+            inside = [f.name for f in functions if f.lineno <= node.lineno <= (f.end_lineno or 0)]
+            where = inside[-1] if inside else ""
+            calls.append(Call(f"{file}:{node.lineno}", where, node.func.attr, node.args[0]))
+    return calls, [node for node in nodes if isinstance(node, ast.keyword) and node.arg == "pattern"]
+
+
+def _constant(node: ast.expr) -> Any:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, str | bytes) else None
+
+
+def growth(used: Used) -> str | None:
+    """How a pattern takes too long for one of its inputs; None where its work is linear in every one."""
+    pattern = used.pattern
+    is_text = isinstance(pattern.pattern, str)
+    for before, pump, after in _attacks(pattern):
+        earlier = 0.0
+        for times in _STEPS:
+            text = before + pump * min(times, LARGEST // len(pump)) + after
+            given: Any = text if is_text else text.encode("latin-1", "replace")
+            try:
+                with _limited():
+                    took = _seconds(used, given)
+            except TimeoutError:
+                return (
+                    f"over {_GIVEN_UP} s for {len(text):,} characters: {before!r} + {pump!r} * n + {after!r}"
+                )
+            if took > _SUSPECT:
+                took = min(took, _seconds(used, given), _seconds(used, given))
+                if took > _SUSPECT and took > _GROWTH * earlier:
+                    return f"{took:.3f} s for {len(text):,} characters: {before!r} + {pump!r} * n + {after!r}"
+            earlier = took
+    return None
+
+
+def _seconds(used: Used, text: Any) -> float:
+    began = time.process_time()
+    if used.anywhere:
+        for _ in used.pattern.finditer(text):
+            pass
+    else:
+        used.pattern.match(text)
+        used.pattern.fullmatch(text)
+    return time.process_time() - began
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raises TimeoutError after too many seconds of this process; matching stops for a signal."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, _GIVEN_UP)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _attacks(pattern: re.Pattern[Any]) -> set[tuple[str, str, str]]:
+    tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
+    found: set[tuple[str, str]] = set()
+    _repeats(tree, "", found)
+    alphabet = {c for _, pump in found for c in pump}
+    found |= {(before, c) for before, _ in list(found) for c in sorted(alphabet)[: rounds(3, 12)]}
+    pairs = sorted(alphabet)[: rounds(2, 6)]
+    found |= {("", a + b) for a in pairs for b in pairs if a != b}
+    return {(before, pump, after) for before, pump in found for after in ("", "\x00", pump[0] * 2)}
+
+
+def _repeats(tree: Any, before: str, found: set[tuple[str, str]]) -> None:
+    """The texts that lead to each repeat of a pattern, and texts that it repeats."""
+    for number, (code, argument) in enumerate(tree):
+        lead = before + _sample(list(tree)[:number], 0)
+        for inner in _inner(code, argument):
+            _repeats(inner, lead, found)
+        if code in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT) and argument[1] >= _MANY:
+            for more in (0, 1, 2):
+                if pump := _sample(argument[2], more):
+                    found.add((lead, pump))
+                    found.add(("", pump))
+
+
+def _inner(code: Any, argument: Any) -> list[Any]:
+    if code in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+        return [argument[2]]
+    if code is sre.SUBPATTERN:
+        return [argument[3]]
+    if code is sre.BRANCH:
+        return list(argument[1])
+    if code in (sre.ASSERT, sre.ASSERT_NOT):
+        return [argument[1]]
+    return [argument] if code is sre.ATOMIC_GROUP else []
+
+
+def _sample(tree: Any, more: int) -> str:
+    """A text that matches, with `more` of what may be repeated than is needed, and other characters."""
+    text = ""
+    for code, argument in tree:
+        if code is sre.LITERAL:
+            text += chr(argument)
+        elif code is sre.NOT_LITERAL:
+            text += next(c for c in _CHARACTERS if ord(c) != argument)
+        elif code is sre.ANY:
+            text += "a"
+        elif code is sre.IN:
+            text += _member(argument, more)
+        elif code is sre.BRANCH:
+            text += _sample(argument[1][more % len(argument[1])], more)
+        elif code is sre.SUBPATTERN:
+            text += _sample(argument[3], more)
+        elif code is sre.ATOMIC_GROUP:
+            text += _sample(argument, more)
+        elif code in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            text += _sample(argument[2], more) * min(argument[0] + more, argument[1])
+    return text
+
+
+def _member(members: list[tuple[Any, Any]], number: int) -> str:
+    """A character of a set, another one for another number."""
+    if members[0][0] is sre.NEGATE:
+        left_out = re.compile(f"[{''.join(_written(m) for m in members[1:])}]")
+        allowed = [c for c in _CHARACTERS if not left_out.match(c)]
+        return allowed[number % len(allowed)] if allowed else "~"
+    code, argument = members[number % len(members)]
+    if code is sre.LITERAL:
+        return chr(argument)
+    return chr(argument[0]) if code is sre.RANGE else _CATEGORIES.get(argument, "a")
+
+
+def _written(member: tuple[Any, Any]) -> str:
+    code, argument = member
+    if code is sre.LITERAL:
+        return re.escape(chr(argument))
+    if code is sre.RANGE:
+        return f"{re.escape(chr(argument[0]))}-{re.escape(chr(argument[1]))}"
+    letters = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}
+    name = str(argument).removeprefix("CATEGORY_").removeprefix("UNI_")
+    return f"\\{letters[name.removeprefix('NOT_')].upper() if 'NOT_' in name else letters[name]}"
 
 
 def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:

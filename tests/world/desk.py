@@ -17,7 +17,7 @@ from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.vintages import Mode
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
-from tests.loop import wait
+from tests.patience import wait
 from tests.world.reference import MODES, Told
 
 COLUMNS = (

@@ -13,7 +13,7 @@ from sankofa.edition.format.macro import DayRange
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_series
 from sankofa.ledger.ingest import Summary
-from tests.loop import wait
+from tests.patience import wait
 from tests.world.desk import Desk
 
 FIRST, SECOND, THIRD, FOURTH = (date(2024, 1, 1) + timedelta(days=30 * n) for n in range(4))

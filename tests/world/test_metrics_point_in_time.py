@@ -17,7 +17,7 @@ from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.issuers import Ranking, dated, screen
 from sankofa.model.identifiers import service_id
 from sankofa.model.vintages import Mode
-from tests.loop import wait
+from tests.patience import wait
 from tests.torture import rounds
 from tests.world.desk import Desk, around, as_row
 from tests.world.metrics_reference import ITEMS, SLUGS, Issuer, Worked

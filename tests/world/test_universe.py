@@ -15,7 +15,7 @@ from sankofa.edition.format.keys import STATEMENTS
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.model.identifiers import service_id
-from tests.loop import wait
+from tests.patience import wait
 from tests.world.desk import around, as_row, ask
 from tests.world.reference import Told
 from tests.world.test_point_in_time import CAPTURES, DAYS, DEEP, ISSUER, KEY, YEAR, desk, histories, take

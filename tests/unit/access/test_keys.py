@@ -17,7 +17,7 @@ from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import InvalidParameter, OperatorError, RateLimited, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
 from tests.every import every
-from tests.loop import wait
+from tests.patience import wait
 
 
 class Values:

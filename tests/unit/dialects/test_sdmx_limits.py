@@ -11,7 +11,7 @@ from sankofa.dialects.app import DialectsApp
 from sankofa.operations.service import Service
 from sankofa.settings import Settings
 from tests.live import create_key
-from tests.loop import wait
+from tests.patience import wait
 
 _DATA = "/sdmx/data/dataflow/SANKOFA/MACRO/1.0.0/*"
 

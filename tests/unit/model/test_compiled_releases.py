@@ -1,9 +1,14 @@
 """Compiled releases, compared with ocdsmerge: on the real files of every publisher, and on made-up ones."""
 
 import json
+import subprocess
+import sys
+import tarfile
+import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +22,48 @@ from ocdsmerge.rules import MergeRules, get_merge_rules
 from sankofa.model.ocds.compiled import Process, SetBy
 from sankofa.model.ocds.parties import Gate
 from sankofa.model.ocds.release import Unusable, clean, decode
-from tests.ocds_schema import release_schema
+from tests.services import REPOSITORY, missing
+
+REQUIREMENT = REPOSITORY / "requirements" / "ocds-schema.txt"
+CACHE = REPOSITORY / "build" / "ocds-schema"
+DOWNLOAD = """
+-m pip download --quiet --require-hashes --no-deps --no-binary :all: --no-build-isolation --retries 1
+""".split()
+VERSIONS = {"1.0": "1__0__3", "1.1": "1__1__4"}
+
+
+@cache
+def release_schema(version: str) -> dict[str, Any]:
+    """The schema of a release in a version of OCDS; skips the test, or fails it, where it cannot be had."""
+    archive = _archive()
+    if archive is None:
+        missing(f"the OCDS schemas (pip cannot download {REQUIREMENT.relative_to(REPOSITORY)})")
+    name = f"tests/fixtures/release-schema-{VERSIONS[version]}.json"
+    with tarfile.open(archive) as members:
+        content = members.extractfile(f"{archive.name.removesuffix('.tar.gz')}/{name}")
+        assert content is not None
+        schema: dict[str, Any] = json.load(content)
+        return schema
+
+
+@cache
+def _archive() -> Path | None:
+    """The pinned source distribution, downloaded once per checkout; pip checks its hash first."""
+    pinned = REQUIREMENT.read_text().splitlines()[-1].split()[0].replace("==", "-")
+    archive = CACHE / f"{pinned}.tar.gz"
+    if archive.exists():
+        return archive
+    CACHE.mkdir(parents=True, exist_ok=True)
+    # In a folder beside it: several workers may be here at once.
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        command = [sys.executable, *DOWNLOAD, "--dest", folder, "--requirement", str(REQUIREMENT)]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=120)
+            (Path(folder) / archive.name).replace(archive)
+        except (subprocess.SubprocessError, OSError):
+            return None
+    return archive
+
 
 Json = dict[str, Any]
 HISTORY = {"releaseID", "releaseDate", "releaseTag", "value"}

@@ -1,7 +1,56 @@
-"""Redis in groups for the tests: a primary with its replica and three sentinels, and a cluster of three."""
+"""PostgreSQL and Redis in groups: a primary and its standby, sentinels and what they watch, a cluster."""
+
+import os
 
 from tests.patience import until
-from tests.services import RedisServer, free_port
+from tests.services import PostgresServer, RedisServer, free_port
+
+
+class Primary(PostgresServer):
+    """Takes TLS connections too, and streams to a standby."""
+
+    def command(self) -> list[str]:
+        more = {"wal_level": "replica", "max_wal_senders": "4", "ssl": "on"}
+        options = [part for name, value in more.items() for part in ("-c", f"{name}={value}")]
+        return [*super().command(), *options]
+
+    def _initialise(self) -> None:
+        super()._initialise()
+        options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+        names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+        files = ["-keyout", str(self.data / "server.key"), "-out", str(self.data / "server.crt")]
+        assert self.run(["openssl", "req", "-x509", *options, *names, *files]).wait() == 0
+        (self.data / "server.key").chmod(0o600)
+
+
+class Standby(PostgresServer):
+    """A copy of the primary that follows it."""
+
+    name = "standby"
+
+    def __init__(self, primary: Primary) -> None:
+        super().__init__(primary.binaries)
+        self._primary = primary
+
+    def _initialise(self) -> None:
+        if self.account:
+            os.chown(self.home, self.account.pw_uid, self.account.pw_gid)
+        source = f"host=127.0.0.1 port={self._primary.port} user=postgres"
+        command = [
+            str(self.binaries / "pg_basebackup"),
+            "-d",
+            source,
+            "-D",
+            str(self.data),
+            "-R",
+            "-X",
+            "stream",
+        ]
+        assert self.run([*command, "-c", "fast", "--no-sync"]).wait() == 0, self.log.read_text()
+
+    def promote(self) -> None:
+        """Make it a primary, and wait until it is."""
+        self.execute("SELECT pg_promote()")
 
 
 class Durable(RedisServer):
@@ -28,17 +77,6 @@ class Durable(RedisServer):
             "min-replicas-to-write 1",
             "repl-diskless-sync-delay 0",  # else a primary that was restarted waits for 5 s
         ]
-
-
-class Replica(RedisServer):
-    """Follows another server."""
-
-    def __init__(self, binary: str, primary: RedisServer) -> None:
-        super().__init__(binary)
-        self._primary = primary
-
-    def command(self) -> list[str]:
-        return [*super().command(), "--replicaof", "127.0.0.1", str(self._primary.port)]
 
 
 class DurableReplica(Durable):
@@ -84,13 +122,12 @@ class ClusterServer(RedisServer):
         return [*super().command(), *more, "--cluster-node-timeout", "2000"]
 
 
-class Watched:
-    """A primary and its replica under three sentinels."""
+class DurablyWatched:
+    """A primary and two replicas that lose nothing they answered, under three sentinels."""
 
     def __init__(self, binary: str) -> None:
-        self.primary = RedisServer(binary)
-        self.replica: RedisServer = Replica(binary, self.primary)
-        self.replicas: list[RedisServer] = [self.replica]
+        self.primary = Durable(binary)
+        self.replicas = [DurableReplica(binary, self.primary) for _ in range(2)]
         self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
 
     @property
@@ -114,23 +151,13 @@ class Watched:
         port = int(answer.split("\r\n")[-1])
         return next(server for server in (self.primary, *self.replicas) if server.port == port)
 
-    def close(self) -> None:
-        for server in (*self.sentinels, *self.replicas, self.primary):
-            server.close()
-
-
-class DurablyWatched(Watched):
-    """A primary and two replicas that lose nothing they answered."""
-
-    def __init__(self, binary: str) -> None:
-        self.primary = Durable(binary)
-        self.replicas = [DurableReplica(binary, self.primary) for _ in range(2)]
-        self.replica = self.replicas[0]
-        self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
-
     def is_whole(self) -> bool:
         """Whether every replica follows the primary: each of them can be promoted, and has another then."""
         return _info(self.current()).count("state=online") == len(self.replicas)
+
+    def close(self) -> None:
+        for server in (*self.sentinels, *self.replicas, self.primary):
+            server.close()
 
 
 class Cluster:

@@ -1,5 +1,7 @@
-"""Notes signed as a publisher would sign them, whatever they say: for tests that hold its key."""
+"""What tests change past the code: files of an edition, its signed note, the seals of a ledger."""
 
+import json
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,35 @@ from typing import Any
 import msgspec
 
 from sankofa.engines.publication import NOTE, Publication, signers_of
+from sankofa.ledger import seals
 from sankofa.model.signed_notes import note_text, sign_note
+from sankofa.replication.stores import open_store
+from sankofa.settings import Settings
+
+
+def part_of(edition: Path, kind: str = "fundamentals") -> Path:
+    """The first part of a kind in the folder of an edition."""
+    return edition / "parts" / str(next(part["sha256"] for part in _parts(edition) if kind in part["kinds"]))
+
+
+def parts_of(edition: Path) -> list[Path]:
+    """Every part, in the order of the manifest."""
+    return [edition / "parts" / part["sha256"] for part in _parts(edition)]
+
+
+def _parts(edition: Path) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = json.loads((edition / "manifest.json").read_bytes())["parts"]
+    return parts
+
+
+def seal_again(settings: Settings) -> None:
+    """Seal every row of a ledger whose seals were dropped."""
+    with (
+        closing(open_store(settings)) as store,
+        closing(store.ledgers.open()) as session,
+        session.transaction(),
+    ):
+        seals.append_seals(session, settings.gate_key(), seals._scan(session))
 
 
 def read_note(place: Path) -> Publication:
