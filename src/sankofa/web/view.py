@@ -24,8 +24,7 @@ from sankofa.settings import Settings
 from sankofa.web.charts import Chart
 from sankofa.web.documents import inline
 from sankofa.web.languages import LANGUAGES, Language, label, metric_value
-from sankofa.web.origins import original
-from sankofa.web.visit import PageRequest, Visit
+from sankofa.web.visit import PageRequest, Visit, original
 
 EVERYWHERE: Final = frozenset({"lang", "edition", "part", "chart", "format"})
 """Parameters that every page takes."""

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from sankofa.model.errors import NotFound, Problem
 from sankofa.web import data
-from sankofa.web.bars import TILES, Tile, tile_map
-from sankofa.web.charts import Chart, KnownValue, step_chart
+from sankofa.web.charts import TILES, Chart, KnownValue, Tile, step_chart, tile_map
 from sankofa.web.languages import label
 from sankofa.web.pages.editions import COUNTED
 from sankofa.web.pages.party import spends

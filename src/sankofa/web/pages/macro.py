@@ -10,8 +10,7 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.observations import currency_pair
 from sankofa.operations.matrix import MOST_CELLS
 from sankofa.web import data
-from sankofa.web.bars import bar_chart
-from sankofa.web.charts import SCALES, Chart, Line, line_chart, small_line
+from sankofa.web.charts import SCALES, Chart, Line, bar_chart, line_chart, small_line
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 

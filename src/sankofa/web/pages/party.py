@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sankofa.model.errors import NotFound
 from sankofa.web import data
-from sankofa.web.bars import bar_chart
-from sankofa.web.charts import Chart
+from sankofa.web.charts import Chart, bar_chart
 from sankofa.web.pages.tenders import listed
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit

@@ -10,8 +10,7 @@ from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.signals.contract import panels
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web import data
-from sankofa.web.bars import NamedBar, bar_chart, named_bars, shortened
-from sankofa.web.charts import Chart, Table
+from sankofa.web.charts import Chart, NamedBar, Table, bar_chart, named_bars, shortened
 from sankofa.web.languages import label, metric_value
 from sankofa.web.view import View, page
 from sankofa.web.visit import Result, Row, Visit
