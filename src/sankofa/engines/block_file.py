@@ -29,7 +29,9 @@ from functools import partial
 from hashlib import blake2b
 from itertools import count as numbered
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar, overload
+from typing import Final, Generic, TypeVar, overload
+
+import msgspec
 
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
 from sankofa.engines.private_files import zstd
@@ -112,7 +114,7 @@ class NotChecked(Exception):
         self.end = end
 
 
-class StoredBlock(NamedTuple):
+class StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A block as a file stores it. It can be made in another process than the one that writes the file."""
 
     index: bytes
@@ -155,10 +157,10 @@ class BlockFileWriter:
 
     def write(self, blocks: Iterable[StoredBlock]) -> None:
         """Append blocks; they are numbered from 1."""
-        for index, rows, size, digest in blocks:
-            self._extents.append((self._at, len(index), len(rows), size))
-            self._append(index, rows)
-            self._block_digests += digest
+        for block in blocks:
+            self._extents.append((self._at, len(block.index), len(block.rows), block.size))
+            self._append(block.index, block.rows)
+            self._block_digests += block.digest
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         self._directory += directory

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import pyarrow as pa
-from pyarrow import compute
 
 from sankofa.edition.format.columns import in_force
 from sankofa.edition.write.context import BuildContext
@@ -22,7 +21,6 @@ from sankofa.edition.write.parquet_file import LONG_TEXT, RowGroup, TableFile, r
 from sankofa.edition.write.reuse import BuildRecord
 from sankofa.edition.write.tables import ROWS_OF_COLUMNS, Table, tables
 from sankofa.model.errors import CheckFailed
-from sankofa.model.provenance import KEYED_CLASSES
 
 _ROWS_IN_A_BATCH: Final = 8_192
 _ROWS_IN_A_GROUP: Final = 16 * _ROWS_IN_A_BATCH
@@ -61,7 +59,6 @@ class TableWriter:
         self._batches: list[pa.Table] = []
         self._waiting = self._waiting_bytes = 0
         self._encoding: Future[RowGroup] | None = None
-        self._left_out = 0
         self._files = [self._file(1)]
 
     def add(self, row: object) -> None:
@@ -72,7 +69,7 @@ class TableWriter:
     def add_columns(self, flat: pa.Table) -> None:
         """Add rows as flat columns."""
         if flat.num_rows:
-            self._wait(self._columns.of_flat(flat))
+            self._take(self._columns.of_flat(flat))
 
     def add_group(self, group: RowGroup) -> None:
         """Add an encoded row group."""
@@ -99,20 +96,18 @@ class TableWriter:
     def finish(self) -> list[dict[str, Any]]:
         """Close every file; returns their manifest entries."""
         described = []
+        left_out = sum(file.left_out for file in self._files)
         for number, file in enumerate(self._files, 1):
             self._close(file)
             stem = self.table.name if len(self._files) == 1 else f"{self.table.name}-{number:04d}"
-            described.append(file.name(stem, self._left_out))
+            described.append(file.name(stem, left_out))
         return described
 
     def _settle(self) -> None:
         """Turn waiting rows into columns, which take a tenth of the memory."""
         if self._pending:
-            self._wait(self._columns.table(self._pending))
+            self._take(self._columns.table(self._pending))
             self._pending = []
-
-    def _wait(self, batch: pa.Table) -> None:
-        self._take(self._without_keyed(batch) if self.table.open else batch)
 
     def _take(self, batch: pa.Table) -> None:
         """Add columns, and encode full row groups."""
@@ -126,13 +121,6 @@ class TableWriter:
             self._waiting_bytes += batch.nbytes
             if self._waiting_bytes >= _BYTES_IN_A_GROUP:
                 self._encode(self._waiting)
-
-    def _without_keyed(self, batch: pa.Table) -> pa.Table:
-        """The rows that an open file may contain."""
-        keyed = compute.is_in(batch.column("license_class"), value_set=pa.array(sorted(KEYED_CLASSES)))
-        unkeyed = batch.filter(compute.invert(keyed))
-        self._left_out += batch.num_rows - unkeyed.num_rows
-        return unkeyed
 
     def _encode(self, rows: int) -> None:
         """Give the first waiting rows to the encoder as a row group, after the previous one is done."""

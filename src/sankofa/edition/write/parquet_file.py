@@ -33,7 +33,14 @@ from pyarrow import compute
 from sankofa.edition.format.columns import FieldType, arrow_type, field_types
 from sankofa.edition.write import parquet_footer
 from sankofa.edition.write.tables import MIN_TIER, Table
-from sankofa.model.provenance import LICENSE_NOTICE, SERVICE, file_license, source_ref, strictest
+from sankofa.model.provenance import (
+    KEYED_CLASSES,
+    LICENSE_NOTICE,
+    SERVICE,
+    file_license,
+    source_ref,
+    strictest,
+)
 from sankofa.model.rows import Row
 
 _UTC: Final = pa.timestamp("us", tz="UTC")
@@ -207,6 +214,8 @@ class RowGroup(msgspec.Struct, frozen=True, array_like=True):
     """The sources of its rows."""
     classes: list[str]
     """Their licence classes."""
+    left_out: int = 0
+    """Rows that need a key, and are left out because the file does not."""
 
 
 class RowGroupEncoder:
@@ -214,6 +223,7 @@ class RowGroupEncoder:
 
     def __init__(self, table: Table) -> None:
         self.columns = columns = parquet_columns(table.row)
+        self._open = table.open
         leaves = [leaf for field in columns.schema for leaf in _leaves(field)]
         distinct = columns.figures.union(_NO_DICTIONARY)
         self._writer = partial(
@@ -235,18 +245,20 @@ class RowGroupEncoder:
         """The footer of every file of the table up to its row groups, and after them."""
 
     def encode(self, group: pa.Table) -> RowGroup:
+        """Encode rows, without those that an open file may not contain."""
+        every = group.num_rows
+        if self._open:
+            keyed = compute.is_in(group.column("license_class"), value_set=pa.array(sorted(KEYED_CLASSES)))
+            group = group.filter(compute.invert(keyed)) if compute.any(keyed).as_py() else group
+        if not group.num_rows:
+            return RowGroup(0, b"", [], [], "", [], [], every)
         classes = sorted(group.column("license_class").unique().to_pylist())
         refs = group.column("source_ref")
         chunks, metadata, offsets = parquet_footer.row_group_of(self._written(group))
         return RowGroup(
-            group.num_rows,
-            chunks,
-            metadata,
-            offsets,
-            refs[0].as_py(),
-            sorted(_sources(refs)),
-            sorted(classes),
-        )
+            group.num_rows, chunks, metadata, offsets, refs[0].as_py(), sorted(_sources(refs)), classes,
+            every - group.num_rows,
+        )  # fmt: skip
 
     def decode(self, group: RowGroup) -> pa.Table:
         metadata = parquet_footer.moved(group.metadata, group.offsets, len(parquet_footer.MAGIC))
@@ -258,7 +270,8 @@ class RowGroupEncoder:
         with self._writer(sink) as file:
             if group is not None:
                 file.write_table(group, row_group_size=group.num_rows)
-        return sink.getvalue().to_pybytes()
+        written: bytes = sink.getvalue().to_pybytes()
+        return written
 
 
 @cache
@@ -286,6 +299,7 @@ class TableFile:
         self.rows = 0
         self.sources: set[str] = set()
         """The sources of its rows."""
+        self.left_out = 0
         self.closed = False
         self._path = path
         self._table = table
@@ -298,6 +312,9 @@ class TableFile:
 
     def write(self, group: RowGroup) -> None:
         """Append a row group."""
+        self.left_out += group.left_out
+        if not group.rows:
+            return
         if not self._groups:
             self._first_ref = group.first_ref
         self.sources.update(group.sources)

@@ -145,6 +145,8 @@ class _SourceClass(msgspec.Struct):
 def tightened_since(store: Datastore, edition: str, sources: Mapping[str, Source]) -> frozenset[str] | None:
     """The sources whose rows need a key today and did not in an edition; None if it cannot be read."""
     keyed = {name for name, source in sources.items() if source.license_class in KEYED_CLASSES}
+    if not keyed:
+        return frozenset()
     try:
         with closing(store.open(edition)) as reader:
             blocks = asyncio.run(reader.blocks(SOURCES, "", 0, sys.maxsize)) or ()

@@ -276,7 +276,7 @@ class PartWriter:
         first = self._next
         for block in blocks:
             if self.ranges is not None:
-                self.ranges.add(self._next, row_ends(block.plain if not block.index else block[:2]))
+                self.ranges.add(self._next, row_ends((block.index, b"") if block.index else block.plain))
             self._write(block)
         self._register(kind, keys, first)
 

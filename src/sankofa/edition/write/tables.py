@@ -7,7 +7,7 @@ The shared shape of facts: one form for the facts of every dataset, with their e
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, repeat
@@ -114,17 +114,25 @@ class MacroRows(TableRows):
         read, withdrawn = msgspec.msgpack.Decoder(RowGroup).decode, self.context.withdrawn_rows
         for part in self.context.macro.parts(self._name):
             group = read(part)
-            if withdrawn:
+            if withdrawn and group.rows:
                 withdrawn.refuse_columns(self._name, row_group_encoder(_TABLES[self._name]).decode(group))
             yield group
 
 
-def encoded_rows(name: str, flat: "pyarrow.Table") -> bytes:
+def encoded_flat(name: str, flat: "pyarrow.Table") -> bytes:
     """Flat columns as a row group of a table, for `MacroRows`; empty if there are no rows."""
     from sankofa.edition.write.parquet_file import row_group_encoder
 
     encoder = row_group_encoder(_TABLES[name])
     return _write(encoder.encode(encoder.columns.of_flat(flat))) if flat.num_rows else b""
+
+
+def encoded_rows(name: str, rows: Sequence[Row]) -> bytes:
+    """The same for rows."""
+    from sankofa.edition.write.parquet_file import row_group_encoder
+
+    encoder = row_group_encoder(_TABLES[name])
+    return _write(encoder.encode(encoder.columns.table(rows)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +289,7 @@ def _new_to(seen: DigestSet, rows: "pyarrow.Table") -> "pyarrow.Table":
 def encoded_provenance(name: str, facts: "pyarrow.Table") -> bytes:
     """The provenance of a group of macro facts, for the table of the provenance of this table."""
     rows = facts.select(list(SharedProvenance.__struct_fields__))
-    return encoded_rows(provenance_name(name), _new_to(DigestSet(), rows))
+    return encoded_flat(provenance_name(name), _new_to(DigestSet(), rows))
 
 
 def provenance_name(facts: str) -> str:

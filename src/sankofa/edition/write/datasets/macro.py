@@ -56,7 +56,7 @@ from sankofa.edition.write.datasets.macro_series import (
     json_text,
 )
 from sankofa.edition.write.derived_parts import macro_part
-from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_rows, table
+from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_flat, table
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
@@ -109,7 +109,7 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     flat = FlatRows(AnnualVintageRow)
     for column in columns:
         flat.add(*_columns(column, provenance))
-    yield ANNUAL_TABLE, encoded_rows(ANNUAL_TABLE, flat.table())
+    yield ANNUAL_TABLE, encoded_flat(ANNUAL_TABLE, flat.table())
 
 
 def _indicator(column: MacroColumn, provenance: ProvenanceText) -> tuple[_IndicatorPart, _Summary] | None:

@@ -45,8 +45,8 @@ from sankofa.edition.write.tables import (
     FlatRows,
     MacroRows,
     country_entity,
+    encoded_flat,
     encoded_provenance,
-    encoded_rows,
     provenance_name,
     provenance_table,
     table,
@@ -134,7 +134,7 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
         parts += (_part(country, column.code, mode, facts) for country, facts in by_country.items() if facts)
     yield MACRO_FACTS, _write(parts)
     name, table = _ANNUAL_FACTS if columns[0].country else _SERIES_FACTS, flat.table()
-    yield name, encoded_rows(name, table)
+    yield name, encoded_flat(name, table)
     yield provenance_name(name), encoded_provenance(name, table)
 
 

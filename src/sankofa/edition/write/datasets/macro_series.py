@@ -48,7 +48,7 @@ from sankofa.edition.write.dataset import (
     prepare,
 )
 from sankofa.edition.write.derived_parts import macro_part
-from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_rows, table
+from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_flat, table
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.catalogue_rows import SeriesReleaseRow
 from sankofa.model.days import iso_day
@@ -204,7 +204,7 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
         flat.add(*_columns(columns[0].captures, provenance, one))
     yield MACRO_SERIES, _write(stored)
     yield SERIES_RELEASES, _write(pages)
-    yield SERIES_TABLE, encoded_rows(SERIES_TABLE, flat.table())
+    yield SERIES_TABLE, encoded_flat(SERIES_TABLE, flat.table())
 
 
 def _part(column: MacroColumn, one: SeriesVintages, entries: list[Entry], *, is_only: bool) -> SeriesPart:

@@ -6,7 +6,7 @@ column (`format.macro`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -28,16 +28,27 @@ from sankofa.edition.format.macro import pack_series
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
+from sankofa.edition.write.dataset import (
+    Building,
+    Built,
+    Input,
+    KeyRows,
+    Outcome,
+    PreparedBuilding,
+    PreparedKeyRows,
+    PreparedRows,
+    dataset,
+    prepare,
+)
 from sankofa.edition.write.derived_parts import issuer_part, macro_part
-from sankofa.edition.write.tables import TableRows, table
+from sankofa.edition.write.tables import MacroRows, TableRows, encoded_rows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import FOREVER
 from sankofa.model.provenance import KEYED_CLASSES, TENDER
 from sankofa.model.rows import panel_key, wire
 
 _read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int, int]], list[str]]).decode
-_read_series = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decode
+_read_series = msgspec.msgpack.Decoder(tuple[PreparedRows, list[str]]).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
@@ -78,10 +89,10 @@ def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
     return _write((rows, sorted(sources))) if rows else b""
 
 
-def _series_rows(panel: Panel, context: BuildContext) -> Building:
-    parts = context.macro.parts(panel_kind(panel.key))
-    derived = [_read_series(part) for part in parts]
-    yield KeyRows(panel_key(), (Entry(row, first) for rows, _ in derived for row, first in rows))
+def _series_rows(panel: Panel, context: BuildContext) -> PreparedBuilding:
+    derived = [_read_series(part) for part in context.macro.parts(panel_kind(panel.key))]
+    blocks = [block for rows, _ in derived for block in rows.blocks]
+    yield PreparedKeyRows(panel_key(), PreparedRows(sum(rows.count for rows, _ in derived), blocks, []))
     return Outcome(sources={source for _, named in derived for source in named})
 
 
@@ -94,8 +105,11 @@ def _series_part(
     observed = chain.from_iterable(
         observe(one, column.captures) for column in columns for one in column.series
     )
-    rows = [(wire.encode(o.row), o.seen_from) for o in _observed(panel, observed, sources)]
-    yield panel_kind(panel.key), _write((rows, sorted(sources))) if rows else b""
+    rows = list(_observed(panel, observed, sources))
+    if rows:
+        kind, entries = panel_kind(panel.key), [Entry(wire.encode(o.row), o.seen_from) for o in rows]
+        yield kind, _write((prepare(kind, panel.row, panel_key(), entries), sorted(sources)))
+        yield panel.key, encoded_rows(panel.key, [o.row for o in rows])
 
 
 def _observed(panel: Panel, observed: Iterable[Observation], sources: set[str]) -> Iterator[Observation]:
@@ -129,6 +143,13 @@ class _EachRowOnce(TableRows):
         return (row,) if key == panel_key(*(str(getattr(row, name)) for name in self._filters)) else ()
 
 
+def _taken(panel: Panel) -> Callable[[BuildContext], TableRows]:
+    """How the table of a panel gets its rows."""
+    if panel.of_series:
+        return partial(MacroRows, panel.key)
+    return partial(_EachRowOnce, panel) if panel.filters else TableRows
+
+
 def _declare(panel: Panel) -> None:
     kind = panel_kind(panel.key)
     reads = _READS[1:] if panel.sku == TENDER else _READS
@@ -149,7 +170,7 @@ def _declare(panel: Panel) -> None:
         panel.summary,
         takes_from=kind,
         derived=True,
-        rows=partial(_EachRowOnce, panel) if panel.filters else TableRows,
+        rows=_taken(panel),
         signal_key=panel.key,
         open=panel.access == "open",
         methodology=methodology(panel),
