@@ -1,4 +1,4 @@
-"""Cross rates: the one place that says how a rate nobody published follows from two that were.
+"""Cross rates: the one place that says how a rate without a publisher follows from two that were published.
 
 Only rates of one day are divided: a rate of a week or a month is an average or the last of it, its source
 does not say which, and a quotient of averages is not the average of quotients.

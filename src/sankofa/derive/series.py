@@ -194,7 +194,7 @@ class MacroColumn:
     def _tabled(self) -> list[SeriesVintages]:
         (country, indicator, name, unit, note), captures = self.indicator, self.captures
         series = tabled_series(indicator, country)
-        if len(series) > LONGEST_CODE:  # nobody could ask for it
+        if len(series) > LONGEST_CODE:  # no request may be that long
             return []
         tables = list(self.annual())
         days = {

@@ -321,7 +321,7 @@ def datasets() -> tuple[Dataset, ...]:
 def in_order(declared: Iterable[Dataset]) -> tuple[Dataset, ...]:
     """In the order of declaration, but each after those that it needs.
 
-    Raises TypeError if one needs a kind that nobody declares, or if some need each other.
+    Raises TypeError if one needs a kind that no dataset is, or if some need each other.
     """
     by_kind = {one.kind: one for one in declared}
     ordered: dict[str, Dataset] = {}

@@ -11,8 +11,8 @@ source file of this package and the versions of the libraries it computes with. 
 
 A macro column is one indicator in one country, or the series of one key. Columns are derived in groups. The
 parts of a group are made of the rows of its columns in the ledger, their captures and the metadata of their
-codes. A digest of these and of the code is its key. The red
-flags of a country are made of what indicators read in its releases, and of the captures of these.
+codes. A digest of these and of the code is its key. The red flags of a country are made of what indicators
+read in its releases, and of the captures of these.
 
 Each process reads the facts of its issuers through its own connection and sends back one issuer at a time. It
 reads what the build reads, even if something is ingested meanwhile (`ledger.generations.CaptureFilter`).

@@ -15,7 +15,7 @@ _SCHEMA, _ROW_GROUPS, _CREATED_BY, _ORDERS = 2, 4, 6, 7
 _COLUMNS, _FILE_OFFSET = 1, 5
 _CHUNK_OFFSET, _CHUNK_METADATA = 2, 3
 _PAGE_OFFSETS: Final = (9, 10, 11, 14)
-"""Of data, index and dictionary pages, and of the bloom filter."""
+"""Where data, index and dictionary pages and the bloom filter begin."""
 
 
 class _Field(NamedTuple):

@@ -45,7 +45,7 @@ class _Worker(NamedTuple):
 
 
 class WorkerProcesses:
-    """So many processes, used for work of at least so many figures."""
+    """Some processes, which are started for work of at least `least_figures`."""
 
     def __init__(self, number: int, least_figures: int, open_ledger: Callable[[], LedgerRows]) -> None:
         self.open_ledger = open_ledger
