@@ -3,17 +3,15 @@
 Order of checks (contract: KEY-7): path, method, then 401, 429, and what the dialect refuses.
 """
 
-import time
 from collections.abc import Hashable
 from typing import Final
 from urllib.parse import parse_qsl
 
 from msgspec.structs import replace
 
-from sankofa.access.domains import Site
 from sankofa.access.keys import presented_key
 from sankofa.access.owner import A_DIALECT, FOLDER, IS_FULL_KEY, LINK, is_link
-from sankofa.access.tiers import Grant, Usage, grant
+from sankofa.access.tiers import Grant, grant
 from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest, dialects
 from sankofa.model.errors import (
     BadRequest,
@@ -31,15 +29,15 @@ from sankofa.operations.answers import (
     Headers,
     body_digest,
     choose_encoding,
-    common_headers,
     compressed,
     problem_headers,
 )
 from sankofa.operations.contract import Call
 from sankofa.operations.locked import AT, NO_DAY, locked, narrower
 from sankofa.operations.service import (
-    ObservedRequest,
+    Exchange,
     Receive,
+    Response,
     Scope,
     Send,
     Service,
@@ -72,52 +70,30 @@ class DialectsApp:
         return path.startswith(self._roots) and self._find(path) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = next(self._service.request_ids)
-        began = time.perf_counter()
-        exchange = _Exchange(self._service, scope, *(self._find(scope["path"]) or ()))
-        reply = await exchange.respond(receive, request_id, self._nobody)
-        headers = [*common_headers(request_id), *reply.headers]
-        body = reply.body
-        size = len(body) if isinstance(body, bytes) else 0
-        if reply.status not in (204, 304) and isinstance(body, bytes):
-            headers.append((b"content-length", b"%d" % size))
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        if scope["method"] == "HEAD":
-            await send({"type": "http.response.body", "body": b""})
-        elif isinstance(body, bytes):
-            await send({"type": "http.response.body", "body": body})
-        else:
-            async for chunk in body:
-                size += len(chunk)
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-        if (observe := self._service.observe) is not None:
-            observe(exchange.observed(reply.status, size, began, request_id))
+        exchange = _DialectExchange(self._service, scope, *(self._find(scope["path"]) or ()))
+        reply = await exchange.respond(receive, self._nobody)
+        await exchange.answer(Response(reply.status, [*reply.headers], reply.body), receive, send)
 
 
-class _Exchange:
+class _DialectExchange(Exchange):
     """One request and its reply."""
 
     def __init__(self, service: Service, scope: Scope, dialect: Dialect, root: str) -> None:
-        self._service = service
-        self._scope = scope
+        super().__init__(service, scope, f"dialect:{dialect.name}")
         self._dialect = dialect
         self._root = root
-        self._usage: Usage | None = None
-        self._problem = ""
         self._presented = ""
-        self._site: Site = service.domains.own
         self._request = DialectRequest(scope["method"], root, "", (), {})
 
-    async def respond(self, receive: Receive, request_id: str, nobody: Grant) -> DialectReply:
+    async def respond(self, receive: Receive, nobody: Grant) -> DialectReply:
         """The reply, with every header field but the length of its body."""
         try:
             return await self._answer(receive, nobody)
         except Exception as failure:
-            return self._refuse(await self._service.refusal(failure, self._as_key(), request_id))
+            return self._refuse(await self.service.refusal(failure, self._as_key(), self.request_id))
 
     async def _answer(self, receive: Receive, nobody: Grant) -> DialectReply:
-        scope, dialect, service = self._scope, self._dialect, self._service
+        scope, dialect, service = self.scope, self._dialect, self.service
         check_request(scope)
         self._request, in_query = self._read()
         if scope.get(AT) == NO_DAY:
@@ -126,12 +102,12 @@ class _Exchange:
             return DialectReply(b"", status=204, headers=((b"allow", ", ".join(dialect.methods).encode()),))
         if scope["method"] not in dialect.methods:
             raise MethodNotAllowed(", ".join(dialect.methods))
-        self._site = await service.domains.site(self._request.headers[b"host"])
+        self.site = await service.domains.site(self._request.headers[b"host"])
         granted = nobody if dialect.open else await self._authenticate(in_query)
         if scope["method"] == "POST":
             body = await read_body(receive, _LARGEST_BODY, _BODY_SECONDS)
             self._request = replace(self._request, body=body)
-        self._request = replace(self._request, root_url=self._site.base_url + self._prefix() + self._root)
+        self._request = replace(self._request, root_url=self.site.base_url + self._prefix() + self._root)
         at = scope.get(AT)
         now = service.clock()
         lock = narrower(at, granted, now)
@@ -144,15 +120,15 @@ class _Exchange:
             lock or now.date(),
             service.cursors,
             service.edition.for_cursor,
-            self._site.base_url if at is None else f"{self._site.base_url}/at/{at}",
+            self.site.base_url if at is None else f"{self.site.base_url}/at/{at}",
             service.edition.to_compare,
-            usage=self._usage,
+            usage=self.usage,
         )
         return await self._cached(DialectQuestion(self._request, call, service))
 
     def _read(self) -> tuple[DialectRequest, str | None]:
         """The request without its key, and the key in its query."""
-        scope, key_parameter = self._scope, self._dialect.key_parameter
+        scope, key_parameter = self.scope, self._dialect.key_parameter
         try:
             text = scope["query_string"].decode("ascii")
             pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=256)
@@ -181,31 +157,26 @@ class _Exchange:
             raise Unauthorized(f"{name}: not a link key. `sankofa keys link` prints one.")
         self._presented = presented_key(keys, bearers)
         opens = ""
-        if is_link(self._presented) or LINK in self._scope:
-            opens = self._scope.get(LINK, A_DIALECT)
+        if is_link(self._presented) or LINK in self.scope:
+            opens = self.scope.get(LINK, A_DIALECT)
             opens += dialect if opens == A_DIALECT else ""
-        granted = await self._service.keys.authenticate(self._presented, opens)
-        self._site.admit(granted)
-        self._usage, refusal = await self._service.quotas.count(granted)
-        if refusal is not None:
-            raise refusal
-        return granted
+        return await self.admit(await self.service.keys.authenticate(self._presented, opens))
 
     def _sent(self) -> tuple[list[str], list[str]]:
         """The keys and the authorizations in the header."""
-        fields = self._scope["headers"]
+        fields = self.scope["headers"]
         keys = [value.decode("latin-1") for label, value in fields if label == b"x-api-key"]
         return keys, [value.decode("latin-1") for label, value in fields if label == b"authorization"]
 
     def _as_key(self) -> Scope:
         """The scope with the link in the place of a key: a wrong link is a guess like a wrong key."""
-        if not is_link(self._presented) or LINK in self._scope:
-            return self._scope
+        if not is_link(self._presented) or LINK in self.scope:
+            return self.scope
         header = (b"x-api-key", self._presented.encode("latin-1", "replace"))
-        return {**self._scope, "headers": [*self._scope["headers"], header]}
+        return {**self.scope, "headers": [*self.scope["headers"], header]}
 
     def _prefix(self) -> str:
-        at, opens = self._scope.get(AT), self._scope.get(LINK)
+        at, opens = self.scope.get(AT), self.scope.get(LINK)
         inside = "" if at is None else f"/at/{at}"
         return f"{inside}{FOLDER}{self._presented}" if opens == A_DIALECT else inside
 
@@ -226,10 +197,10 @@ class _Exchange:
         )
         if request.method == "POST":
             return self._with_headers(await self._dialect.answer(question))
-        known = self._service.answers.get(key)
+        known = self.service.answers.get(key)
         if known is None:
             reply = await self._dialect.answer(question)
-            if reply.status != 200 or not reply.cached or not isinstance(reply.body, bytes):
+            if reply.status != 200 or not reply.cached:
                 return self._with_headers(reply)
             tag = body_digest(reply.body)
             headers: Headers = [(b"content-type", reply.content_type.encode()), *reply.headers]
@@ -239,11 +210,9 @@ class _Exchange:
                 body = await compressed(body, encoding)
                 headers.append((b"content-encoding", encoding.encode()))
             known = CachedAnswer(headers, body)
-            self._service.answers.offer(key, known)
-        held = request.headers.get(b"if-none-match", b"")
-        if held and dict(known.headers)[b"etag"] in [
-            one.strip().removeprefix(b"W/") for one in held.split(b",")
-        ]:
+            self.service.answers.offer(key, known)
+        held = request.headers.get(b"if-none-match", b"").split(b",")
+        if dict(known.headers)[b"etag"] in [one.strip().removeprefix(b"W/") for one in held]:
             return DialectReply(b"", status=304, headers=(*known.headers, *self._of_key()))
         return DialectReply(known.body, status=200, headers=(*known.headers, *self._of_key()))
 
@@ -254,16 +223,12 @@ class _Exchange:
     def _of_key(self) -> Headers:
         if self._dialect.open:
             return [(b"cache-control", b"public, max-age=300"), _VARY]
-        return [*(self._usage.headers if self._usage else []), PRIVATE, _VARY]
+        return [*(self.usage.headers if self.usage else []), PRIVATE, _VARY]
 
     def _refuse(self, problem: Problem) -> DialectReply:
-        self._problem = problem.slug
+        self.problem = problem.slug
         reply = self._dialect.refuse(problem, self._request)
-        fields = problem_headers(problem, self._site.base_url + RESOURCE_METADATA)
-        quota = self._of_key() if self._usage else [NO_STORE]
+        fields = problem_headers(problem, self.site.base_url + RESOURCE_METADATA)
+        quota = self._of_key() if self.usage else [NO_STORE]
         headers = ((b"content-type", reply.content_type.encode()), *reply.headers, *fields, *quota)
         return reply._replace(headers=headers)
-
-    def observed(self, status: int, size: int, began: float, request_id: str) -> ObservedRequest:
-        name, granted = f"dialect:{self._dialect.name}", self._usage.grant if self._usage else None
-        return ObservedRequest.of(self._scope, name, status, size, began, granted, self._problem, request_id)

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import importlib
 import pkgutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
@@ -30,9 +30,9 @@ JSON: Final = "application/json; charset=utf-8"
 
 
 class DialectReply(NamedTuple):
-    """The answer of a dialect. A stream gives its own `content-length` in `headers`, and is not cached."""
+    """The answer of a dialect."""
 
-    body: bytes | AsyncIterator[bytes]
+    body: bytes
     content_type: str = JSON
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()

@@ -1,6 +1,5 @@
 """One HTTP request to the MCP endpoint: the checks before its message is read, its body and its answer."""
 
-from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from typing import Final
@@ -8,7 +7,7 @@ from urllib.parse import urlsplit
 
 from sankofa.access.domains import Domains, Site
 from sankofa.access.keys import presented_key
-from sankofa.access.tiers import Grant, Quotas, Usage
+from sankofa.access.tiers import Grant
 from sankofa.model.errors import BadRequest, Problem, RateLimited
 from sankofa.model.limits import limit
 from sankofa.operations.answers import (
@@ -17,11 +16,19 @@ from sankofa.operations.answers import (
     PROBLEM_JSON,
     RESOURCE_METADATA,
     Headers,
-    common_headers,
     problem_body,
     problem_headers,
 )
-from sankofa.operations.service import ContentTooLarge, Receive, Send, read_body
+from sankofa.operations.locked import AT
+from sankofa.operations.service import (
+    ContentTooLarge,
+    Exchange,
+    Receive,
+    Response,
+    Scope,
+    Service,
+    read_body,
+)
 from sankofa.settings import Settings
 
 
@@ -130,32 +137,25 @@ LARGEST_BODY: Final = limit("MCP message", 512 * 1024, "bytes", "413")
 _BODY_SECONDS: Final = limit("time for the body of an MCP message", 10.0, "seconds", "408")
 
 
-@dataclass(slots=True)
-class Exchange:
-    """One HTTP request and its answer."""
+class McpExchange(Exchange):
+    """One HTTP request to the MCP endpoint and its answer."""
 
-    send: Send
-    method: str
-    path: str
-    request_id: str
-    base_url: str
-    mcp_url: str = ""
-    at: date | None = None
-    """The day that the address is locked to."""
-    body_read: bool = False
-    grant: Grant = field(init=False)
-    usage: Usage | None = None
-    over_quota: RateLimited | None = None
-    tool_headers: Headers = field(default_factory=list)
-    answered: bool = False
-    operation: str = "mcp"
-    """The name under which the request is counted."""
-    problem: str = ""
-    status: int = 0
-    size: int = 0
+    grant: Grant
 
-    async def read(self, headers: Headers, receive: Receive) -> bytes:
+    def __init__(self, service: Service, scope: Scope) -> None:
+        super().__init__(service, scope, "mcp")
+        self.method: str = scope["method"]
+        self.at: date | None = scope.get(AT)
+        """The day that the address is locked to."""
+        self.path = scope["path"] if self.at is None else f"/at/{self.at}{scope['path']}"
+        self.base_url = self.mcp_url = service.settings.base_url
+        self.over_quota: RateLimited | None = None
+        self.tool_headers: Headers = []
+        self.body_read = False
+
+    async def read(self, receive: Receive) -> bytes:
         """The whole body; one that announces itself as too large is not read. Raises Problem."""
+        headers = self.scope["headers"]
         announced = next((value for name, value in headers if name == b"content-length"), b"0")
         if not announced.isdigit() or len(announced) > 18 or int(announced) > LARGEST_BODY:
             raise ContentTooLarge(LARGEST_BODY)
@@ -163,10 +163,10 @@ class Exchange:
         self.body_read = True
         return body
 
-    async def count(self, quotas: Quotas) -> None:
+    async def count(self) -> None:
         """Charge the call to the key, once. Raises StoreUnavailable."""
         if self.usage is None:
-            self.usage, self.over_quota = await quotas.count(self.grant)
+            self.usage, self.over_quota = await self.service.quotas.count(self.grant)
 
     def fail(self, problem: Problem, instance: str | None) -> str:
         """The problem as the text of a tool error, with its header fields."""
@@ -174,21 +174,13 @@ class Exchange:
         self.problem = problem.slug
         return problem_body(problem, self.base_url, instance or self.path, self.request_id).decode()
 
-    async def refuse(self, problem: Problem) -> None:
-        """Answer with a problem as HTTP does, not as a tool result."""
+    def refuse(self, problem: Problem) -> Response:
+        """A problem as HTTP has it, not as a tool result."""
         self.problem = problem.slug
         body = problem_body(problem, self.base_url, self.path, self.request_id)
-        metadata = f"{self.mcp_url or self.base_url}{RESOURCE_METADATA}{self.path}"
-        await self.answer(problem.status, [PROBLEM_JSON, *problem_headers(problem, metadata)], body)
+        metadata = f"{self.mcp_url}{RESOURCE_METADATA}{self.path}"
+        return self.reply(problem.status, [PROBLEM_JSON, *problem_headers(problem, metadata)], body)
 
-    async def answer(self, status: int, headers: Headers, body: bytes) -> None:
-        self.answered = True
-        self.status, self.size = status, len(body)
-        start = [*common_headers(self.request_id), *headers]
-        start += [NO_STORE] if self.usage is None else [PRIVATE, *self.usage.headers]
-        if status != 204:
-            start.append((b"content-length", b"%d" % len(body)))
-        if not self.body_read:  # else a client that keeps the connection is cut off at its next request
-            start.append((b"connection", b"close"))
-        await self.send({"type": "http.response.start", "status": status, "headers": start})
-        await self.send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+    def reply(self, status: int, headers: Headers, body: bytes = b"") -> Response:
+        counted = [NO_STORE] if self.usage is None else [PRIVATE, *self.usage.headers]
+        return Response(status, [*headers, *counted], body)

@@ -4,11 +4,10 @@ See contract: MCP-2 to MCP-4.
 """
 
 import logging
-import time
 from typing import Final
 
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.mcp.exchange import Exchange, Guard, check_content, key_of
+from sankofa.mcp.exchange import Guard, McpExchange, check_content, key_of
 from sankofa.mcp.messages import (
     INVALID_PARAMS,
     CallParams,
@@ -24,8 +23,7 @@ from sankofa.mcp.tools import Arguments, ToolCalls, instructions
 from sankofa.model.errors import InternalError, MethodNotAllowed, Problem, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.operations.answers import JSON
-from sankofa.operations.locked import AT
-from sankofa.operations.service import ObservedRequest, Receive, Scope, Send, Service, check_request
+from sankofa.operations.service import Receive, Response, Scope, Send, Service, check_request
 
 _log = logging.getLogger("sankofa.mcp")
 _ALLOW: Final = "POST, OPTIONS"
@@ -55,48 +53,36 @@ class McpSurface:
         self._server = McpServer(instructions(service.settings), described)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = time.perf_counter()
-        at = scope.get(AT)
-        path = scope["path"] if at is None else f"/at/{at}{scope['path']}"
-        exchange = Exchange(
-            send, scope["method"], path, scope["sankofa.request_id"], self._service.settings.base_url, at=at
-        )
+        exchange = McpExchange(self._service, scope)
         try:
-            await self._answer(exchange, scope, receive)
+            response = await self._answer(exchange, receive)
         except Exception as failure:
-            problem = await self._service.refusal(failure, scope, exchange.request_id)
-            if not exchange.answered:
-                await exchange.refuse(problem)
-        finally:
-            if self._service.observe is not None:
-                self._service.observe(_observed(exchange, began, scope))
+            response = exchange.refuse(await self._service.refusal(failure, scope, exchange.request_id))
+        await exchange.answer(response, receive, send)
 
-    async def _answer(self, exchange: Exchange, scope: Scope, receive: Receive) -> None:
+    async def _answer(self, exchange: McpExchange, receive: Receive) -> Response:
         """Raises Problem for what HTTP refuses."""
-        headers = scope["headers"]
-        await self._admit(exchange, scope)
+        headers = exchange.scope["headers"]
+        await self._admit(exchange)
         if exchange.method == "OPTIONS":
-            await exchange.answer(204, [(b"allow", _ALLOW.encode())], b"")
-            return
-        message = await self._counted_message(exchange, await exchange.read(headers, receive))
+            return exchange.reply(204, [(b"allow", _ALLOW.encode())])
+        message = await self._counted_message(exchange, await exchange.read(receive))
         check_content(headers)
         try:
             request = read_request(message, headers)
             if request is None:  # a notification
-                await exchange.answer(202, [], b"")
-                return
+                return exchange.reply(202, [])
             call = request.method == _CALL
             body = await self._call(exchange, request) if call else self._server.answer(request)
         except ProtocolError as error:
             status, body = error_answer(error, message, headers)
-            await exchange.answer(status, [JSON], body)
-            return
-        await exchange.answer(200, [JSON, *exchange.tool_headers], body)
+            return exchange.reply(status, [JSON], body)
+        return exchange.reply(200, [JSON, *exchange.tool_headers], body)
 
-    async def _admit(self, exchange: Exchange, scope: Scope) -> None:
+    async def _admit(self, exchange: McpExchange) -> None:
         """Check the head of a request and its key. Raises Problem."""
-        check_request(scope)
-        headers = scope["headers"]
+        check_request(exchange.scope)
+        headers = exchange.scope["headers"]
         # First: a page in a browser is told nothing, not even whether a key is good.
         site = await self._guard.check(headers)
         prefix = "" if exchange.at is None else f"/at/{exchange.at}"
@@ -108,20 +94,19 @@ class McpSurface:
         exchange.grant = await self._service.keys.authenticate(key_of(headers))
         site.admit(exchange.grant)
 
-    async def _counted_message(self, exchange: Exchange, body: bytes) -> object:
+    async def _counted_message(self, exchange: McpExchange, body: bytes) -> object:
         """The JSON of a body. It counts, whatever it is, unless it is a small known message."""
-        quotas = self._service.quotas
         if len(body) > _FREE_BYTES:
-            await exchange.count(quotas)
+            await exchange.count()
         message = decoded(body)
         method = method_of(message)
         if not (method in _FREE or method.startswith("notifications/")):
-            await exchange.count(quotas)
+            await exchange.count()
         if exchange.over_quota is not None and method != _CALL:  # which has a tool error for it
             raise exchange.over_quota
         return message
 
-    async def _call(self, exchange: Exchange, request: McpRequest) -> bytes:
+    async def _call(self, exchange: McpExchange, request: McpRequest) -> bytes:
         """The answer to a call of a tool. Raises ProtocolError, or StoreUnavailable for a 503 over HTTP."""
         params = request.read(CallParams)
         tool = self._calls.tools.get(params.name)
@@ -144,9 +129,3 @@ class McpSurface:
         # As text only: clients check structuredContent against outputSchema even on an error.
         text = exchange.fail(problem, instance)
         return request.result(content=[{"text": text, "type": "text"}], isError=True)
-
-
-def _observed(exchange: Exchange, began: float, scope: Scope) -> ObservedRequest:
-    grant = exchange.usage.grant if exchange.usage else None
-    answer = exchange.operation, exchange.status, exchange.size
-    return ObservedRequest.of(scope, *answer, began, grant, exchange.problem, exchange.request_id)

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.edition.read.edition import Selection
-from sankofa.mcp.exchange import Exchange
+from sankofa.mcp.exchange import McpExchange
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
@@ -358,7 +358,7 @@ class ToolCalls:
         self._service = service
         self.tools = tools()
 
-    async def perform(self, exchange: Exchange, tool: Tool, arguments: Arguments) -> bytes:
+    async def perform(self, exchange: McpExchange, tool: Tool, arguments: Arguments) -> bytes:
         """The body REST has for the same call, as far as it fits. Raises Problem."""
         service = self._service
         if exchange.over_quota is not None:

@@ -16,12 +16,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from sankofa import __version__
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys, presented_key
 from sankofa.access.owner import Owner
 from sankofa.access.records import Cursors, SealedRecords
-from sankofa.access.tiers import AddressCounters, Grant, Quotas, Visitors, WrongKeys
+from sankofa.access.tiers import AddressCounters, Grant, Quotas, Usage, Visitors, WrongKeys
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
@@ -36,7 +38,7 @@ from sankofa.model.errors import (
     problem_of,
 )
 from sankofa.model.limits import limit
-from sankofa.operations.answers import AnswerCache
+from sankofa.operations.answers import AnswerCache, Headers, common_headers
 from sankofa.replication.follow import FollowingStore, FollowState
 from sankofa.replication.stores import only_follows, open_store
 from sankofa.settings import Settings
@@ -216,6 +218,60 @@ class ObservedRequest(NamedTuple):
 
 
 Observer = Callable[[ObservedRequest], Any]
+
+
+class Response(msgspec.Struct, frozen=True):
+    """The answer to a request."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+    chunks: AsyncIterator[bytes] | None = None
+    """A body that is sent in chunks instead."""
+    size: int = 0
+    """Bytes of all chunks."""
+
+
+class Exchange:
+    """One HTTP request and its answer. Every surface but the pages begins one for each request."""
+
+    def __init__(self, service: "Service", scope: Scope, operation: str = "unknown") -> None:
+        self.service, self.scope = service, scope
+        self.operation = operation
+        """The name under which it is counted; see `ObservedRequest`."""
+        self.request_id = next(service.request_ids)
+        self.began = time.perf_counter()
+        self.site = service.domains.own
+        self.usage: Usage | None = None
+        self.problem = ""
+        self.body_read = True
+        """Otherwise the connection is closed: what follows on it is not a request."""
+
+    async def admit(self, grant: Grant) -> Grant:
+        """Count it against a key that is answered on this host. Raises Unauthorized or RateLimited."""
+        self.site.admit(grant)
+        self.usage, refusal = await self.service.quotas.count(grant)
+        if refusal is not None:
+            raise refusal
+        return grant
+
+    async def answer(self, response: Response, receive: Receive, send: Send) -> None:
+        """Send the answer, and tell the observer."""
+        status, is_head = response.status, self.scope["method"] == "HEAD"
+        size = len(response.body) if response.chunks is None else response.size
+        if (observe := self.service.observe) is not None:
+            about = self.usage.grant if self.usage else None, self.problem, self.request_id
+            observe(ObservedRequest.of(self.scope, self.operation, status, size, self.began, *about))
+        headers = [*common_headers(self.request_id), *response.headers]
+        if status not in (204, 304):
+            headers.append((b"content-length", b"%d" % size))
+        if not self.body_read:
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        if is_head or response.chunks is None:
+            await send({"type": "http.response.body", "body": b"" if is_head else response.body})
+        else:
+            await send_stream(response.chunks, receive, send)
 
 
 _log = logging.getLogger("sankofa.access")

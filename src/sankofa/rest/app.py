@@ -4,18 +4,14 @@ Order of checks (contract: KEY-7): path, method, then 401, 429, 400, 402, 404.
 """
 
 import asyncio
-import time
 from contextlib import suppress
-from datetime import date
 from functools import partial
 from urllib.parse import parse_qsl, quote, unquote
 
 from msgspec.structs import replace
 
-from sankofa.access.domains import Site
-from sankofa.access.keys import presented_key
 from sankofa.access.owner import LINK
-from sankofa.access.tiers import Grant, Usage
+from sankofa.access.tiers import Usage
 from sankofa.model.errors import (
     InvalidParameter,
     MethodNotAllowed,
@@ -24,7 +20,6 @@ from sankofa.model.errors import (
     StoreUnavailable,
 )
 from sankofa.operations.answers import (
-    API_VERSION_FIELD,
     NO_STORE,
     PRIVATE,
     PRIVATE_NO_STORE,
@@ -40,16 +35,14 @@ from sankofa.operations.locked import AT, explained, locked, narrower, refuse_ed
 from sankofa.operations.nearest import explained_id
 from sankofa.operations.proofs import PROOF_OF_ROW, PROVEN, with_proof
 from sankofa.operations.service import (
-    LONGEST_PATH,
-    LONGEST_QUERY,
     Application,
-    ObservedRequest,
+    Exchange,
     Receive,
+    Response,
     Scope,
     Send,
     Service,
     check_target,
-    send_stream,
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
 from sankofa.rest.files import FileRoute, file_response, file_route, preflight
@@ -61,6 +54,7 @@ from sankofa.rest.request import (
     EndpointRoute,
     Head,
     asked_edition,
+    authenticate,
     known_then,
     read_head,
     read_query,
@@ -71,8 +65,6 @@ from sankofa.rest.response import (
     VARY_BY_AUTHORIZATION,
     VARY_BY_EDITION,
     OpenPage,
-    Response,
-    Streamed,
     deprecation_headers,
     entity_tag,
     matching_tag,
@@ -82,8 +74,6 @@ from sankofa.rest.response import (
 
 _READ_METHODS = ("GET", "HEAD")
 _ALLOW = "GET, HEAD, OPTIONS"
-# Where a request keeps what its observers are told.
-_ROUTE, _USAGE, _PROBLEM = "sankofa.route", "sankofa.usage", "sankofa.problem"
 
 
 class RestApp:
@@ -110,38 +100,15 @@ class RestApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        mounted = self._mounted.get(scope["path"])
-        request_id = next(self._service.request_ids)
-        if mounted is not None:
-            scope["sankofa.request_id"] = request_id
+        if (mounted := self._mounted.get(scope["path"])) is not None:
             await mounted(scope, receive, send)
             return
-        observe = self._service.observe
-        began = 0.0 if observe is None else time.perf_counter()
-        response = await self._respond(scope, request_id)
-        size = response.size if isinstance(response, Streamed) else len(response.body)
-        if observe is not None:
-            observe(_observed(scope, response.status, size, began, request_id))
-        headers = [
-            (b"content-length", b"%d" % size),
-            API_VERSION_FIELD,
-            (b"x-request-id", request_id.encode()),
-            *response.headers,
-        ]
-        if response.status == 304:
-            headers = headers[1:]
-        if scope["method"] not in _READ_METHODS:
-            headers.append((b"connection", b"close"))  # its body was not read
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        if isinstance(response, Response) or scope["method"] == "HEAD":
-            body = response.body if isinstance(response, Response) and scope["method"] != "HEAD" else b""
-            await send({"type": "http.response.body", "body": body})
-            return
-        await send_stream(response.chunks, receive, send)
+        exchange = Exchange(self._service, scope)
+        exchange.body_read = scope["method"] in _READ_METHODS
+        await exchange.answer(await self._respond(exchange), receive, send)
 
-    async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
-        usage: list[Usage] = []
-        scope[_USAGE] = usage
+    async def _respond(self, exchange: Exchange) -> Response:
+        scope = exchange.scope
         route: OpenPage | FileRoute | EndpointRoute | None = None
         host = b""
         try:
@@ -150,24 +117,25 @@ class RestApp:
             if LINK in scope:
                 head = replace(head, opens=scope[LINK])
             path: str = scope["path"]
-            if len(path) > LONGEST_PATH or len(scope["query_string"]) > LONGEST_QUERY:
-                check_target(scope)
+            check_target(scope)
             route = self._exact.get(path) or self._pages.get(path)
             route = route or self._route(path, scope.get("raw_path") or b"")
-            scope[_ROUTE] = route
+            exchange.operation = "file" if isinstance(route, FileRoute) else "page"
+            if isinstance(route, EndpointRoute):
+                exchange.operation = route.operation.name
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
                     cors = preflight(route) if isinstance(route, FileRoute) else []
-                    return Response(204, [(b"allow", _ALLOW.encode()), *cors], b"")
+                    return Response(204, [(b"allow", _ALLOW.encode()), *cors])
                 raise MethodNotAllowed(_ALLOW)
             if isinstance(route, OpenPage):
                 return await self._open_page(route, scope, head)
             if isinstance(route, FileRoute):
-                return await file_response(self._service, route, scope, head, usage, self._authenticate)
-            return await self._perform(route, scope["query_string"], head, usage, scope.get(AT))
+                return await file_response(exchange, route, head)
+            return await self._perform(route, exchange, head)
         except Exception as failure:
-            problem = await self._service.refusal(failure, scope, request_id)
-            return await self._problem(problem, scope, request_id, usage, route, host)
+            problem = await self._service.refusal(failure, scope, exchange.request_id)
+            return await self._problem(problem, exchange, route, host)
 
     def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute | OpenPage:
         prefix, _, identifier = path.rpartition("/")
@@ -210,29 +178,15 @@ class RestApp:
         headers = [field for field in answer.headers if field[0] != b"etag"]
         return Response(answer.status, headers, body)
 
-    async def _authenticate(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
-        """The grant of the key; the request is counted against it. Raises Unauthorized or RateLimited."""
-        key = presented_key(head.keys, head.authorizations)
-        grant = await self._service.keys.authenticate(key, head.opens)
-        if site.keys is not None:
-            site.admit(grant)
-        counted, refusal = await self._service.quotas.count(grant)
-        usage.append(counted)
-        if refusal is not None:
-            raise refusal
-        return grant
-
-    async def _perform(
-        self, route: EndpointRoute, query: bytes, head: Head, usage: list[Usage], at: date | None
-    ) -> Response:
+    async def _perform(self, route: EndpointRoute, exchange: Exchange, head: Head) -> Response:
         operation, service = route.operation, self._service
-        site = await service.domains.site(head.host)
-        grant = await self._authenticate(site, head, usage)
+        query, at = exchange.scope["query_string"], exchange.scope.get(AT)
+        grant = await authenticate(exchange, head)
         now = service.clock()
         lock = None if at is None and grant.lock is None else narrower(at, grant, now)
         today = lock or now.date()
-        base_url = site.base_url if at is None else f"{site.base_url}/at/{at}"
-        headers = self._headers(operation, head, usage[0])
+        base_url = exchange.site.base_url if at is None else f"{exchange.site.base_url}/at/{at}"
+        headers = self._headers(operation, head, exchange.usage)
         path = route.requested_path
         asked_by = head.accept, head.accept_encoding, head.edition, base_url, grant.sample, grant.row_cap
         key = service.edition.id, path, query, today, lock, *asked_by
@@ -271,7 +225,7 @@ class RestApp:
         tag = entity_tag(edition.id, path, query, grant, today) + ("" if fmt is None else f"-{fmt.tag}")
         held = b"" if operation.live or lock is not None else head.if_none_match.strip()
         if held not in (b"", b"*") and (client_tag := matching_tag(held, tag)) is not None:
-            return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
+            return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers])
         call = Call(
             edition,
             grant,
@@ -281,7 +235,7 @@ class RestApp:
             base_url,
             service.edition.to_compare,
             asked is not CURRENT,
-            usage[0],
+            exchange.usage,
         )
         answer = await write_answer(
             operation, call, arguments, fmt, tag, head.accept_encoding, asked.id, path, query
@@ -292,10 +246,15 @@ class RestApp:
             service.answers.offer(key, answer)
         return _unless_held(answer, head, headers)
 
-    def _headers(self, operation: Operation, head: Head, usage: Usage) -> Headers:
+    def _headers(self, operation: Operation, head: Head, usage: Usage | None) -> Headers:
         """The header fields that do not depend on the body."""
         caching = PRIVATE_NO_STORE if operation.live else PRIVATE
-        headers = [*usage.headers, caching, VARY, *self._deprecated.get(operation.path, ())]
+        headers = [
+            *(usage.headers if usage else []),
+            caching,
+            VARY,
+            *self._deprecated.get(operation.path, ()),
+        ]
         if head.edition is not None:
             headers.append(VARY_BY_EDITION)
         if head.authorizations:
@@ -305,23 +264,21 @@ class RestApp:
     async def _problem(
         self,
         problem: Problem,
-        scope: Scope,
-        request_id: str,
-        usage: list[Usage],
+        exchange: Exchange,
         route: OpenPage | FileRoute | EndpointRoute | None,
         host: bytes,
     ) -> Response:
-        scope[_PROBLEM] = problem.slug
+        exchange.problem, scope = problem.slug, exchange.scope
         site = self._service.domains.own
         with suppress(StoreUnavailable):
             site = await self._service.domains.site(host)
         headers: Headers = [PROBLEM_JSON, *problem_headers(problem, site.base_url + RESOURCE_METADATA)]
-        headers += [*usage[0].headers, PRIVATE, VARY] if usage else [NO_STORE]
+        headers += [*exchange.usage.headers, PRIVATE, VARY] if exchange.usage else [NO_STORE]
         if isinstance(route, EndpointRoute):
             headers += self._deprecated.get(route.operation.path, ())
         requested = scope["path"] if scope.get(AT) is None else f"/at/{scope[AT]}{scope['path']}"
         instance = quote(requested, safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
-        body = problem_body(problem, site.base_url, instance, request_id)
+        body = problem_body(problem, site.base_url, instance, exchange.request_id)
         return Response(problem.status, headers, body)
 
 
@@ -330,15 +287,3 @@ def _unless_held(answer: CachedAnswer, head: Head, headers: Headers) -> Response
     if head.if_none_match and (tag := matching_tag(head.if_none_match, answer.tag)) is not None:
         return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
     return Response(200, [*answer.headers, *headers], answer.body)
-
-
-def _observed(scope: Scope, status: int, size: int, began: float, request_id: str) -> ObservedRequest:
-    route: OpenPage | FileRoute | EndpointRoute | None = scope.get(_ROUTE)
-    if isinstance(route, EndpointRoute):
-        operation = route.operation.name
-    else:
-        operation = "unknown" if route is None else "page" if isinstance(route, OpenPage) else "file"
-    usage: list[Usage] = scope[_USAGE]
-    grant = usage[0].grant if usage else None
-    problem = scope.get(_PROBLEM, "")
-    return ObservedRequest.of(scope, operation, status, size, began, grant, problem, request_id)

@@ -1,16 +1,15 @@
 """Files by path: whole or one range of bytes (RFC 9110, section 14), under the rules of their tier."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import date
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.access.domains import Site
-from sankofa.access.tiers import Grant, Usage
+from sankofa.access.tiers import Grant
 from sankofa.model.errors import (
     InvalidParameter,
     NotFound,
@@ -21,10 +20,10 @@ from sankofa.operations.answers import JSON, Headers
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.proofs import LOCKED, file_proof
-from sankofa.operations.service import Service
+from sankofa.operations.service import Exchange, Response, Service
 from sankofa.operations.shared_files import day_file, signed_grant
-from sankofa.rest.request import Head, asked_edition, read_query
-from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION, Response, Streamed
+from sankofa.rest.request import Head, asked_edition, authenticate, read_query
+from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION
 
 _RANGE: Final = re.compile(r"[ \t]*bytes[ \t]*=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
 
@@ -88,33 +87,20 @@ def preflight(route: FileRoute) -> Headers:
     ]
 
 
-Authenticate = Callable[[Site, Head, list[Usage]], Awaitable[Grant]]
-
-
-async def file_response(
-    service: Service,
-    route: FileRoute,
-    scope: MutableMapping[str, Any],
-    head: Head,
-    usage: list[Usage],
-    authenticate: Authenticate,
-) -> Response | Streamed:
+async def file_response(exchange: Exchange, route: FileRoute, head: Head) -> Response:
     """The answer to a request for a file, by key or by a signed address. Raises Problem."""
+    service, scope = exchange.service, exchange.scope
     grant, now = None, service.clock()
     is_signed = route.needs_key and b"signature=" in scope["query_string"]
     if route.needs_key and not is_signed:
-        grant = await authenticate(await service.domains.site(head.host), head, usage)
+        grant = await authenticate(exchange, head)
     query = read_query(scope["query_string"])
     if is_signed:
-        site = await service.domains.site(head.host)
+        exchange.site = await service.domains.site(head.host)
         signature, edition = query.pop("signature", ""), query.get("edition")
-        grant = await signed_grant(service.cursors, service.keys, signature, route.name, edition, now)
-        if site.keys is not None:
-            site.admit(grant)
-        counted, refusal = await service.quotas.count(grant)
-        usage.append(counted)
-        if refusal is not None:
-            raise refusal
+        grant = await exchange.admit(
+            await signed_grant(service.cursors, service.keys, signature, route.name, edition, now)
+        )
     lock = narrower(scope.get(AT), grant, now)
     if not route.needs_key and (sent := await service.lock_sent(head.keys, head.authorizations)):
         lock = sent if lock is None else min(lock, sent)
@@ -131,7 +117,10 @@ async def file_response(
     answer = await answer_file(
         service, route, edition_id, scope["headers"], grant, by_url=by_url, head_only=only_head, lock=lock
     )
-    extra = [*([VARY_BY_EDITION] if head.edition else []), *(usage[0].headers if usage else [])]
+    extra = [
+        *([VARY_BY_EDITION] if head.edition else []),
+        *(exchange.usage.headers if exchange.usage else []),
+    ]
     if grant is not None and head.authorizations:
         extra.append(VARY_BY_AUTHORIZATION)
     return replace(answer, headers=[*answer.headers, *extra])
@@ -147,7 +136,7 @@ async def answer_file(
     by_url: bool,
     head_only: bool,
     lock: date | None = None,
-) -> Response | Streamed:
+) -> Response:
     """The file, or the requested range of it, or 304 where the client has it already.
 
     It is taken from the edition `edition_id`, or from the current one where that is None; with `lock` it has
@@ -186,15 +175,15 @@ async def answer_file(
         return Response(304, response_headers, b"")
     response_headers.append((b"content-disposition", f'attachment; filename="{route.name}"'.encode()))
     if head_only:
-        return Streamed(200, [_TYPE, *response_headers], size, chunks_of(0, size))
+        return Response(200, [_TYPE, *response_headers], b"", chunks_of(0, size), size)
     part = None
     if b"range" in conditions and conditions.get(b"if-range", tag).strip() == tag:
         part = requested_range(conditions[b"range"], size)
     if part is None:
-        return Streamed(200, [_TYPE, *response_headers], size, await _begun(chunks_of(0, size)))
+        return Response(200, [_TYPE, *response_headers], b"", await _begun(chunks_of(0, size)), size)
     start, end = part
     response_headers.append((b"content-range", f"bytes {start}-{end - 1}/{size}".encode()))
-    return Streamed(206, [_TYPE, *response_headers], end - start, await _begun(chunks_of(start, end)))
+    return Response(206, [_TYPE, *response_headers], b"", await _begun(chunks_of(start, end)), end - start)
 
 
 async def _chunks(content: bytes, start: int, end: int) -> AsyncIterator[bytes]:

@@ -5,7 +5,7 @@ rejected is said in the descriptions of the parameters, not in their schemas.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache
 from importlib.resources import files
@@ -13,27 +13,41 @@ from typing import Any, Final
 
 import msgspec
 
+from sankofa.model import errors
 from sankofa.model.days import REAL_DAYS
-from sankofa.operations.answers import API_VERSION, envelope_of, row_schema
+from sankofa.model.text import toml_table
+from sankofa.operations.answers import API_VERSION, envelope_of, problem_body, row_schema
 from sankofa.operations.contract import EDITION, FORMAT, KNOWN_BY, Operation, Parameter, endpoints
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.proofs import PROOF, PROVEN
-from sankofa.rest.openapi_components import (
-    CACHED,
-    COMMON,
-    COUNTED,
-    PARTS,
-    format_contents,
-    format_fields,
-    format_headers,
-    header_components,
-    header_fields,
-    refusals,
-    response_components,
+from sankofa.operations.service import (
+    LARGEST_HEADERS,
+    LONGEST_PATH,
+    LONGEST_QUERY,
+    HeadersTooLarge,
+    UriTooLong,
 )
+from sankofa.rest.formats import ARROW, CSV, XLSX
 from sankofa.rest.response import DEPRECATIONS
 from sankofa.settings import Settings
 
+_PARTS: Final = toml_table("sankofa.rest", "openapi")
+"""Parts of OpenAPI that no operation declares: header fields, refusals, other paths and schemas."""
+_REFUSALS: Final[dict[str, JsonSchema]] = {"304": {"name": "NotModified"}, **_PARTS["refusals"]}
+_HEADERS: Final[dict[str, JsonSchema]] = {
+    name: {
+        "description": header.pop("description"),
+        "example": (example := header.pop("example")),
+        "schema": {"type": "string" if isinstance(example, str) else "integer", **header},
+    }
+    for name, header in _PARTS["headers"].items()
+}
+_COMMON: Final = ("X-Service-API-Version", "X-Request-Id")
+"""On every response, errors included."""
+_COUNTED: Final = ("RateLimit", "RateLimit-Policy")
+"""On every response to a request that was counted: one with a valid key."""
+_CACHED: Final = ("ETag", "Cache-Control", "Vary")
+_REQUEST_ID: Final = "9f2c41d07ab300000001"
 _SCHEMA: Final = "#/components/schemas/{name}"
 _SERVICE: Final = "service"
 _EXTENSION: Final = "x-sankofa-extension"
@@ -47,13 +61,13 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
     """The OpenAPI document, for every operation or only for those given."""
     described = endpoints() if described is None else described
     base_url = settings.base_url.rstrip("/")
-    paths = _static_paths(settings)
+    paths = _static_paths()
     for operation in described:
-        paths[operation.path] = {"get": _entry(settings, operation, described)}
+        paths[operation.path] = {"get": _entry(operation, described)}
+    format_headers = {name: one for operation in described for name, one in _format_fields(operation).items()}
     tags = {_tag(operation): f"What is under /v1/{_tag(operation)}." for operation in described}
     tags[_SERVICE] = "How the service itself is, and this description. No key is needed."
-    statuses = [status for path in paths.values() for status in path["get"]["responses"]]
-    refused = {"304", *refusals(settings)}.intersection(statuses)
+    statuses = {status for path in paths.values() for status in path["get"]["responses"]}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -82,8 +96,8 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
                     "description": "The same key for clients that know only this header; both at once: 401.",
                 },
             },
-            "headers": header_components(refused) | format_headers(described),
-            "responses": response_components(settings, refused),
+            "headers": _header_components(statuses) | format_headers,
+            "responses": _response_components(settings, statuses),
             "schemas": dict(sorted(_schemas(described).items())),
         },
     }
@@ -124,16 +138,16 @@ def without_later_examples(document: bytes, day: date) -> bytes:
     return msgspec.json.encode(shown(msgspec.json.decode(document)))
 
 
-def _entry(settings: Settings, operation: Operation, described: Sequence[Operation]) -> JsonSchema:
+def _entry(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
     """The entry of one operation."""
     answer: JsonSchema = {"schema": {"$ref": _SCHEMA.format(name=_answer_name(operation))}}
     if operation.name in examples():
         answer["example"] = examples()[operation.name]
     success: JsonSchema = {
         "description": operation.summary,
-        "headers": header_fields((*COMMON, *COUNTED, *(CACHED[1:] if operation.live else CACHED)))
-        | format_fields(operation),
-        "content": {"application/json": answer, **format_contents(operation)},
+        "headers": _header_fields((*_COMMON, *_COUNTED, *(_CACHED[1:] if operation.live else _CACHED)))
+        | {name: {"$ref": f"#/components/headers/{name}"} for name in _format_fields(operation)},
+        "content": {"application/json": answer, **_format_contents(operation)},
     }
     links = _links(operation, described)
     if links:
@@ -149,7 +163,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         "parameters": [_parameter(parameter) for parameter in parameters],
         "responses": {
             "200": success,
-            **_refused(settings, *unchanged, *map(str, operation.statuses)),
+            **_refused((*unchanged, *map(str, operation.statuses))),
         },
     }
     if operation.path in DEPRECATIONS:
@@ -215,7 +229,7 @@ def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
 
 def _schemas(described: Sequence[Operation]) -> JsonSchema:
     """Every schema by name: of the rows, of the answers around them, and of the open pages."""
-    schemas = dict(PARTS["schemas"])
+    schemas = dict(_PARTS["schemas"])
     for operation in described:
         for shape in operation.shapes:
             row, referred = row_schema(shape, _SCHEMA)
@@ -230,32 +244,30 @@ def _schemas(described: Sequence[Operation]) -> JsonSchema:
     return schemas
 
 
-def _static_paths(settings: Settings) -> JsonSchema:
+def _static_paths() -> JsonSchema:
     """The paths that no operation has: open pages, and the two folders of files."""
-    declared = dict(PARTS["paths"])
-    for path, own in PARTS["files"].items():
-        file, edition, known_by = PARTS["file"]["parameters"]
+    declared = dict(_PARTS["paths"])
+    for path, own in _PARTS["files"].items():
+        file, edition, known_by = _PARTS["file"]["parameters"]
         known_by = {**known_by, "schema": KNOWN_BY.kind.schema()}
         parameters = [{**file, "example": own["example"]}, edition, known_by]
-        refused = [*PARTS["file"]["refused"], *own["refused"]]
-        declared[path] = {**PARTS["file"], **own, "parameters": parameters, "refused": refused}
-    return {path: {"get": _static_entry(settings, entry)} for path, entry in declared.items()}
+        refused = [*_PARTS["file"]["refused"], *own["refused"]]
+        declared[path] = {**_PARTS["file"], **own, "parameters": parameters, "refused": refused}
+    return {path: {"get": _static_entry(entry)} for path, entry in declared.items()}
 
 
-def _static_entry(settings: Settings, declared: JsonSchema) -> JsonSchema:
+def _static_entry(declared: JsonSchema) -> JsonSchema:
     """An entry as OpenAPI has it, from one that names its header fields and refusals only."""
     responses = {
-        status: {**answer, "headers": header_fields((*COMMON, *answer["headers"]))}
+        status: {**answer, "headers": _header_fields((*_COMMON, *answer["headers"]))}
         for status, answer in declared["responses"].items()
     }
     entry = {name: value for name, value in declared.items() if name not in ("refused", "example")}
-    return {**entry, "responses": {**responses, **_refused(settings, *sorted(declared["refused"]))}}
+    return {**entry, "responses": {**responses, **_refused(sorted(declared["refused"]))}}
 
 
-def _refused(settings: Settings, *statuses: str) -> JsonSchema:
-    known = refusals(settings)
-    names = {"304": "NotModified", **{s: known[s].name for s in known}}
-    return {status: {"$ref": f"#/components/responses/{names[status]}"} for status in statuses}
+def _refused(statuses: Iterable[str]) -> JsonSchema:
+    return {status: {"$ref": f"#/components/responses/{_REFUSALS[status]['name']}"} for status in statuses}
 
 
 def _tag(operation: Operation) -> str:
@@ -268,3 +280,84 @@ def _camel(operation: Operation) -> str:
 
 def _answer_name(operation: Operation) -> str:
     return f"{_camel(operation)}Answer"
+
+
+def _response_components(settings: Settings, statuses: set[str]) -> JsonSchema:
+    """The refusals that some path has, by the name of their component (contract: ERR-1).
+
+    What a problem looks like is shown by raising one: its example is the body the service writes.
+    """
+    examples: tuple[errors.Problem, ...] = (
+        errors.InvalidParameter("as_of", "no such day in the calendar"),
+        errors.Unauthorized(),
+        errors.UpgradeRequired("limit: the sample tier serves at most 25 rows.", settings.upgrade_url),
+        errors.NotFound("No organisation with service_id DC000000000000000000000000."),
+        errors.Gone("edition: 20240701T060000Z-00011-5d41402abc is no longer kept."),
+        errors.PreconditionFailed(),
+        UriTooLong(f"A query of at most {LONGEST_QUERY} bytes is accepted."),
+        errors.RangeNotSatisfiable(1024),
+        errors.RateLimited("The limit of 60 requests per minute is reached.", 42),
+        HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted."),
+        errors.StoreUnavailable("key store"),
+    )
+    bounds = {"path": LONGEST_PATH, "query": LONGEST_QUERY, "headers": LARGEST_HEADERS}
+    components: JsonSchema = {
+        "NotModified": {
+            "description": "The client holds this very answer: `If-None-Match` named its ETag.",
+            "headers": _header_fields((*_COMMON, *_COUNTED, *_CACHED)),
+        }
+    }
+    for example in examples:
+        if (status := str(example.status)) in statuses:
+            about = _REFUSALS[status]
+            problem: JsonSchema = {"$ref": "#/components/schemas/Problem"}
+            if status == "402":
+                problem = {"allOf": [problem, {"type": "object", "required": list(example.members())}]}
+            body = problem_body(example, settings.base_url.rstrip("/"), about["instance"], _REQUEST_ID)
+            shown = {"schema": problem, "example": msgspec.json.decode(body)}
+            components[about["name"]] = {
+                "description": about["description"].format(**bounds),
+                "headers": _header_fields((*_COMMON, *about.get("always", ())), about.get("sometimes", ())),
+                "content": {"application/problem+json": shown},
+            }
+    return components
+
+
+def _header_fields(always: Iterable[str], sometimes: Iterable[str] = ()) -> JsonSchema:
+    """The header fields of a response: references for those always sent, inline for optional ones."""
+    shared = {name: {"$ref": f"#/components/headers/{name}"} for name in always}
+    return shared | {name: {**_HEADERS[name], "required": False} for name in sometimes}
+
+
+def _header_components(statuses: set[str]) -> JsonSchema:
+    """The header fields to share, without those of statuses that no endpoint has."""
+    left_out = {"Allow"} if "402" in statuses else {"Allow", "X-Upgrade-URL"}
+    return {name: {**header, "required": True} for name, header in _HEADERS.items() if name not in left_out}
+
+
+def _format_contents(operation: Operation) -> JsonSchema:
+    """The content of an answer in CSV, Arrow and Excel."""
+    fields = ",".join(operation.row.__struct_encode_fields__)
+    lines = f"A header row ({fields}) and a line for each row."
+    stream = (
+        "An IPC stream of the rows, its buffers packed where `Accept` has `;compression=zstd` after the type."
+    )
+    return {
+        CSV: {"schema": {"type": "string", "description": lines}},
+        ARROW: {"schema": {"type": "string", "format": "binary", "description": stream}},
+        XLSX: {"schema": {"type": "string", "format": "binary", "description": "A workbook of Excel."}},
+    }
+
+
+def _format_fields(operation: Operation) -> JsonSchema:
+    """The header fields that hold the members of the envelope in CSV and Arrow."""
+    fields = {}
+    for name, schema in envelope_of(operation, {})["properties"].items():
+        if name != operation.rows_under:
+            text = schema["description"]
+            field = "-".join(part.capitalize() for part in ("x", *name.strip("_").split("_")))
+            fields[field] = {
+                "description": f"In CSV and Arrow, where not null: {text[:1].lower()}{text[1:]}",
+                "schema": {"type": "string"},
+            }
+    return fields

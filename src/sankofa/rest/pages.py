@@ -23,11 +23,11 @@ from sankofa.model.days import instant
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers, choose_encoding, compressed
 from sankofa.operations.contract import endpoints, operations, printable
-from sankofa.operations.service import Service, build_id
+from sankofa.operations.service import Response, Service, build_id
 from sankofa.rest.feeds import Entry, document
 from sankofa.rest.openapi import describe, examples
 from sankofa.rest.request import Head
-from sankofa.rest.response import OpenPage, PageAnswer, Response, matching_tag
+from sankofa.rest.response import OpenPage, PageAnswer, matching_tag
 from sankofa.settings import Settings
 
 
@@ -215,7 +215,7 @@ async def _cacheable(
         (b"etag", quoted_tag.encode()),
     ]
     if matching_tag(head.if_none_match, tag):
-        return Response(304, caching, b"")
+        return Response(304, caching)
     if encoding:
         caching.append((b"content-encoding", encoding.encode()))
         return Response(200, [*headers, *caching], await compressed(body, encoding))

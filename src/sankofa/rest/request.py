@@ -8,6 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from sankofa.access.keys import presented_key
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import Absence, Gone, InvalidParameter, NotFound
@@ -22,7 +23,7 @@ from sankofa.operations.contract import (
 )
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.service import LARGEST_HEADERS, Service, check_head
+from sankofa.operations.service import LARGEST_HEADERS, Exchange, Service, check_head
 from sankofa.rest.formats import ResponseFormat
 
 
@@ -101,6 +102,13 @@ class EndpointRoute(NamedTuple):
     path: dict[str, str]
     requested_path: str
     feed: ResponseFormat | None = None
+
+
+async def authenticate(exchange: Exchange, head: Head) -> Grant:
+    """The grant of the key; the request is counted against it. Raises Unauthorized or RateLimited."""
+    exchange.site = await exchange.service.domains.site(head.host)
+    key = presented_key(head.keys, head.authorizations)
+    return await exchange.admit(await exchange.service.keys.authenticate(key, head.opens))
 
 
 class AskedEdition(NamedTuple):

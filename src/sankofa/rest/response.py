@@ -3,13 +3,11 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
-
-import msgspec
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition
@@ -26,6 +24,7 @@ from sankofa.operations.answers import (
 )
 from sankofa.operations.contract import Call, Operation
 from sankofa.operations.locked import perform
+from sankofa.operations.service import Response
 from sankofa.rest.feeds import ATOM, atom
 from sankofa.rest.formats import ResponseFormat
 from sankofa.rest.request import Head, read_query
@@ -41,14 +40,6 @@ _PLAIN_QUERY: Final = re.compile(rb"[a-z_]+=[A-Za-z0-9_.~-]*(&[a-z_]+=[A-Za-z0-9
 """A query that reading and quoting leave unchanged."""
 
 
-class Response(msgspec.Struct, frozen=True):
-    """A response whose body is in memory."""
-
-    status: int
-    headers: Headers
-    body: bytes
-
-
 PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
 """Answers from the header fields and the query."""
 
@@ -57,15 +48,6 @@ class OpenPage(NamedTuple):
     """A path that needs no key, and the function that answers it."""
 
     answer: PageAnswer
-
-
-class Streamed(msgspec.Struct, frozen=True):
-    """A response whose body is sent in chunks."""
-
-    status: int
-    headers: Headers
-    size: int
-    chunks: AsyncIterator[bytes]
 
 
 def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:
