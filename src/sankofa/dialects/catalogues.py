@@ -2,7 +2,7 @@
 and link only to open files. See contract: DIA-6."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -56,20 +56,8 @@ class _Table(NamedTuple):
     is_open: bool
 
 
-class Iri(str):
-    """An address, as opposed to a text."""
-
-    __slots__ = ()
-
-
-class Typed(str):
-    """A value of XML Schema, and the name of its type behind it."""
-
-    __slots__ = ()
-
-
-_Graph = dict[str, dict[str, list[str]]]
-"""By subject, by predicate: addresses, typed values and texts."""
+_Node = dict[str, Any]
+"""A node of JSON-LD: its address, its class, and by predicate the nodes and values that it leads to."""
 
 
 async def _answer(question: DialectQuestion) -> DialectReply:
@@ -79,9 +67,11 @@ async def _answer(question: DialectQuestion) -> DialectReply:
         return DialectReply(_pretty(_server(question)))
     tables = await _tables(question)
     if request.path == "jsonld":
-        return DialectReply(_pretty(_json_ld(_dcat(base, tables))), "application/ld+json")
+        return DialectReply(_pretty({"@context": _PREFIXES, **_dcat(base, tables)}), "application/ld+json")
     if request.path == "ttl":
-        return DialectReply(_turtle(_dcat(base, tables)).encode(), "text/turtle; charset=utf-8")
+        prefixes = [f"@prefix {name}: <{address}> ." for name, address in _PREFIXES.items()]
+        lines = [*prefixes, *dict.fromkeys(_turtle(_dcat(base, tables))), ""]
+        return DialectReply("\n".join(lines).encode(), "text/turtle; charset=utf-8")
     if request.path == "croissant.json":
         return DialectReply(_pretty(_croissant(base, tables, question)), "application/ld+json")
     if request.path == "datapackage.json":
@@ -121,128 +111,101 @@ async def _tables(question: DialectQuestion) -> list[_Table]:
     return list(tables.values())
 
 
-def _dcat(base: str, tables: list[_Table]) -> _Graph:
-    graph: _Graph = {}
+def _node(subject: str, kind: str, **values: "_Node | list[_Node] | None") -> _Node:
+    """A node without the predicates that have no value; `dct__title` is `dct:title`."""
+    own = {name.replace("__", ":"): value for name, value in values.items() if value}
+    return {"@id": subject, "@type": kind, **own}
 
-    def add(subject: str, kind: str, **values: str | Iterable[str]) -> Iri:
-        own = graph.setdefault(subject, {"rdf:type": [Iri(kind)]})
-        for name, value in values.items():
-            some = [value] if isinstance(value, str) else list(value)
-            own.setdefault(name.replace("__", ":"), []).extend(one for one in some if one)
-        return Iri(subject)
 
-    publisher = add(f"{base}/#publisher", "foaf:Agent", foaf__name=_TITLE)
+def _iri(address: str) -> _Node:
+    return {"@id": address}
+
+
+def _text(text: str) -> _Node:
+    return {"@value": text, "@language": "en"}
+
+
+def _dcat(base: str, tables: list[_Table]) -> _Node:
+    """The catalogue; DCAT-AP's shapes ask of what class each address is."""
+    publisher = _node(f"{base}/#publisher", "foaf:Agent", foaf__name=_text(_TITLE))
     services = {
         "rest": ("REST", "", f"{base}/openapi.json"),
         "mcp": ("Model Context Protocol", "/mcp", f"{base}/server.json"),
         "delta": ("Delta Sharing", "/delta-sharing", ""),
         "sdmx": ("SDMX-REST 2.2", "/sdmx", ""),
     }
-    served = [
-        add(
-            f"{base}/#{name}",
-            "dcat:DataService",
-            dct__title=f"{_TITLE}: {title}",
-            dcat__endpointURL=Iri(f"{base}{path or '/'}"),
-            dcat__endpointDescription=Iri(described) if described else "",
-        )
-        for name, (title, path, described) in services.items()
-    ]
-    datasets = []
-    for table in tables:
-        distributions = []
-        for file in table.files:
-            checksum = add(
-                f"{base}/catalog.ttl#{file.name}-checksum",
-                "spdx:Checksum",
-                spdx__algorithm=Iri(_SHA256),
-                spdx__checksumValue=Typed(f"{file.entry['sha256']} xsd:hexBinary"),
-            )
-            distributions.append(
-                add(
-                    f"{base}/catalog.ttl#{file.name}",
-                    "dcat:Distribution",
-                    dct__title=file.name,
-                    dcat__accessURL=Iri(file.url),
-                    dcat__downloadURL=Iri(file.url) if table.is_open else "",
-                    dcat__mediaType=Iri(_MEDIA + MEDIA_TYPE),
-                    dcat__byteSize=Typed(f"{file.entry['size_bytes']} xsd:nonNegativeInteger"),
-                    dct__license=Iri(_CC_BY) if file.entry["license"] == "CC-BY-4.0" else "",
-                    spdx__checksum=checksum,
-                )
-            )
-        datasets.append(
-            add(
-                f"{base}/catalog.ttl#{table.name}",
-                "dcat:Dataset",
-                dct__title=table.name,
-                dct__identifier=table.name,
-                dct__description=" ".join(filter(None, (table.description, table.attribution))) or table.name,
-                dct__publisher=publisher,
-                dct__accessRights=Iri(_PUBLIC if table.is_open else _RESTRICTED),
-                dcat__distribution=distributions,
-            )
-        )
-    for name, kind in (  # DCAT-AP's shapes ask of what class each of them is
-        (_PUBLIC, "dct:RightsStatement"),
-        (_RESTRICTED, "dct:RightsStatement"),
-        (_CC_BY, "dct:LicenseDocument"),
-        (_MEDIA + MEDIA_TYPE, "dct:MediaType"),
-        (_SHA256, "spdx:ChecksumAlgorithm"),
-    ):
-        add(name, kind)
-    add(
+    return _node(
         f"{base}/catalog.ttl",
         "dcat:Catalog",
-        dct__title=_TITLE,
-        dct__description=f"{_DESCRIPTION} {LICENSE_NOTICE}",
+        dct__title=_text(_TITLE),
+        dct__description=_text(f"{_DESCRIPTION} {LICENSE_NOTICE}"),
         dct__publisher=publisher,
-        dcat__dataset=datasets,
-        dcat__service=served,
-    )
-    return graph
-
-
-def _json_ld(graph: _Graph) -> dict[str, Any]:
-    def value(one: str) -> Any:
-        if isinstance(one, Iri):
-            return {"@id": str(one)}
-        if isinstance(one, Typed):
-            text, kind = one.split(" ")
-            return {"@value": text, "@type": kind}
-        return {"@value": one, "@language": "en"}
-
-    return {
-        "@context": _PREFIXES,
-        "@graph": [
-            {
-                "@id": subject,
-                "@type": [str(kind) for kind in own["rdf:type"]],
-                **{
-                    n: [value(one) for one in values]
-                    for n, values in own.items()
-                    if n != "rdf:type" and values
-                },
-            }
-            for subject, own in graph.items()
+        dcat__dataset=[_dataset(base, table, publisher) for table in tables],
+        dcat__service=[
+            _node(
+                f"{base}/#{name}",
+                "dcat:DataService",
+                dct__title=_text(f"{_TITLE}: {title}"),
+                dcat__endpointURL=_iri(f"{base}{path or '/'}"),
+                dcat__endpointDescription=_iri(described) if described else None,
+            )
+            for name, (title, path, described) in services.items()
         ],
-    }
+    )
 
 
-def _turtle(graph: _Graph) -> str:
-    def value(one: str) -> str:
-        if isinstance(one, Iri):
-            return one if one.partition(":")[0] in _PREFIXES else f"<{one}>"
-        if isinstance(one, Typed):
-            text, kind = one.split(" ")
-            return f'"{text}"^^{kind}'
-        return f"{json.dumps(one)}@en"
+def _dataset(base: str, table: _Table, publisher: _Node) -> _Node:
+    about = " ".join(filter(None, (table.description, table.attribution))) or table.name
+    return _node(
+        f"{base}/catalog.ttl#{table.name}",
+        "dcat:Dataset",
+        dct__title=_text(table.name),
+        dct__identifier=_text(table.name),
+        dct__description=_text(about),
+        dct__publisher=_iri(publisher["@id"]),
+        dct__accessRights=_node(_PUBLIC if table.is_open else _RESTRICTED, "dct:RightsStatement"),
+        dcat__distribution=[
+            _node(
+                f"{base}/catalog.ttl#{file.name}",
+                "dcat:Distribution",
+                dct__title=_text(file.name),
+                dcat__accessURL=_iri(file.url),
+                dcat__downloadURL=_iri(file.url) if table.is_open else None,
+                dcat__mediaType=_node(_MEDIA + MEDIA_TYPE, "dct:MediaType"),
+                dcat__byteSize={"@value": str(file.entry["size_bytes"]), "@type": "xsd:nonNegativeInteger"},
+                dct__license=_node(_CC_BY, "dct:LicenseDocument")
+                if file.entry["license"] == "CC-BY-4.0"
+                else None,
+                spdx__checksum=_node(
+                    f"{base}/catalog.ttl#{file.name}-checksum",
+                    "spdx:Checksum",
+                    spdx__algorithm=_node(_SHA256, "spdx:ChecksumAlgorithm"),
+                    spdx__checksumValue={"@value": file.entry["sha256"], "@type": "xsd:hexBinary"},
+                ),
+            )
+            for file in table.files
+        ],
+    )
 
-    lines = [f"@prefix {name}: <{address}> ." for name, address in _PREFIXES.items()]
-    for subject, own in graph.items():
-        said = [f"{n} {', '.join(map(value, values))}" for n, values in own.items() if values]
-        lines.append(f"\n<{subject}> " + " ;\n    ".join(said) + " .")
-    return "\n".join(lines) + "\n"
+
+def _turtle(node: _Node) -> Iterator[str]:
+    """The statements about a node, and about those that it leads to."""
+    said = [f"a {node['@type']}"]
+    for name, value in node.items():
+        values = value if isinstance(value, list) else [value]
+        if not name.startswith("@"):
+            said.append(f"{name} {', '.join(map(_term, values))}")
+            for one in values:
+                if "@id" in one and "@type" in one:
+                    yield from _turtle(one)
+    yield f"\n<{node['@id']}> " + " ;\n    ".join(said) + " ."
+
+
+def _term(value: _Node) -> str:
+    if "@id" in value:
+        return f"<{value['@id']}>"
+    text = json.dumps(value["@value"])
+    return f"{text}^^{value['@type']}" if "@type" in value else f"{text}@en"
 
 
 _CROISSANT_TYPES: Final = {

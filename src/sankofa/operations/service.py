@@ -38,7 +38,7 @@ from sankofa.model.errors import (
     problem_of,
 )
 from sankofa.model.limits import limit
-from sankofa.operations.answers import AnswerCache, Headers, common_headers
+from sankofa.operations.answers import API_VERSION_FIELD, AnswerCache, Headers
 from sankofa.replication.follow import FollowingStore, FollowState
 from sankofa.replication.stores import only_follows, open_store
 from sankofa.settings import Settings
@@ -249,7 +249,8 @@ class Exchange:
 
     async def admit(self, grant: Grant) -> Grant:
         """Count it against a key that is answered on this host. Raises Unauthorized or RateLimited."""
-        self.site.admit(grant)
+        if self.site.keys is not None:
+            self.site.admit(grant)
         self.usage, refusal = await self.service.quotas.count(grant)
         if refusal is not None:
             raise refusal
@@ -262,7 +263,7 @@ class Exchange:
         if (observe := self.service.observe) is not None:
             about = self.usage.grant if self.usage else None, self.problem, self.request_id
             observe(ObservedRequest.of(self.scope, self.operation, status, size, self.began, *about))
-        headers = [*common_headers(self.request_id), *response.headers]
+        headers = [API_VERSION_FIELD, (b"x-request-id", self.request_id.encode()), *response.headers]
         if status not in (204, 304):
             headers.append((b"content-length", b"%d" % size))
         if not self.body_read:

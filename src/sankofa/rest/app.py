@@ -35,6 +35,8 @@ from sankofa.operations.locked import AT, explained, locked, narrower, refuse_ed
 from sankofa.operations.nearest import explained_id
 from sankofa.operations.proofs import PROOF_OF_ROW, PROVEN, with_proof
 from sankofa.operations.service import (
+    LONGEST_PATH,
+    LONGEST_QUERY,
     Application,
     Exchange,
     Receive,
@@ -117,7 +119,8 @@ class RestApp:
             if LINK in scope:
                 head = replace(head, opens=scope[LINK])
             path: str = scope["path"]
-            check_target(scope)
+            if len(path) > LONGEST_PATH or len(scope["query_string"]) > LONGEST_QUERY:
+                check_target(scope)
             route = self._exact.get(path) or self._pages.get(path)
             route = route or self._route(path, scope.get("raw_path") or b"")
             exchange.operation = "file" if isinstance(route, FileRoute) else "page"

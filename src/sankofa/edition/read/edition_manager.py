@@ -69,6 +69,8 @@ class EditionManager:
         self._follows = follows
         """Whether this node pulls its editions."""
         self._edition: Edition | None = None
+        self.id = ""
+        """The id of the current edition; empty while there is none."""
         self._refused = ""
         self._try_again = 0.0
         self._complaints: list[str] = []
@@ -77,11 +79,6 @@ class EditionManager:
         """Why the last look could not find the current edition."""
         self._opening: str | None = "the current edition"
         """The edition being opened, until the first look ends."""
-
-    @property
-    def id(self) -> str:
-        """The id of the current edition; empty while there is none."""
-        return "" if self._edition is None else self._edition.id
 
     def get(self) -> Edition:
         """Raises StoreUnavailable while there is none, with the reason."""
@@ -183,7 +180,8 @@ class EditionManager:
         if before is not None and before is not self._edition:
             self._older.add(before)
         if self._edition is not None:
-            _log.info("serving edition %s", self._edition.id)
+            self.id = self._edition.id
+            _log.info("serving edition %s", self.id)
 
     def _scrub(self) -> None:
         """Verify a little more of the served edition. Stop serving it if it is damaged."""
@@ -193,7 +191,7 @@ class EditionManager:
             edition.scrub(_SCRUBBED_AT_ONCE)
             if edition.damage is not None:
                 _log.error("edition %s is no longer served: %s", edition.id, edition.damage)
-                self._edition, self._try_again = None, 0.0
+                self._edition, self.id, self._try_again = None, "", 0.0
 
     def _open(self, current: str) -> tuple[Edition | None, list[str]]:
         """Open the current edition; without one in service, an older one will do."""
