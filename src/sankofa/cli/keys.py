@@ -324,14 +324,14 @@ def _one_dialect(name: str) -> tuple[str, str, str]:
 
 
 def _one_path(address: str) -> tuple[str, str, str]:
-    from sankofa.dialects.contract import dialects
+    from sankofa.dialects.contract import root_of
     from sankofa.operations.locked import day_of_path
 
     address = address.removeprefix(load().base_url)
     path = address.partition("?")[0]
     inside = day_of_path(path, now().date())
     plain = path if inside is None else inside[1]
-    if not (plain.startswith(PATHS) or any(one.takes(plain) for one in dialects())):
+    if not (plain.startswith(PATHS) or root_of(plain)):
         raise OperatorError(f"--path: expected one that begins with {', '.join(PATHS)} or is of a dialect")
     try:
         return *address_of_path(address), ""

@@ -12,7 +12,14 @@ from msgspec.structs import replace
 from sankofa.access.keys import presented_key
 from sankofa.access.owner import A_DIALECT, FOLDER, IS_FULL_KEY, LINK, is_link
 from sankofa.access.tiers import Grant, grant
-from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest, dialects
+from sankofa.dialects.contract import (
+    Dialect,
+    DialectQuestion,
+    DialectReply,
+    DialectRequest,
+    dialects,
+    root_of,
+)
 from sankofa.model.errors import (
     BadRequest,
     MethodNotAllowed,
@@ -55,22 +62,16 @@ class DialectsApp:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._dialects = dialects()
-        self._roots = tuple(root for dialect in self._dialects for root in dialect.roots)
+        self._by_root = {root: dialect for dialect in dialects() for root in dialect.roots}
         self._nobody = grant(service.settings, "", "sample", None, None)
-
-    def _find(self, path: str) -> tuple[Dialect, str] | None:
-        for dialect in self._dialects:
-            if (root := dialect.takes(path)) is not None:
-                return dialect, root
-        return None
 
     def answers(self, path: str) -> bool:
         """Whether a path is of a dialect."""
-        return path.startswith(self._roots) and self._find(path) is not None
+        return bool(root_of(path))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = _DialectExchange(self._service, scope, *(self._find(scope["path"]) or ()))
+        root = root_of(scope["path"])
+        exchange = _DialectExchange(self._service, scope, self._by_root[root], root)
         reply = await exchange.respond(receive, self._nobody)
         await exchange.answer(Response(reply.status, [*reply.headers], reply.body), receive, send)
 

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import importlib
 import pkgutil
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -156,13 +157,6 @@ class Dialect:
     """The query parameter that clients send a key in: a link key is taken there, and nothing else."""
     methods: tuple[str, ...] = ("GET", "HEAD")
 
-    def takes(self, path: str) -> str | None:
-        """The root of this dialect that a path is under."""
-        for root in self.roots:
-            if path.startswith(root) and (root.endswith(".") or path[len(root) :][:1] in ("", "/")):
-                return root
-        return None
-
 
 @cache
 def dialects() -> tuple[Dialect, ...]:
@@ -171,3 +165,15 @@ def dialects() -> tuple[Dialect, ...]:
     loaded = (importlib.import_module(f"sankofa.dialects.{name}") for name in modules)
     declared = (getattr(module, "DIALECT", None) for module in loaded)
     return tuple(sorted((one for one in declared if one is not None), key=lambda one: one.name))
+
+
+def root_of(path: str) -> str:
+    """The root of a dialect that a path is under; empty for any other path."""
+    match = _roots().match(path)
+    return match[0] if match else ""
+
+
+@cache
+def _roots() -> re.Pattern[str]:
+    roots = (root for dialect in dialects() for root in dialect.roots)
+    return re.compile("|".join(re.escape(one) + ("" if one.endswith(".") else r"(?=/|\Z)") for one in roots))

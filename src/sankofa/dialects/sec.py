@@ -4,7 +4,7 @@ A registrant is an organisation whose crosswalk has a CIK. Each vintage of a fig
 the day it became public; a figure that was filed again unchanged adds none.
 """
 
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -13,6 +13,8 @@ from sankofa.edition.format.issuer_pages import COMPANY_FACTS, company_facts_on
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.errors import NotFound, Problem
 from sankofa.model.identifiers import SEC_CIK, cik
+from sankofa.operations.nearest import identified
+from sankofa.operations.parameters import MOST_MATCHES
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -42,14 +44,12 @@ async def _registrant(question: DialectQuestion, text: str) -> tuple[str, int, s
         number = cik(text.upper().removeprefix("CIK")).value
     except ValueError:
         raise NotFound(f"No registrant {text[:40]!r}: expected CIK and ten digits.") from None
-    kept = question.call.edition.cache("registrants by CIK", 1024)
-    if question.call.grant.sample or (known := kept.get(number)) is None:
-        matches = await question.rows("find_by_identifier", id_type="registry", id_value=number)
-        if not (own := [one for one in matches if one["scheme"] == SEC_CIK]):
-            raise NotFound(f"No registrant with CIK {number}.")
-        known = own[0]["service_id"], int(number), own[0]["legal_name"] or ""
-        kept.put(number, known)
-    return cast("tuple[str, int, str]", known)
+    question.call.grant.requires_paid("A lookup by registry")
+    found = await identified(question.call, number, ("registry",), MOST_MATCHES)
+    own = next((one for one in found if one.scheme == SEC_CIK), None)
+    if own is None:
+        raise NotFound(f"No registrant with CIK {number}.")
+    return own.service_id, int(number), own.legal_name or ""
 
 
 async def _facts(question: DialectQuestion, service_id: str) -> dict[str, dict[str, Row]]:

@@ -29,15 +29,7 @@ _log = logging.getLogger("sankofa.mcp")
 _ALLOW: Final = "POST, OPTIONS"
 _CALL: Final = "tools/call"
 _FREE: Final = frozenset(
-    (
-        "initialize",
-        "server/discover",
-        "ping",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-    )
+    "initialize server/discover ping tools/list prompts/list resources/list resources/templates/list".split()
 )
 _FREE_BYTES: Final = limit("uncounted MCP message", 16 * 1024, "bytes", "it counts as a request")
 

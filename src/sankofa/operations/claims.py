@@ -8,22 +8,21 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.format.keys import ENTITIES, ORGANISATIONS
+from sankofa.edition.format.keys import ENTITIES
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.issuer_figures import line_item_of
-from sankofa.edition.read.search import NameQuery
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.catalogue_rows import VERDICTS, CheckRow
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.figures import ClaimedPeriod, ClaimedValue, read_claim, read_period
-from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
+from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
-from sankofa.model.text import words
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.nearest import having_name, identified
 
 _SUPPORTED, _THEN, _CONTRADICTED, _UNKNOWN = VERDICTS
 _ID: Final = 26
@@ -68,13 +67,8 @@ class _Metric(msgspec.Struct):
     observed_at: str | None
 
 
-class _Match(msgspec.Struct):
-    service_id: str
-
-
 _facts = msgspec.json.Decoder(list[_Fact]).decode
 _metrics = msgspec.json.Decoder(list[_Metric]).decode
-_matches = msgspec.json.Decoder(list[_Match]).decode
 
 
 @operation(
@@ -148,20 +142,9 @@ async def _organisation(call: Call, subject: str) -> str | None:
     text = subject.strip()
     if len(text) == _ID and await call.edition.holds(ENTITIES, text.upper()):
         return text.upper()
-    for id_type in FREE_ID_TYPES:
-        try:
-            key = lookup_key_of_text(id_type, text)
-        except ValueError:
-            continue
-        selection = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=2)
-        if selection is not None and selection.count:
-            return _only({one.service_id for one in _matches(b"[%b]" % selection.rows)})
-    hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(20, forgiving=False)
-    return _only({hit.id for hit in hits if words(hit.matched_value) == words(text)})
-
-
-def _only(ids: set[str]) -> str | None:
-    return ids.pop() if len(ids) == 1 else None
+    found = {one.service_id for one in await identified(call, text, FREE_ID_TYPES)}
+    found = found or {hit.id for hit in await having_name(call, text, 20)}
+    return found.pop() if len(found) == 1 else None
 
 
 async def _of_line_item(

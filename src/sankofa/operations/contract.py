@@ -8,7 +8,8 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import date
 from functools import cache
 from typing import Any, Final, get_args, get_type_hints
@@ -147,45 +148,70 @@ class AgentView:
     """Shortens a row that alone exceeds the size of an answer."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Operation:
-    """An endpoint, an OpenAPI entry and, where it has a tool, an MCP tool."""
+    """An endpoint, an OpenAPI entry and, where it has a tool, an MCP tool.
 
-    name: str
+    A decorator of the function that performs it, which gives its name, its parameters and its documentation.
+    """
+
     path: str
-    perform: Perform
-    parameters: Mapping[str, Parameter]
+    """Empty if it is a tool only."""
+    _: KW_ONLY
     row: type[Row]
     errors: tuple[int, ...]
-    tool: str | None
-    rows_under: str
-    summary: str
-    description: str
-    tool_names: Mapping[str, str]
-    members: Mapping[str, JsonSchema]
-    """The schemas of envelope members that only this operation has."""
-    query: Mapping[str, Parameter]
-    """The parameters that REST takes in the query."""
-    defaults: Mapping[str, object]
+    """The statuses that the agreed API lists for it (contract: SPEC-2, PAR-8)."""
     also: tuple[type[Row], ...] = ()
     """Other shapes its rows may have; all rows of one answer have the same."""
-
+    tool: str | None = None
+    tool_names: Mapping[str, str] = field(default_factory=dict)
+    """The names of parameters on the MCP tool, where they differ."""
+    rows_under: str = "data"
+    members: Mapping[str, JsonSchema] = field(default_factory=dict)
+    """The schemas of envelope members that only this operation has."""
     dataset: str = EVERY_SOURCE
     """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
     extension: bool = False
     """Whether it goes beyond the core API."""
+    extensions: tuple[str, ...] = ()
+    """The parameters that do."""
     live: bool = False
     """Whether the answer changes between two publications: it is then never cached."""
-    agent: "AgentView" = AgentView()
+    agent: AgentView = AgentView()
     """The differences of the tool from the endpoint."""
     check: Check | None = None
     """For rules about several arguments."""
     paid: bool = False
     """Whether the sample tier is refused."""
-    paid_pages: bool = True
-    """Whether the sample tier gets the first page only."""
+    sample_pages: bool = False
+    """Whether the sample tier gets further pages: elsewhere the cap of one answer would be no cap."""
     not_by_day: str = ""
     """Why a locked view has no rows of it; empty if it can answer for a past day."""
+    name: str = field(init=False)
+    perform: Perform = field(init=False)
+    summary: str = field(init=False)
+    description: str = field(init=False)
+    parameters: Mapping[str, Parameter] = field(init=False)
+    query: Mapping[str, Parameter] = field(init=False)
+    """The parameters that REST takes in the query."""
+    defaults: Mapping[str, object] = field(init=False)
+
+    def __call__(self, perform: Perform) -> Perform:
+        self.name, self.perform = perform.__name__, perform
+        self.summary, _, description = inspect.cleandoc(perform.__doc__ or "").partition("\n")
+        self.description = description.strip()
+        self.parameters = _parameters(perform, self.path, self.extensions)
+        self.query = {p.name: p for p in self.parameters.values() if not p.in_path}
+        self.defaults = {p.argument: p.default for p in self.parameters.values() if not p.required}
+        self.agent = replace(self.agent, **_AGENTS.get(self.tool or "", {}))
+        _OPERATIONS[self.name] = self
+        return perform
+
+    def with_perform(self, perform: Perform) -> "Operation":
+        """The same operation, performed by another function."""
+        other = copy(self)
+        other.perform = perform
+        return other
 
     def admit(self, grant: Grant, arguments: Mapping[str, Any]) -> None:
         """Refuses what no edition could answer, before an edition is opened (contract: KEY-7).
@@ -196,7 +222,7 @@ class Operation:
             self.check(grant, arguments)
         if self.paid:
             grant.requires_paid(self.path or self.tool or "")
-        if self.paid_pages and arguments.get("cursor") is not None:
+        if not self.sample_pages and arguments.get("cursor") is not None:
             grant.requires_paid(f"cursor: walking {self.path or self.tool}")
         if arguments.get("limit") is not None:
             grant.rows(arguments["limit"])
@@ -276,69 +302,8 @@ FORMAT: Final = _of_every_endpoint("format", parameters.Format)
 """The query parameter that every endpoint takes: the form of the answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
-
-
-def operation(
-    path: str | None,
-    *,
-    row: type[Row],
-    errors: tuple[int, ...],
-    tool: str | None = None,
-    rows_under: str = "data",
-    tool_names: Mapping[str, str] | None = None,
-    members: Mapping[str, JsonSchema] | None = None,
-    also: tuple[type[Row], ...] = (),
-    paid: bool = False,
-    sample_pages: bool = False,
-    dataset: str = EVERY_SOURCE,
-    check: Check | None = None,
-    extension: bool = False,
-    extensions: tuple[str, ...] = (),
-    live: bool = False,
-    not_by_day: str = "",
-    agent: AgentView | None = None,
-) -> Callable[[Perform], Perform]:
-    """Declare the function below as the operation at this path; None if it is a tool only.
-
-    `errors` are the statuses that the agreed API lists for it (contract: SPEC-2, PAR-8); `tool_names` gives
-    the name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
-    and so is a cursor, unless `sample_pages`: page by page, the cap of one answer would be no cap.
-    `dataset` is the one whose sources `_license` attributes. `check` is for rules about several arguments.
-    `extension`: it goes beyond the core API; `extensions`: so do these of its parameters. A `live` answer is
-    never cached. `not_by_day` says why it has no rows in a locked view.
-    """
-
-    def declare(perform: Perform) -> Perform:
-        summary, _, description = inspect.cleandoc(perform.__doc__ or "").partition("\n")
-        parameters = _parameters(perform, path or "", extensions)
-        _OPERATIONS[perform.__name__] = Operation(
-            name=perform.__name__,
-            path=path or "",
-            perform=perform,
-            parameters=parameters,
-            row=row,
-            errors=errors,
-            tool=tool,
-            rows_under=rows_under,
-            summary=summary,
-            description=description.strip(),
-            tool_names=dict(tool_names or {}),
-            members=dict(members or {}),
-            query={p.name: p for p in parameters.values() if not p.in_path},
-            defaults={p.argument: p.default for p in parameters.values() if not p.required},
-            also=also,
-            dataset=dataset,
-            check=check,
-            paid=paid,
-            paid_pages=not sample_pages,
-            extension=extension,
-            live=live,
-            not_by_day=not_by_day,
-            agent=replace(agent or AgentView(), **_AGENTS.get(tool or "", {})),
-        )
-        return perform
-
-    return declare
+operation = Operation
+"""Declares the function below it."""
 
 
 @cache

@@ -12,7 +12,7 @@ from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import ENTITIES, ID_TYPES, ORGANISATIONS, RELATIONS
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.search import NameQuery, codes_sharing_words, search_code, search_symbol
+from sankofa.edition.read.search import Hit, NameQuery, codes_sharing_words, search_code, search_symbol
 from sankofa.edition.read.series_catalogue import columns_of_series
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
@@ -40,13 +40,16 @@ _SYNONYMS: Final[dict[str, str]] = toml_table("sankofa.operations", "synonyms")
 """Line items by the names that people use for them."""
 
 
-class _Match(msgspec.Struct):
+class Identified(msgspec.Struct):
+    """An organisation that has an identifier."""
+
     service_id: str
     legal_name: str | None
     id_type: str
+    scheme: str | None
 
 
-_matches = msgspec.json.Decoder(list[_Match]).decode
+_matches = msgspec.json.Decoder(list[Identified]).decode
 _relations = msgspec.json.Decoder(list[RelationRow]).decode
 _predecessor = msgspec.json.Decoder(Predecessor).decode
 
@@ -94,25 +97,39 @@ async def service_id_hint(call: Call, text: str) -> str:
     """
     if len(text) > _LONGEST or not fit(text) or _ISSUED.match(text):
         return ""
-    for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
+    if found := await identified(call, text, FREE_ID_TYPES if call.grant.sample else ID_TYPES):
+        what = found[0].id_type
+        listed = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in found)
+    elif hits := (await search_symbol(call.edition, text))[:_MOST]:
+        what, listed = "ticker", _listed(hits)
+    elif named := await having_name(call, text, _MOST):
+        what, listed = "name", _listed(named)
+    else:
+        return ""
+    return f"{printable(text)} is the {what} of {listed}: ask for that service_id."
+
+
+def _listed(hits: Iterable[Hit]) -> str:
+    return ", ".join(dict.fromkeys(f"{hit.id} ({hit.matched_value})" for hit in hits))
+
+
+async def identified(call: Call, text: str, id_types: Iterable[str], most: int = _MOST) -> list[Identified]:
+    """The first organisations that have a text as their identifier, of the first kind of which any has it."""
+    for id_type in id_types:
         try:
             key = lookup_key_of_text(id_type, text)
         except ValueError:
             continue
-        selection = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=_MOST)
+        selection = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=most)
         if selection is not None and selection.count:
-            matches = _matches(b"[%b]" % selection.rows)
-            listed = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in matches)
-            return f"{printable(text)} is the {id_type} of {listed}: ask for that service_id."
-    if hits := await search_symbol(call.edition, text):
-        listed = ", ".join(dict.fromkeys(f"{hit.id} ({hit.matched_value})" for hit in hits[:_MOST]))
-        return f"{printable(text)} is the ticker of {listed}: ask for that service_id."
-    hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(_MOST, forgiving=False)
-    named = [hit for hit in hits if words(hit.matched_value) == words(text)]
-    if named:
-        listed = ", ".join(f"{hit.id} ({hit.matched_value})" for hit in named)
-        return f"{printable(text)} is the name of {listed}: ask for that service_id."
-    return ""
+            return _matches(b"[%b]" % selection.rows)
+    return []
+
+
+async def having_name(call: Call, text: str, most: int) -> list[Hit]:
+    """The organisations that have exactly this name."""
+    hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(most, forgiving=False)
+    return [hit for hit in hits if words(hit.matched_value) == words(text)]
 
 
 async def kinds_of_code(edition: Edition, code: str) -> set[str]:

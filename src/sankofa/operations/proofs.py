@@ -4,7 +4,6 @@ import asyncio
 import time
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Final
 
@@ -144,7 +143,7 @@ def _proving(operation: Operation, service: Service) -> Operation:
         proof = await _proof(dataset, service, call, answer, arguments.get("since_size"))
         return msgspec.structs.replace(answer, members={**answer.members, "proof": proof})
 
-    return replace(operation, perform=perform)
+    return operation.with_perform(perform)
 
 
 async def _proof(

@@ -169,7 +169,7 @@ def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hi
 
 
 @operation(
-    None,
+    "",
     row=EntityMatchRow,
     errors=(400, 401, 402, 429, 503),
     dataset=ORGANISATIONS,

@@ -1,7 +1,6 @@
 """Strict reading of a request: header fields, path, query, and the edition it names."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -184,7 +183,7 @@ def known_then(operation: Operation, asked: AskedEdition, edition: Edition | Non
             answer = await operation.perform(call, **arguments)
         return msgspec.structs.replace(answer, members={**answer.members, "known_by": asked.known_by})
 
-    return replace(operation, perform=perform)
+    return operation.with_perform(perform)
 
 
 def _nothing(operation: Operation, asked: AskedEdition, call: Call, arguments: Mapping[str, Any]) -> Answer:
