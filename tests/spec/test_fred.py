@@ -176,7 +176,7 @@ def test_errors_come_in_the_form_that_is_asked_for(live: LiveServer, key: str, t
 def test_the_sample_tier_gets_an_error_where_an_answer_would_be_cut(live: LiveServer) -> None:
     sample = live.key("sample")
     observations = "/fred/series/observations?series_id=CPI.ZA"
-    whole = live.get(f"{observations}&realtime_start=1776-07-04&realtime_end=9999-12-31", sample)
+    whole = live.get("/fred/graph/fredgraph.csv?id=CPI.ZA,GDP.ZA,FX.USD.ZAR", sample)
     assert whole.status_code == 402
     assert "sample" in whole.text
     few = live.get(f"{observations}&limit=5&file_type=json", sample).json()

@@ -140,7 +140,11 @@ class _DialectExchange(Exchange):
             raise Unauthorized(f"Send exactly one {key_parameter}.")
         query = tuple((name, value) for name, value in pairs if name != key_parameter or not key_parameter)
         path = scope["path"][len(self._root) :].removeprefix("/")
-        request = DialectRequest(scope["method"], self._root, path, query, dict(scope["headers"]))
+        values: dict[str, list[str]] = {}
+        for name, value in query:
+            values.setdefault(name, []).append(value)
+        headers = dict(scope["headers"])
+        request = DialectRequest(scope["method"], self._root, path, query, headers, values=values)
         return request, keys[0] if keys else None
 
     async def _authenticate(self, in_query: str | None) -> Grant:

@@ -53,13 +53,15 @@ class DialectRequest(msgspec.Struct, frozen=True):
     """In order, without the key."""
     headers: Mapping[bytes, bytes]
     body: bytes = b""
+    values: Mapping[str, list[str]] = {}
+    """By name those of the query."""
     root_url: str = ""
     """The address of the root as this client has to write it, `/at/DAY` and its link included."""
 
     def given(self, name: str, otherwise: str = "") -> str:
         """The value of a parameter; `otherwise` where it is missing. Raises InvalidParameter if repeated."""
-        values = [value for label, value in self.query if label == name]
-        if len(values) > 1:
+        values = self.values.get(name)
+        if values is not None and len(values) > 1:
             raise InvalidParameter(name, "given more than once")
         return values[0] if values else otherwise
 

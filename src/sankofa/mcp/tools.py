@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from importlib.resources import files
-from types import TracebackType
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
 
+from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Selection
 from sankofa.mcp.exchange import McpExchange
 from sankofa.model.errors import InvalidParameter, NotFound
@@ -107,7 +107,6 @@ class Tool:
         names = operation.tool_names
         self._parameters = {names.get(name, name): p for name, p in operation.parameters.items()}
         self._types = {name: _json_type(p) for name, p in self._parameters.items()}
-        self._translated = _TranslatedNames(operation)
 
     def described(self) -> dict[str, Any]:
         """The tool as `tools/list` has it."""
@@ -128,8 +127,11 @@ class Tool:
             filter(None, (operation.summary, operation.description))
         )
 
-    def read(self, arguments: Arguments, today: date) -> dict[str, Any]:
-        """The arguments of the operation. Raises InvalidParameter with the tool's name of the argument."""
+    def read(self, arguments: Arguments, today: date, grant: Grant) -> dict[str, Any]:
+        """The arguments of the operation, read and admitted. A problem has the tool's name of the argument.
+
+        Raises InvalidParameter, NotFound or UpgradeRequired.
+        """
         given: dict[str, Any] = {}
         for name, value in arguments.items():
             parameter = self._parameters.get(name)
@@ -139,12 +141,17 @@ class Tool:
             if value is None and not parameter.required:
                 continue
             given[parameter.name] = self._checked(name, value)
-        with self.translated_names():
-            return self.operation.read({}, today, given, self.operation.agent.defaults)
+        try:
+            whole = self.operation.read({}, today, given, self.operation.agent.defaults)
+            self.operation.admit(grant, whole)
+        except InvalidParameter as problem:
+            raise self.translated(problem) from None
+        return whole
 
-    def translated_names(self) -> "_TranslatedNames":
-        """An InvalidParameter raised inside names the argument as the tool does."""
-        return self._translated
+    def translated(self, problem: InvalidParameter) -> InvalidParameter:
+        """The problem, with the name that the tool has for the argument."""
+        name = self.operation.tool_names.get(problem.parameter, problem.parameter)
+        return InvalidParameter(name, problem.detail.removeprefix(f"{problem.parameter}: "))
 
     def instance(self, arguments: Arguments) -> str | None:
         """The path REST has for this call, so that its problem reads the same; None if it has none."""
@@ -188,25 +195,6 @@ class Tool:
             **({"required": required} if required else {}),
             "additionalProperties": False,
         }
-
-
-class _TranslatedNames:
-    """See `Tool.translated_names`. Three are entered for each call, so none is made for it."""
-
-    __slots__ = ("_names",)
-
-    def __init__(self, operation: Operation) -> None:
-        self._names = operation.tool_names
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(problem, InvalidParameter):
-            name = self._names.get(problem.parameter, problem.parameter)
-            detail = problem.detail.removeprefix(f"{problem.parameter}: ")
-            raise InvalidParameter(name, detail) from None
 
 
 def tools() -> dict[str, Tool]:
@@ -367,12 +355,10 @@ class ToolCalls:
         lock = narrower(exchange.at, exchange.grant, now)
         today = lock or now.date()
         try:
-            read: dict[str, Any] = tool.read(arguments, today)
+            read: dict[str, Any] = tool.read(arguments, today, exchange.grant)
         except (InvalidParameter, NotFound) as problem:
             refusal = await explained_id(service, exchange.grant, operation, problem, arguments, lock)
             raise explained(refusal, lock) from None
-        with tool.translated_names():
-            operation.admit(exchange.grant, read)
         call = Call(
             locked(service.edition.get(), lock),
             exchange.grant,
@@ -387,8 +373,10 @@ class ToolCalls:
         is_kept = not operation.live and read.get("cursor") is None
         if is_kept and (known := service.answers.get(question)) is not None:
             return known.body
-        with tool.translated_names():
+        try:
             body = await bounded_body(operation, call, read, budget)
+        except InvalidParameter as problem:
+            raise tool.translated(problem) from None
         if is_kept:
             service.answers.offer(question, CachedAnswer([], body))
         return body

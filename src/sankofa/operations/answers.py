@@ -140,20 +140,26 @@ def choose_encoding(accept_encoding: bytes, size: int) -> str | None:
 @lru_cache(maxsize=256)
 def _preference(accept_encoding: bytes) -> tuple[str | None, bool]:
     """The encoding a client likes best, and whether a plain answer will do (RFC 9110, section 12.5.3)."""
-    weights: dict[str, float] = {}
-    for part in accept_encoding.decode("latin-1").lower().split(","):
-        name, _, parameters = part.strip().partition(";")
-        _, _, quality = parameters.strip().partition("q=")
-        try:
-            weight = float(quality) if quality else 1.0
-        except ValueError:
-            weight = 0.0
-        weights[name.strip()] = weight if 0 <= weight <= 1 else 0.0
+    weights = weights_in(accept_encoding)
     fallback = weights.get("*", 0.0)
     best = max(ENCODINGS, key=lambda e: (weights.get(e, fallback), -ENCODINGS.index(e)))
     weight = weights.get(best, fallback)
     liked = weight > 0 and weight >= weights.get("identity", 0.0)
     return best if liked else None, weights.get("identity", weights.get("*", 1.0)) > 0
+
+
+def weights_in(accept: bytes) -> dict[str, float]:
+    """What a header field accepts, with its weight (RFC 9110, section 12.4.2); 0 for no weight."""
+    weights: dict[str, float] = {}
+    for part in accept.decode("latin-1").lower().split(","):
+        name, *parameters = (text.strip() for text in part.split(";"))
+        quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
+        try:
+            weight = float(quality)
+        except ValueError:
+            weight = 0.0
+        weights[name] = max(weights.get(name, 0.0), weight if 0 <= weight <= 1 else 0.0)
+    return weights
 
 
 def compress(body: bytes, encoding: str) -> bytes:

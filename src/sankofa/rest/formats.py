@@ -31,7 +31,7 @@ from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.row_forms import RowForm
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import Row
-from sankofa.operations.answers import Headers
+from sankofa.operations.answers import Headers, weights_in
 from sankofa.operations.contract import Answer, Operation
 
 if TYPE_CHECKING:
@@ -119,19 +119,7 @@ class ResponseFormat(NamedTuple):
 @lru_cache(maxsize=256)
 def negotiated_format(accept: bytes) -> ResponseFormat | None:
     """The format a client prefers (RFC 9110, section 12.5.1); None for JSON, also if none is accepted."""
-    ranges: dict[str, float] = {}
-    packed = False
-    for part in accept.decode("latin-1").lower().split(","):
-        name, *parameters = (text.strip() for text in part.split(";"))
-        weight = 1.0
-        for parameter in parameters:
-            if parameter.startswith("q="):
-                try:
-                    weight = float(parameter[2:])
-                except ValueError:
-                    weight = 0.0
-        ranges[name] = max(ranges.get(name, 0.0), weight if 0 <= weight <= 1 else 0.0)
-        packed = packed or (name == ARROW and _PACKED in parameters)
+    ranges = weights_in(accept)
 
     def weight_of(media_type: str) -> float:
         family = f"{media_type.partition('/')[0]}/*"
@@ -140,6 +128,7 @@ def negotiated_format(accept: bytes) -> ResponseFormat | None:
     best = max(MEDIA_TYPES, key=weight_of)  # of equals the first
     if best == _JSON or not weight_of(best):
         return None
+    packed = any(ARROW in part and _PACKED in part for part in accept.decode("latin-1").lower().split(","))
     if best == ARROW and packed:
         return ResponseFormat(best, "arrow-zstd", packed)
     return ResponseFormat(best, _TAGS[best])

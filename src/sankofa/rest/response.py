@@ -2,12 +2,11 @@
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
-from typing import Any, Final, NamedTuple
-from urllib.parse import quote
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition
@@ -34,11 +33,6 @@ VARY_BY_EDITION = (b"vary", b"X-Edition")
 """Added where that field chose the edition."""
 VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
 """Added where that field carries the key."""
-
-
-_PLAIN_QUERY: Final = re.compile(rb"[a-z_]+=[A-Za-z0-9_.~-]*(&[a-z_]+=[A-Za-z0-9_.~-]*)*")
-"""A query that reading and quoting leave unchanged."""
-
 
 PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
 """Answers from the header fields and the query."""
@@ -68,22 +62,13 @@ def matching_tag(if_none_match: bytes, tag: str) -> str | None:
     return None
 
 
-def next_link(address: str, cursor: str) -> tuple[bytes, bytes]:
-    """The header that names the next page: an address that lacks its cursor only."""
-    return b"link", f'<{address}cursor={cursor}>; rel="next"'.encode()
-
-
-def address_without_cursor(base_url: str, path: str, query: bytes, edition_id: str | None) -> str:
-    """This request, ready for another cursor behind it; with the edition where a header field named it."""
-    if edition_id is None and b"cursor" not in query and _PLAIN_QUERY.fullmatch(query):
-        return f"{base_url}{path}?{query.decode()}&"
-    given = read_query(query) | ({"edition": edition_id} if edition_id is not None else {})
-    others = "".join(f"{name}={_quoted(value)}&" for name, value in given.items() if name != "cursor")
-    return f"{base_url}{path}?{others}"
-
-
-def _quoted(text: str) -> str:
-    return text if text.isalnum() and text.isascii() else quote(text)
+def next_link(
+    base_url: str, path: str, query: bytes, edition_id: str | None, cursor: str
+) -> tuple[bytes, bytes]:
+    """The header that names the next page: this request with its cursor, and with the edition it named."""
+    given = read_query(query) | ({} if edition_id is None else {"edition": edition_id})
+    address = f"{base_url}{path}?{urlencode({**given, 'cursor': cursor}, quote_via=quote)}"
+    return b"link", f'<{address}>; rel="next"'.encode()
 
 
 NOTICE_DAYS = 180
@@ -144,8 +129,7 @@ async def write_answer(
     answer = await perform(operation, call, arguments)
     headers: Headers = []
     if following := answer.members.get("next_cursor"):
-        address = address_without_cursor(call.base_url, path, query, edition_id)
-        headers.append(next_link(address, str(following)))
+        headers.append(next_link(call.base_url, path, query, edition_id, str(following)))
     if fmt is None:
         headers.append(JSON)
         body = envelope(answer, call.edition, operation)
