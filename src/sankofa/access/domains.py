@@ -76,7 +76,7 @@ class Domains:
         self._settings = settings
         self._clock = clock
         self.own = Site(settings)
-        """The service's own host, and every host that is nobody's domain."""
+        """The service's own host, and every host that is not a customer's."""
         own = {urlsplit(url).netloc.lower() for url in (settings.base_url, settings.public_mcp_url)}
         self._own_hosts = frozenset(host.encode() for host in own)
         self._own_names = frozenset(_split(host)[0] for host in own)

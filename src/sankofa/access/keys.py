@@ -146,18 +146,18 @@ class Keys:
 
     def grant_of(self, record: KeyRecord) -> Grant:
         """The rights of a key while it is valid."""
-        rights = grant(
+        return grant(
             self._settings,
             record.id,
             record.tier,
             record.per_minute,
             record.per_month,
-            record.expires_at,
-            record.counted_as,
-            record.lock,
             owner=record.owner,
+            expires_at=record.expires_at,
+            counted_as=record.counted_as,
+            lock=record.lock,
+            presented=record.hash,
         )
-        return dataclasses.replace(rights, presented=record.hash)
 
     def is_expired(self, record: KeyRecord) -> bool:
         end = _end(record)

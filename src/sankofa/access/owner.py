@@ -95,7 +95,7 @@ class Owner:
         return stored, tuple(code for code in record.codes if code.expires > now)
 
     async def _store(self, stored: bytes | None, codes: _Codes) -> bool:
-        """Whether nobody changed the record meanwhile."""
+        """False if another process changed the record meanwhile."""
         body = msgspec.json.encode(codes)
         if stored is None:
             await self._records.put(_NAME, body)
@@ -155,7 +155,7 @@ def address_of_path(address: str) -> tuple[str, str]:
 
 
 def token_in_path(scope: Scope) -> Scope:
-    """The scope of the path behind `/link/TOKEN`."""
+    """The scope of the path after `/link/TOKEN`."""
     token, slash, inside = scope["path"].removeprefix(FOLDER).partition("/")
     raw = (scope.get("raw_path") or b"")[len(FOLDER) + len(token) :]
     path = f"/{inside}" if slash else "/"

@@ -3,7 +3,7 @@
 Requests without a key are counted by address: wrong keys, and the pages of visitors without a key.
 
 An IPv6 address counts with its /64, which is one subscriber's. The counters are numbered buckets, so there is
-a bound on how many strangers can make. A secret decides which address has which, so nobody can choose one.
+a bound on their number. A secret assigns each address its bucket, so a client cannot choose one.
 
 See contract: KEY-12, WEB-14.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -111,29 +111,24 @@ def grant(
     settings: Settings,
     key_id: str,
     tier: str,
-    per_minute: int | None,
-    per_month: int | None,
-    expires_at: str | None = None,
-    counted_as: str = "",
-    lock: Lock | None = None,
+    per_minute: int | None = None,
+    per_month: int | None = None,
     *,
     owner: bool = False,
+    **others: Any,
 ) -> Grant:
-    """The grant of a key: its tier's caps, or its own where it has any."""
+    """The grant of a key: its tier's caps, or its own where it has any. `others` are fields of a grant."""
+    rows = settings.rows_sample if tier == "sample" else settings.rows_paid
     return Grant(
         key_id=key_id,
         tier=tier,
-        row_cap=settings.rows_sample if tier == "sample" else settings.rows_paid,
-        default_rows=settings.rows_sample
-        if tier == "sample"
-        else min(settings.rows_default, settings.rows_paid),
+        row_cap=rows,
+        default_rows=rows if tier == "sample" else min(settings.rows_default, rows),
         per_minute=None if owner else per_minute or getattr(settings, f"per_minute_{tier}"),
         per_month=None if owner else per_month or getattr(settings, f"per_month_{tier}"),
         upgrade_url=settings.upgrade_url,
-        expires_at=expires_at,
-        counted_as=counted_as,
-        lock=lock,
         owner=owner,
+        **others,
     )
 
 
@@ -143,7 +138,7 @@ _SECONDS_A_DAY: Final = 86_400
 
 
 class LastUsed:
-    """Notes and tells the days. A process looks at a record once a day, and writes it if nobody has yet."""
+    """The day on which each key was last used. A process writes a record at most once a day."""
 
     def __init__(self, store: KeyValue) -> None:
         self._store = store
@@ -165,7 +160,7 @@ class LastUsed:
         stored = await self._store.get(_NAMES + key_id)
         try:
             return None if stored is None else date.fromisoformat(stored.decode())
-        except ValueError:  # damaged: nobody knows
+        except ValueError:  # damaged
             return None
 
 
@@ -177,7 +172,12 @@ class RateState(msgspec.Struct, frozen=True):
 
     policy: str
     state: str
-    headers: list[tuple[bytes, bytes]]
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Empty without a quota."""
+        fields = (b"ratelimit-policy", self.policy.encode()), (b"ratelimit", self.state.encode())
+        return [*fields] if self.policy else []
 
 
 class Usage(RateState, frozen=True):
@@ -208,23 +208,14 @@ class Quotas:
             await self._used.note(grant.link or grant.key_id, now // 86400)
         minute_ends = now - now % 60 + 60
         if grant.per_minute is None or grant.per_month is None:
-            return Usage("", "", [], grant, in_minute, in_month, minute_ends, month_ends), None
+            return Usage("", "", grant, in_minute, in_month, minute_ends, month_ends), None
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
         policy = _policy(grant.per_minute, grant.per_month, month_ends - month_began)
         left = (
             f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
             f'"month";r={max(month_left, 0)};t={month_ends - now}'
         )
-        usage = Usage(
-            policy,
-            left,
-            [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())],
-            grant,
-            in_minute,
-            in_month,
-            minute_ends,
-            month_ends,
-        )
+        usage = Usage(policy, left, grant, in_minute, in_month, minute_ends, month_ends)
         if month_left < 0:
             return usage, RateLimited(
                 f"The monthly cap of {grant.per_month} requests is reached.", month_ends - now
@@ -280,9 +271,9 @@ class AddressCounters:
 
 
 class WrongKeys:
-    """Guessing keys: an address gets so many 401s in a minute, then 429 until the minute is over.
+    """Guessing keys: an address gets a number of 401s in a minute, then 429 until the minute is over.
 
-    Only what would be a 401 is counted and refused: others behind an address never lock out a good key.
+    Only what would be a 401 is counted and refused: wrong keys from an address never lock out a good one.
     """
 
     def __init__(self, counters: AddressCounters) -> None:
@@ -303,7 +294,7 @@ class WrongKeys:
 
 
 class Visitors:
-    """Pages written for visitors without a key: so many a minute and a UTC day for each address."""
+    """Pages written for visitors without a key, limited by minute and UTC day for each address."""
 
     def __init__(self, counters: AddressCounters, per_minute: int, per_day: int) -> None:
         self._counters = counters
@@ -321,8 +312,7 @@ class Visitors:
             f'"minute";r={max(self._per_minute - in_minute, 0)};t={minute_ends}, '
             f'"day";r={max(self._per_day - in_day, 0)};t={day_ends}'
         )
-        fields = [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())]
-        state = RateState(policy, left, fields)
+        state = RateState(policy, left)
         if in_day > self._per_day:
             return state, _too_many(self._per_day, "day", day_ends)
         if in_minute > self._per_minute:

@@ -63,7 +63,7 @@ class DialectsApp:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._by_root = {root: dialect for dialect in dialects() for root in dialect.roots}
-        self._nobody = grant(service.settings, "", "sample", None, None)
+        self._nobody = grant(service.settings, "", "sample")
 
     def answers(self, path: str) -> bool:
         """Whether a path is of a dialect."""
@@ -98,7 +98,7 @@ class _DialectExchange(Exchange):
         check_request(scope)
         self._request, in_query = self._read()
         if scope.get(AT) == NO_DAY:
-            raise NotFound("No such day: behind /at/ comes a date as YYYY-MM-DD, today's at the latest.")
+            raise NotFound("No such day: /at/ takes a date as YYYY-MM-DD, today's at the latest.")
         if scope["method"] == "OPTIONS":
             return DialectReply(b"", status=204, headers=((b"allow", ", ".join(dialect.methods).encode()),))
         if scope["method"] not in dialect.methods:

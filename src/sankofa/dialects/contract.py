@@ -48,7 +48,7 @@ class DialectRequest(msgspec.Struct, frozen=True):
     root: str
     """The root that the path is under, e.g. `/fred`."""
     path: str
-    """The path behind the root, without its first slash, decoded."""
+    """The path after the root, without its first slash, decoded."""
     query: tuple[tuple[str, str], ...]
     """In order, without the key."""
     headers: Mapping[bytes, bytes]

@@ -1,7 +1,7 @@
 """FRED and ALFRED: series, their observations by real-time period, vintage dates and search.
 
-A real-time period is the days on which a value stood, as `/v1/macro` answers with `as_of`. Ids are our series
-keys. See docs/how-to/other-clients.md for what FRED has and this has not.
+A real-time period is the days on which a value was the latest, as `/v1/macro` answers with `as_of`. Ids are
+our series keys. See docs/how-to/other-clients.md for what FRED has and this has not.
 """
 
 from collections.abc import Iterable, Mapping
@@ -206,8 +206,8 @@ def _figure(value: msgspec.Raw) -> str:
 
 
 async def _known(question: DialectQuestion, key: str, period: RealTimePeriod) -> History | list[Observed]:
-    """The values that stood in a period, oldest first; on one day those of `/v1/macro`. The sample tier may
-    ask for few of many."""
+    """The values that were the latest in a period, oldest first; on one day those of `/v1/macro`. The sample
+    tier may ask for few of many."""
     rows = None
     if period.start == period.known and not question.call.grant.sample:
         rows = await known_on(question, key, period.known)

@@ -1,6 +1,6 @@
 """Values as FRED serves them: by real-time period, in its units and frequencies; and XML.
 
-A value in other units, or at another frequency, is computed from those that stood on the same day.
+A value in other units, or at another frequency, is computed from the latest ones of the same day.
 """
 
 import math
@@ -47,12 +47,12 @@ def edition_on(question: DialectQuestion, day: date) -> Edition:
 
 
 def whole(edition: Edition) -> Edition:
-    """The edition behind the view of a day; itself if it is none."""
+    """The edition that a view of a day is of; itself if it is no view."""
     return edition.whole if isinstance(edition, DayView) else edition
 
 
 async def history(edition: Edition, key: str, day: date) -> History:
-    """Every value that a series had by a day, and the days from which on it stood.
+    """Every value that a series had by a day, each with the day from which it was the latest.
 
     Raises InvalidParameter if several countries share the key.
     """
@@ -91,7 +91,7 @@ async def known_on(question: DialectQuestion, key: str, day: date) -> list[Obser
 
 
 def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[ValueStep]:
-    """The steps of one value; of two vintages that became known on one day the later stands."""
+    """The steps of one value; of two vintages that became known on one day the later counts."""
     steps: list[ValueStep] = []
     for known, _, value in sorted(vintages, key=lambda one: one[:2]):
         if steps and steps[-1].day == known:
@@ -101,7 +101,7 @@ def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[ValueS
 
 
 def on_days(steps: list[ValueStep], days: Iterable[int]) -> list[Decimal | None]:
-    """The values that stood on some days, given in order."""
+    """The latest values on some days, given in order."""
     values: list[Decimal | None] = []
     value, following = None, 0
     for day in days:
@@ -252,7 +252,7 @@ def _day(ordinal: int) -> str:
 
 
 class PeriodValue(msgspec.Struct, gc=False):
-    """A value, and the days of a period on which it stood."""
+    """A value, and the days of a period on which it was the latest."""
 
     realtime_start: str
     realtime_end: str
@@ -261,7 +261,7 @@ class PeriodValue(msgspec.Struct, gc=False):
 
 
 def by_period(values: History, period: RealTimePeriod) -> list[PeriodValue]:
-    """Each value with the days of the period on which it stood."""
+    """Each value with the days of the period on which it was the latest."""
     start, end, ever = period.start.toordinal(), period.end.toordinal(), LAST_DAY.toordinal()
     rows = []
     for at, steps in values.items():

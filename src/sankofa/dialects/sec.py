@@ -39,7 +39,7 @@ def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
 
 
 async def _registrant(question: DialectQuestion, text: str) -> tuple[str, int, str]:
-    """The service_id, the CIK as a number and the name behind `CIK0001835632`. Raises NotFound."""
+    """The service_id, the CIK as a number and the name of `CIK0001835632`. Raises NotFound."""
     try:
         number = cik(text.upper().removeprefix("CIK")).value
     except ValueError:

@@ -18,7 +18,7 @@ from sankofa.model.observations import TABLED
 _TABLED_INDICATOR: Final = re.compile(rb'"series":"WDI:([A-Z0-9._-]+):')
 """The indicator in a catalogue row, such as `"series":"WDI:NY.GDP.MKTP.CD:GHA"`."""
 _BEHIND_TABLED: Final = "WDI;"
-"""Sorts behind every key that begins with `WDI:`."""
+"""Sorts after every key that begins with `WDI:`."""
 
 
 class ListedSeries(msgspec.Struct, frozen=True):

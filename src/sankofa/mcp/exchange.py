@@ -78,7 +78,7 @@ _ANY = "*"
 
 
 class Guard:
-    """The allowed hosts and origins. A host without a port stands for every port."""
+    """The allowed hosts and origins. A host without a port means every port."""
 
     def __init__(self, settings: Settings, domains: Domains) -> None:
         self._domains = domains

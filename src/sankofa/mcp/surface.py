@@ -87,7 +87,7 @@ class McpSurface:
         site.admit(exchange.grant)
 
     async def _counted_message(self, exchange: McpExchange, body: bytes) -> object:
-        """The JSON of a body. It counts, whatever it is, unless it is a small known message."""
+        """The JSON of a body. Everything counts but small known messages."""
         if len(body) > _FREE_BYTES:
             await exchange.count()
         message = decoded(body)

@@ -1,4 +1,4 @@
-"""The tools: their schemas, and answers of at most so many bytes of JSON (contract: MCP-9).
+"""The tools: their schemas, and answers of bounded size (contract: MCP-9).
 
 Schemas are short, because an agent reads all of them before its first question: OpenAPI says the rest. The
 rows of an answer are those that the endpoint gives for a smaller `limit`, the rest is a cursor away. If the
@@ -269,7 +269,7 @@ def _takes_overflow(operation: Operation, arguments: dict[str, Any]) -> bool:
 
 
 def _rows_within(selection: Selection, room: int) -> int:
-    """How many of the rows fit into so many bytes."""
+    """How many of the rows fit into this many bytes."""
     if sum(map(len, selection.slices)) + selection.count <= room:
         return selection.count
     rows = 0
@@ -286,8 +286,8 @@ def _sizes(selection: Selection) -> Iterator[int]:
     if len(selection.slices) == selection.count:
         yield from map(len, selection.slices)
         return
-    for piece in selection.lists():
-        yield from (len(bytes(row)) for row in _raws(piece))
+    for rows in selection.lists():
+        yield from (len(bytes(row)) for row in _raws(rows))
 
 
 async def _cut(
@@ -330,7 +330,7 @@ def _hint(operation: Operation, call: Call, budget: int, *, usable: bool = True)
         return f"{left_out}: pass `next_cursor` as `cursor` for the rest, or narrow by {names}."
     if call.grant.sample and "cursor" in operation.parameters:
         up = call.grant.upgrade_url
-        return f"{left_out}: narrow by {names}, or walk on by cursor with a paid key ({up})."
+        return f"{left_out}: narrow by {names}, or page on by cursor with a paid key ({up})."
     return f"{left_out}: narrow by {names}."
 
 

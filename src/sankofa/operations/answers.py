@@ -193,7 +193,7 @@ class CachedAnswer(NamedTuple):
 
 class AnswerCache:
     """Caches an answer when it is asked for the second time, so that reading everything once evicts
-    nothing. The answer that nobody asked for longest goes first."""
+    nothing. The answer asked for longest ago goes first."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes

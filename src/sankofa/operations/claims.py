@@ -138,7 +138,7 @@ async def _figures(
 
 
 async def _organisation(call: Call, subject: str) -> str | None:
-    """The one organisation that an identifier or an exact name stands for."""
+    """The one organisation with this identifier or exact name."""
     text = subject.strip()
     if len(text) == _ID and await call.edition.holds(ENTITIES, text.upper()):
         return text.upper()

@@ -187,7 +187,7 @@ def _named(one: _Identified) -> str:
 
 
 async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
-    """Who took over from it, from whom it took over, and whose accounts consolidated it."""
+    """Its successor, its predecessors and its parents, each with its days."""
     spells = []
     for block in await view.whole.blocks(RELATIONS, key, 0, FOREVER):
         for entry in entries_of(block):

@@ -216,7 +216,7 @@ _WIDE_ORDER: Final = RowOrder("line_item", ranks=_PLACE)
 
 
 def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bool) -> Selection:
-    """The wide rows behind a sort key."""
+    """The wide rows after a sort key."""
     rest = [row for row in rows if not behind or _WIDE_ORDER.behind(behind)(row)]
     table = rest[:most]
     cut = more or len(table) < len(rest)

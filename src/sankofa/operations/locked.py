@@ -61,7 +61,7 @@ def day_of_path(path: str, today: date) -> tuple[date, str] | None:
 
 
 def without_day(path: str) -> str:
-    """The path behind `/at/DAY`."""
+    """The path after `/at/DAY`."""
     return "/" + path[len(PREFIX) :].partition("/")[2]
 
 
@@ -242,7 +242,7 @@ def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tup
 
 
 async def _without_strangers(rows: bytes, field: bytes, edition: DayView) -> bytes:
-    """Rows of releases, without the organisations that nobody knew on the day."""
+    """Rows of releases, without the organisations that were not known on the day."""
     for own in {text[:ID_LENGTH] for text in rows.split(field)[1:]}:
         if not await edition.knows(own.decode()):
             rows = rows.replace(b'%b%b"' % (field, own), field[:-1] + b"null")

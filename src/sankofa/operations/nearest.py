@@ -91,7 +91,7 @@ async def explained_id(
 
 
 async def service_id_hint(call: Call, text: str) -> str:
-    """A sentence that names the service_id behind an identifier, a bare ticker or a name.
+    """A sentence that names the service_id of an identifier, a bare ticker or a name.
 
     It ignores kinds of identifiers that the tier may not look up.
     """
@@ -186,7 +186,7 @@ async def relations(edition: Edition, service_id: str, day: date) -> list[Relati
 
 
 async def predecessors(edition: Edition, of: Iterable[RelationRow], day: date) -> list[Predecessor]:
-    """The organisations that one took over from, by service_id, with their names of the day."""
+    """The predecessors among some relations, by service_id, with their names of the day."""
     named = []
     for service_id in sorted(one.value for one in of if one.kind == "predecessor"):
         selection = await edition.select(ENTITIES, service_id, day=day.toordinal())

@@ -1,7 +1,7 @@
 """Pages of a list: their first row, and the cursor of the next page (contract: PAR-5, PAR-6).
 
 A cursor holds the sort key of the last row served. Pages stay on the edition and the day of the first one;
-where that edition is no longer kept, they go on in the current one behind the same key.
+where that edition is no longer kept, they go on in the current one after the same key.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -51,7 +51,7 @@ Vintages = Annotated[
 ]
 Edition = Annotated[
     str | None,
-    kinds.Text(EDITION_PATTERN),  # an example would be an edition that nobody keeps
+    kinds.Text(EDITION_PATTERN),  # any example would be a removed edition
     "Edition that answers, as `edition` of an earlier answer names it; the current one by default. A removed "
     "or withdrawn edition gives 410, an unknown one 404. The header field `X-Edition` does the same.",
 ]

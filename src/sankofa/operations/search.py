@@ -326,7 +326,7 @@ async def _beginning(call: Call, hit: Hit, country: str | None) -> bytes:
 
 
 def _member(record: bytes, name: bytes, following: bytes, start: int) -> bytes:
-    """The value of a member of an encoded row, by its name and by that of the member behind it."""
+    """The value of a member of an encoded row, by its name and that of the next member."""
     at = record.index(name, start) + len(name)
     return record[at : record.index(following, at)]
 

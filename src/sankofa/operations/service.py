@@ -419,12 +419,9 @@ async def probe(store: Datastore, keystore: KeyValue, usagestore: KeyValue, seco
     within that time is abandoned, not awaited: a frozen peer may not even let itself be cancelled.
     """
 
-    async def run(check: Callable[[], Awaitable[None]]) -> None:
-        await check()
-
     async def timed(check: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:
         began = time.perf_counter()
-        task = asyncio.create_task(run(check))
+        task = asyncio.ensure_future(check())
         done, _ = await asyncio.wait({task}, timeout=seconds)
         took = (time.perf_counter() - began) * 1000
         if not done:

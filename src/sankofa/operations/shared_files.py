@@ -25,7 +25,7 @@ SIGNED_FOR: Final = timedelta(minutes=15)
 _PART: Final = re.compile(r"(.+?)(?:-[0-9]{3,})?\.parquet")
 _CAPTURE: Final = "@[0-9a-f]{8}#"
 _FOOTER_END: Final = 8
-"""Bytes behind the footer of a Parquet file: its length, and four letters."""
+"""Bytes after the footer of a Parquet file: its length and four letters."""
 _ROWS_IN_A_GROUP: Final = 131_072
 _DATED: Final = {
     "af-fund-fundamentals": ("available_at", "period_end"),
@@ -141,7 +141,7 @@ def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownD
             was_known = compute.is_in(table[name], pa.array(seen, pa.string()))
             if name == "service_id":
                 table = table.filter(was_known)
-            else:  # a release is shown without an organisation that nobody knew
+            else:  # the release stays, without an organisation that was not known yet
                 at = table.column_names.index(name)
                 field = table.schema.field(at)
                 shown = compute.if_else(was_known, table[name], pa.scalar(None, field.type))

@@ -89,7 +89,7 @@ class RestApp:
         self._mounted = mounted or {}
         self._exact: dict[str, EndpointRoute] = {}
         self._under: dict[tuple[str, str], tuple[Operation, str]] = {}
-        """By what is before the identifier in a path, and what is behind it."""
+        """By the parts of a path before and after the identifier."""
         self._deprecated = deprecation_headers(DEPRECATIONS, [o.path for o in endpoints()])
         for operation in endpoints():
             prefix, brace, rest = operation.path.partition("{")

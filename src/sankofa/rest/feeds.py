@@ -43,7 +43,7 @@ def feed_route(path: str) -> EndpointRoute:
 
 
 async def check_subject(route: EndpointRoute, edition: Edition) -> None:
-    """Raises NotFound for the feed of an organisation that nobody knows."""
+    """Raises NotFound for the feed of an unknown organisation."""
     service_id = route.path.get("service_id")
     if service_id is not None and not await edition.holds(ENTITIES, service_id.upper()):
         raise NotFound(f"No organisation with service_id {printable(service_id)}.")

@@ -159,14 +159,14 @@ def _shape(operation: Operation, answer: Answer) -> type[Row]:
     return next((s for s in operation.shapes if s.__struct_encode_fields__ == names), operation.row)
 
 
-def _lines(columns: tuple[Column, ...], pieces: Iterable[bytes]) -> list[bytes]:
+def _lines(columns: tuple[Column, ...], lists: Iterable[bytes]) -> list[bytes]:
     """The lines of RFC 4180, without the line feed: null is nothing at all.
 
     Column by column, because few have anything to be quoted: half the cost of the standard library's writer.
     """
     days_as_text = tuple(Column(c.name, str if c.type is date else c.type) for c in columns)
     lines: list[bytes] = []
-    for rows in pieces:
+    for rows in lists:
         fields = map(_fields, read_columns(days_as_text, rows, str, int))
         lines += [f"{','.join(line)}\r".encode() for line in zip(*fields, strict=True)]
     return lines
@@ -210,7 +210,7 @@ def _quoted(text: str) -> str:
     return f'"{doubled}"'
 
 
-def _workbook(columns: tuple[Column, ...], pieces: Iterable[bytes], terms: str) -> bytes:
+def _workbook(columns: tuple[Column, ...], lists: Iterable[bytes], terms: str) -> bytes:
     """A workbook with one sheet: a header row, and a row for each row. The terms are in its properties.
 
     Numbers with more digits than Excel holds are text, and so are days before 1900. The same rows give the
@@ -227,7 +227,7 @@ def _workbook(columns: tuple[Column, ...], pieces: Iterable[bytes], terms: str) 
         first = 1
         for at, column in enumerate(columns):
             sheet.write_string(0, at, column.name)
-        for rows in pieces:
+        for rows in lists:
             table = read_columns(columns, rows, str, int, float, bool, date, Decimal)
             first += len(table[0])
             if first > _EXCEL_ROWS or len(table) > _EXCEL_COLUMNS:

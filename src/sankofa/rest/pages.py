@@ -5,6 +5,7 @@ of editions under `/log/` (C2SP tlog-tiles), with the same editions as an Atom f
 import asyncio
 import hashlib
 import time
+from functools import lru_cache, partial
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -72,9 +73,8 @@ Streamable HTTP at {settings.public_mcp_url}/mcp. Tools, each read-only:
 _STATUS_SECONDS = 0.25
 _FOR_FIVE_MINUTES = (b"cache-control", b"public, max-age=300")
 _FOR_ONE_CLIENT = (b"cache-control", b"private, max-age=300")
+_PLAIN = (b"content-type", b"text/plain; charset=utf-8")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
-_DESCRIPTIONS = 64
-"""How many descriptions are cached, one for each host."""
 
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
@@ -84,21 +84,20 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
     pages: dict[str, PageAnswer] = {
         "/health": _health,
         "/v1/status": _Status(service),
-        "/openapi.json": _Description(service),
-        "/tls-permission": _tls_permission(service),
+        "/openapi.json": partial(_description, service),
+        "/tls-permission": partial(_tls_permission, service),
+        "/llms.txt": partial(_guide_for_models, service),
     }
     for path in ("", "/mcp"):
-        pages[RESOURCE_METADATA + path] = _resource_metadata(service, path)
-    pages["/llms.txt"] = _guide_for_models(service)
+        pages[RESOURCE_METADATA + path] = partial(_resource_metadata, service, path)
     for problem in problems():
-        pages[f"/problems/{problem.slug}"] = _explanation(
-            f"# {problem.status} {problem.title}\n\n{problem.__doc__}\n"
-        )
+        text = f"# {problem.status} {problem.title}\n\n{problem.__doc__}\n"
+        pages[f"/problems/{problem.slug}"] = partial(_explanation, text)
     for metric in metrics():
-        pages[f"/methodology/{metric.methodology_ref}"] = _explanation(methodology(metric))
+        pages[f"/methodology/{metric.methodology_ref}"] = partial(_explanation, methodology(metric))
     for panel in panels().values():
-        pages[f"/methodology/{panel.methodology_ref}"] = _explanation(panel_methodology(panel))
-    pages[f"/methodology/{CROSS_RATES}"] = _explanation(cross_rates_methodology())
+        pages[f"/methodology/{panel.methodology_ref}"] = partial(_explanation, panel_methodology(panel))
+    pages[f"/methodology/{CROSS_RATES}"] = partial(_explanation, cross_rates_methodology())
     return {path: OpenPage(answer) for path, answer in pages.items()}
 
 
@@ -179,23 +178,18 @@ class _Status:
         return members
 
 
-class _Description:
-    """The OpenAPI document of each host, cached once written."""
+async def _description(service: Service, head: Head, _: bytes) -> Response:
+    """The OpenAPI document of a host."""
+    site = await _site(service, head)
+    body, tag = await asyncio.to_thread(_described, site.settings)  # which takes long the first time
+    return await _cacheable(head, [JSON], body, tag, site=site)
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._bodies: dict[str, tuple[bytes, str]] = {}
 
-    async def __call__(self, head: Head, _: bytes) -> Response:
-        site = await _site(self._service, head)
-        if len(self._bodies) >= _DESCRIPTIONS:
-            self._bodies.clear()
-        if site.base_url not in self._bodies:
-            # In a thread: it takes longer than others should wait.
-            document = await asyncio.to_thread(_described, site.settings)
-            self._bodies[site.base_url] = document, hashlib.sha256(document).hexdigest()[:16]
-        body, tag = self._bodies[site.base_url]
-        return await _cacheable(head, [JSON], body, tag, site=site)
+@lru_cache(maxsize=64)
+def _described(settings: Settings) -> tuple[bytes, str]:
+    """The document of a host and its tag."""
+    document = msgspec.json.encode(describe(settings))
+    return document, hashlib.sha256(document).hexdigest()[:16]
 
 
 async def _cacheable(
@@ -222,67 +216,45 @@ async def _cacheable(
     return Response(200, [*headers, *caching], body)
 
 
-def _described(settings: Settings) -> bytes:
-    return msgspec.json.encode(describe(settings))
-
-
-def _resource_metadata(service: Service, path: str) -> PageAnswer:
+async def _resource_metadata(service: Service, path: str, head: Head, _: bytes) -> Response:
     """How to present a key (RFC 9728), of REST or of MCP. There is no authorization server."""
-
-    async def answer(head: Head, _: bytes) -> Response:
-        site = await _site(service, head)
-        settings = site.settings
-        resource = f"{settings.public_mcp_url}{path}" if path else settings.base_url
-        body = {
-            "resource": resource,
-            "resource_name": "Sankofa",
-            "resource_documentation": f"{settings.base_url}/llms.txt",
-            "bearer_methods_supported": ["header"],
-            "api_key_methods_supported": ["X-API-Key", "Authorization: Bearer"],
-        }
-        return await _cacheable(head, [JSON], msgspec.json.encode(body), site=site)
-
-    return answer
+    site = await _site(service, head)
+    settings = site.settings
+    body = {
+        "resource": f"{settings.public_mcp_url}{path}" if path else settings.base_url,
+        "resource_name": "Sankofa",
+        "resource_documentation": f"{settings.base_url}/llms.txt",
+        "bearer_methods_supported": ["header"],
+        "api_key_methods_supported": ["X-API-Key", "Authorization: Bearer"],
+    }
+    return await _cacheable(head, [JSON], msgspec.json.encode(body), site=site)
 
 
-def _tls_permission(service: Service) -> PageAnswer:
+async def _tls_permission(service: Service, _: Head, query: bytes) -> Response:
     """Tells a proxy with on-demand TLS whether to get a certificate, as Caddy asks: 200 for yes.
 
-    Who points a name here learns nothing that a request to that host would not tell.
+    It tells no more than a request to that host would.
     """
-
-    async def answer(head: Head, query: bytes) -> Response:
-        given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-        for name, _ in given:
-            if name != "domain":
-                raise errors.InvalidParameter(printable(name), "no such parameter; taken is: domain")
-        if len(given) != 1 or not given[0][1]:
-            raise errors.InvalidParameter("domain", "expected the name of one host")
-        if not await service.domains.is_served(given[0][1]):
-            raise errors.NotFound("This service is not served on that host: `sankofa domains add` adds it.")
-        return Response(200, [JSON, NO_STORE], b'{"permitted":true}')
-
-    return answer
+    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    for name, _value in given:
+        if name != "domain":
+            raise errors.InvalidParameter(printable(name), "no such parameter; taken is: domain")
+    if len(given) != 1 or not given[0][1]:
+        raise errors.InvalidParameter("domain", "expected the name of one host")
+    if not await service.domains.is_served(given[0][1]):
+        raise errors.NotFound("This service is not served on that host: `sankofa domains add` adds it.")
+    return Response(200, [JSON, NO_STORE], b'{"permitted":true}')
 
 
-def _guide_for_models(service: Service) -> PageAnswer:
-    async def answer(head: Head, _: bytes) -> Response:
-        site = await _site(service, head)
-        text = guide_for_models(site.settings)
-        kind = (b"content-type", b"text/plain; charset=utf-8")
-        return await _cacheable(head, [kind, _NOSNIFF], text.encode(), site=site)
-
-    return answer
+async def _guide_for_models(service: Service, head: Head, _: bytes) -> Response:
+    site = await _site(service, head)
+    text = guide_for_models(site.settings)
+    return await _cacheable(head, [_PLAIN, _NOSNIFF], text.encode(), site=site)
 
 
-def _explanation(page: str) -> PageAnswer:
-    text = page.encode()
-
-    async def explain(head: Head, _: bytes) -> Response:
-        markdown = [(b"content-type", b"text/markdown; charset=utf-8"), _NOSNIFF, (b"vary", b"Accept")]
-        return await _cacheable(head, markdown, text)
-
-    return explain
+async def _explanation(page: str, head: Head, _: bytes) -> Response:
+    markdown = [(b"content-type", b"text/markdown; charset=utf-8"), _NOSNIFF, (b"vary", b"Accept")]
+    return await _cacheable(head, markdown, page.encode())
 
 
 LOG: Final = "/log/"
