@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import brotli
 import msgspec
 
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.errors import ABSENCES, Problem, Unauthorized
@@ -179,7 +180,7 @@ async def compressed(body: bytes, encoding: str) -> bytes:
 _LARGEST_SHARE: Final = 8
 """The part of the room that one answer may take."""
 _MOST_ASKED_ONCE: Final = 16_384
-"""Remembered questions, as hashes; old ones are forgotten together."""
+"""Remembered questions, as hashes; the oldest is forgotten first."""
 
 
 class CachedAnswer(NamedTuple):
@@ -198,8 +199,7 @@ class AnswerCache:
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._answers: OrderedDict[Hashable, CachedAnswer] = OrderedDict()
-        self._asked_lately: set[int] = set()
-        self._asked_before: set[int] = set()
+        self._asked: BoundedCache[int, bool] = BoundedCache(_MOST_ASKED_ONCE)
         self.size = 0
         """Bytes of the bodies that are kept."""
 
@@ -212,21 +212,16 @@ class AnswerCache:
     def offer(self, key: Hashable, answer: CachedAnswer) -> None:
         """Caches an answer if it was offered before and is not too large."""
         size = len(answer.body)
-        if size * _LARGEST_SHARE > self._most or key in self._answers or not self._was_asked(hash(key)):
+        if size * _LARGEST_SHARE > self._most or key in self._answers:
+            return
+        question = hash(key)
+        if not self._asked.get(question):
+            self._asked.put(question, True)
             return
         self._answers[key] = answer
         self.size += size
         while self.size > self._most:
             self.size -= len(self._answers.popitem(last=False)[1].body)
-
-    def _was_asked(self, question: int) -> bool:
-        """Whether it was asked before; remembers it."""
-        if question in self._asked_lately or question in self._asked_before:
-            return True
-        if len(self._asked_lately) >= _MOST_ASKED_ONCE:
-            self._asked_before, self._asked_lately = self._asked_lately, set()
-        self._asked_lately.add(question)
-        return False
 
 
 _ABSENT: Final[JsonSchema] = MEMBERS["absent"]

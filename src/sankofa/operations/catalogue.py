@@ -187,6 +187,9 @@ async def get_quality_metrics(
 MEDIA_TYPE: Final = "application/vnd.apache.parquet"
 OPEN_FILES: Final = "/open/"
 LICENSED_FILES: Final = "/v1/export/files/"
+_AS_IN_THE_MANIFEST: Final = (
+    "sku signal_key access license size_bytes sha256 row_count columns min_tier license_class".split()
+)
 
 
 @operation(
@@ -207,31 +210,18 @@ async def get_export(call: Call) -> Answer:
     built_from = call.edition.manifest["built_from"]
     pinned = f"?edition={call.edition.id}" if call.pinned else ""
     rows = []
-    for name in sorted(call.edition.files):
-        file = call.edition.files[name]
+    for name, file in sorted(call.edition.files.items()):
         folder = OPEN_FILES if file["access"] == "open" else LICENSED_FILES
-        rows.append(
-            wire.encode(
-                ExportRow(
-                    name=name,
-                    sku=file["sku"],
-                    signal_key=file["signal_key"],
-                    access=file["access"],
-                    license=file["license"],
-                    url=f"{call.base_url}{folder}{name}{pinned}",
-                    media_type=MEDIA_TYPE,
-                    size_bytes=file["size_bytes"],
-                    sha256=file["sha256"],
-                    row_count=file["row_count"],
-                    columns=file["columns"],
-                    min_tier=file["min_tier"],
-                    updated_at=built_from,
-                    source_ref=file.get("source_ref") or source_ref(SERVICE, "edition", name),
-                    license_class=file["license_class"],
-                    observed_at=built_from,
-                )
-            )
+        row = ExportRow(
+            name=name,
+            url=f"{call.base_url}{folder}{name}{pinned}",
+            media_type=MEDIA_TYPE,
+            updated_at=built_from,
+            source_ref=file.get("source_ref") or source_ref(SERVICE, "edition", name),
+            observed_at=built_from,
+            **{field: file[field] for field in _AS_IN_THE_MANIFEST},
         )
+        rows.append(wire.encode(row))
     return Answer(Selection(rows, len(rows), truncated=False))
 
 
