@@ -442,3 +442,18 @@ def test_no_release_names_whom_another_of_its_process_withholds(plain_desk: Desk
         assert "zqmokgatle" not in (told + contract).lower()
     held = [path.read_bytes().lower() for path in plain_desk.home.rglob("*") if path.is_file()]
     assert not [content for content in held if b"zqmokgatle" in content]
+
+
+@pytest.mark.rule("GATE-4")
+def test_no_release_of_an_archive_is_located_by_a_name_that_another_withholds(plain_desk: Desk) -> None:
+    person = {"id": "w", "name": "Zqlindiwe Zqmokgatle", "roles": ["supplier"]}
+    parties = ([], [person], [])
+    releases = [release(name, parties=own) for name, own in zip("abc", parties, strict=True)]
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("award-zqmokgatle-zqlindiwe.json", json.dumps(package(*releases)))
+    plain_desk.ingest("portal-za", "a.zip", archive.getvalue())
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        refs = [row["source_ref"].partition("#")[2] for row in asked.tenders()]
+    assert refs == [f"award-[withheld].json: releases[{number}]" for number in range(3)]

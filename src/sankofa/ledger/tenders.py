@@ -58,6 +58,8 @@ class ReleaseIngester:
         self._waiting: list[CleanedRelease] = []
         self._secrets: dict[str, Secrets] = {}
         """By process, who was withheld in its releases so far: none of the others may name them."""
+        self._in_positions = Secrets()
+        """Those who are named by the position of a release."""
         self._cleaned_waiting: dict[str, list[tuple[int, CleanRelease]]] = {}
         """By process, the releases that wait, each with its number among them."""
         self._parties: dict[str, Row] = {}
@@ -82,8 +84,12 @@ class ReleaseIngester:
         except Unusable as failure:
             yield Rejected(release.position, str(failure))
             return
-        position = release.position
+        position = self._in_positions.cut(release.position) if self._in_positions else release.position
         if cleaned.secrets and cleaned.secrets.may_repeat(f"{position} {self._capture.shown_path}"):
+            if cleaned.secrets.repeats(position):  # by the name of a file in an archive, which has others too
+                self._in_positions.include(cleaned.secrets)
+                cut = self._in_positions.cut
+                self._waiting[:] = [one._replace(position=cut(one.position)) for one in self._waiting]
             position = cleaned.secrets.cut(position)
             self._capture.file_name = cleaned.secrets.cut(self._capture.file_name)
             self._capture.shown_path = cleaned.secrets.cut(self._capture.shown_path)
