@@ -175,28 +175,9 @@ def test_series_rows_have_every_field_and_the_key_is_taken_in_any_case(live: Liv
         ("series=FX.USD.ZAR&from=2023", "from"),
         ("series=FX.USD.ZAR&to=2023", "to"),
         ("as_of=2024-01-01&to=2023", "to"),
-        ("as_of=2024-02-30", "as_of"),
-        ("as_of=2099-01-01", "as_of"),
-        ("as_of=2024", "as_of"),
-        ("from=23", "from"),
-        ("from=2023-1-1", "from"),
-        ("to=x", "to"),
-        ("country=Z", "country"),
-        ("country=ZAFR", "country"),
-        ("country=Z1", "country"),
-        ("indicator=", "indicator"),
-        ("indicator=A|B", "indicator"),
-        ("series=A%20B", "series"),
-        (f"series={'A' * 65}", "series"),
-        ("series=X&series_type=CPI", "series_type"),
-        ("series=X&frequency=hourly", "frequency"),
-        ("limit=0", "limit"),
-        ("limit=-1", "limit"),
-        ("as_off=2024-01-01", "as_off"),
-        ("country=ZA&country=KE", "country"),
     ],
 )
-def test_what_is_malformed_or_of_the_other_mode_is_a_400_that_names_it(
+def test_a_parameter_of_the_other_mode_is_a_400_that_names_it(
     live: LiveServer, key: str, query: str, parameter: str
 ) -> None:
     refused = live.get(f"/v1/macro?{query}", key)
