@@ -24,12 +24,12 @@ import struct
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import count as numbered
 from pathlib import Path
-from typing import Final, Generic, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -369,31 +369,19 @@ class BlockFileReader:
         self._bytes.release()
 
 
-_Place = TypeVar("_Place")
+class LazyBlocks(Sequence[Block]):
+    """Blocks that are each read when they are reached, so that the reader can yield between them."""
 
+    __slots__ = ("_positions", "_read")
 
-class LazyBlocks(Sequence[Block], Generic[_Place]):
-    """Many blocks, each read from its place when it is reached, so that the reader can yield between them."""
-
-    __slots__ = ("_places", "_read")
-
-    def __init__(self, read: Callable[[_Place], Block], places: Sequence[_Place]) -> None:
-        self._read, self._places = read, places
+    def __init__(self, read: Callable[[Any], Block], positions: Sequence[Any]) -> None:
+        self._read, self._positions = read, positions
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
-    def __iter__(self) -> Iterator[Block]:
-        return map(self._read, self._places)
-
-    @overload
-    def __getitem__(self, number: int) -> Block: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Block]: ...
-    def __getitem__(self, number: int | slice) -> Block | Sequence[Block]:
-        if isinstance(number, slice):
-            return LazyBlocks(self._read, self._places[number])
-        return self._read(self._places[number])
+    def __getitem__(self, number: Any) -> Any:
+        return self._read(self._positions[number])
 
 
 def _name(kind: str, key: str) -> bytes:

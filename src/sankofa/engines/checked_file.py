@@ -13,7 +13,7 @@ import sys
 import weakref
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 PAGE_BITS: Final = 16
 PAGE: Final = 1 << PAGE_BITS
@@ -27,24 +27,17 @@ class Damaged(Exception):
     """A file is not what was published."""
 
 
-class Identity(NamedTuple):
-    """Identifies one state of a file. A write or a replacement changes it; another link does not."""
-
-    device: int
-    inode: int
-    size: int
-    written_ns: int
-
-
 class FileState:
     """This process's knowledge of a file. It outlives the readers of the file."""
 
-    def __init__(self, identity: Identity, pages: int, path: Path) -> None:
+    def __init__(self, identity: tuple[int, int, int, int], path: Path) -> None:
         self.identity = identity
+        """Device, inode, size and time of writing. A write or a replacement changes it, another link does
+        not."""
         self.path = path
         """Where it was opened last: editions that share it have it in several places."""
-        self.verified = bytearray(pages)
-        self.complete = not pages
+        self.verified = bytearray(page_count(identity[2]))
+        self.complete = not self.verified
         self.damage: str | None = None
         """The fault that was found. A damaged file is not read again."""
         self.suspicion: str | None = None
@@ -57,10 +50,12 @@ class FileStates:
     def __init__(self) -> None:
         self._states: dict[tuple[int, int], FileState] = {}
 
-    def state(self, path: Path, identity: Identity) -> FileState:
-        known = self._states.get(identity[:2])
+    def state(self, path: Path, status: os.stat_result) -> FileState:
+        inode = status.st_dev, status.st_ino
+        identity = *inode, status.st_size, status.st_mtime_ns
+        known = self._states.get(inode)
         if known is None or known.identity != identity:
-            known = self._states[identity[:2]] = FileState(identity, page_count(identity.size), path)
+            known = self._states[inode] = FileState(identity, path)
         known.path = path
         return known
 
@@ -101,7 +96,7 @@ class CheckedFile:
         self.close = weakref.finalize(self, os.close, self._descriptor)
         self.close.atexit = False
         status = os.fstat(self._descriptor)
-        self.state = states.state(path, _identity(status))
+        self.state = states.state(path, status)
         self._scrub_page = 0
         self.is_leased = False
         if self.state.damage is not None:
@@ -208,12 +203,11 @@ class CheckedFile:
                 raise self._damaged(f"corrupt: {self.name} cannot be read: {failure.strerror}") from None
             if len(content) != size:
                 raise self._damaged(f"incomplete: {self.name} ends at byte {start + len(content)}")
-            digests = page_digests(content)
-            if digests != self._digests[DIGEST * page : DIGEST * stop]:
-                at = next(n for n in range(stop - page) if _differs(digests, self._digests, page, n))
-                raise self._damaged(
-                    f"corrupt: {self.name} is not what was published at byte {(page + at) << PAGE_BITS}"
-                )
+            digests, expected = page_digests(content), self._digests[DIGEST * page : DIGEST * stop]
+            if digests != expected:
+                pairs = enumerate(zip(digests, expected, strict=True))
+                at = (page + next(n for n, (one, other) in pairs if one != other) // DIGEST) << PAGE_BITS
+                raise self._damaged(f"corrupt: {self.name} is not what was published at byte {at}")
             self.state.verified[page:stop] = b"\1" * (stop - page)
 
     def _suspected(self) -> Damaged:
@@ -223,12 +217,3 @@ class CheckedFile:
     def _damaged(self, message: str) -> Damaged:
         self.state.damage = message
         return Damaged(message)
-
-
-def _differs(digests: bytes, expected: bytes, page: int, number: int) -> bool:
-    start = DIGEST * number
-    return digests[start : start + DIGEST] != expected[DIGEST * page + start : DIGEST * page + start + DIGEST]
-
-
-def _identity(status: os.stat_result) -> Identity:
-    return Identity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, cast
 from weakref import WeakValueDictionary
 
 from sankofa.engines.block_file import Block, BlockFileReader, ByteCache, ByteRange, NeedsRows, NotChecked
@@ -97,24 +97,23 @@ class OpenParts:
 
 
 _BLOCK_MASK: Final = (1 << BLOCK_BITS) - 1
-Part = TypeVar("Part")
 
 
-class PartsByKind(Generic[Part]):
+class PartsByKind:
     """The parts that have keys of each kind, in the order of their keys."""
 
     __slots__ = ("_firsts", "_parts")
 
-    def __init__(self, manifest: Manifest, parts: Sequence[Part]) -> None:
-        """`parts` are those that the manifest lists, in its order; others may follow."""
+    def __init__(self, manifest: Manifest, parts: Sequence[BlockFileReader]) -> None:
+        """`parts` are those that the manifest lists, in its order."""
         self._firsts: dict[str, list[str]] = {}
-        self._parts: dict[str, list[Part]] = {}
-        for entry, part in zip(manifest["parts"], parts, strict=False):
+        self._parts: dict[str, list[BlockFileReader]] = {}
+        for entry, part in zip(manifest["parts"], parts, strict=True):
             for kind in entry["kinds"]:
                 self._firsts.setdefault(kind, []).append(entry["first"])
                 self._parts.setdefault(kind, []).append(part)
 
-    def of_key(self, kind: str, key: str) -> Part | None:
+    def of_key(self, kind: str, key: str) -> BlockFileReader | None:
         """The part that has the key, if any has."""
         if (parts := self._parts.get(kind)) is None:
             return None
@@ -122,14 +121,14 @@ class PartsByKind(Generic[Part]):
             return parts[0]
         return parts[max(bisect_right(self._firsts[kind], key) - 1, 0)]
 
-    def of_kind(self, kind: str) -> Sequence[Part]:
-        return self._parts[kind]
+    def count(self, kind: str) -> int:
+        return len(self._parts[kind])
 
-    def of_block(self, kind: str, block: int) -> tuple[Part, int]:
+    def of_block(self, kind: str, block: int) -> tuple[BlockFileReader, int]:
         """The part of a block, and its number there."""
         return self._parts[kind][block >> BLOCK_BITS], block & _BLOCK_MASK
 
-    def spans(self, kind: str, after: str) -> Iterator[tuple[Part, str, str | None]]:
+    def spans(self, kind: str, after: str) -> Iterator[tuple[BlockFileReader, str, str | None]]:
         """The parts with keys after one, in order, each with its first key and that of the next."""
         firsts, parts = self._firsts.get(kind, []), self._parts.get(kind, [])
         begin = max(bisect_right(firsts, after) - 1, 0)
@@ -217,7 +216,7 @@ class EditionReader:
     def _target(self, kind: str, key: str) -> BlockFileReader | None:
         """The part that has the rows under a key that leads to another."""
         parts = self._parts
-        if len(parts.of_kind(kind)) == 1 or (aliases := parts.of_key(ALIASES, key)) is None:
+        if parts.count(kind) == 1 or (aliases := parts.of_key(ALIASES, key)) is None:
             return None
         rows = aliases.blocks(ALIASES, key, 0, 1)
         return parts.of_key(kind, str(rows[0][1], "utf-8")) if rows else None

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ssl import SSLContext
 from typing import Any, Final
@@ -97,16 +97,8 @@ class _PacedBackend(httpcore.SyncBackend):
     def __init__(self, pace: _Pace) -> None:
         self._pace = pace
 
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        stream = super().connect_tcp(host, port, timeout, local_address, socket_options)
-        return PatientStream(stream, self._pace.look)
+    def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        return PatientStream(super().connect_tcp(*args, **kwargs), self._pace.look)
 
 
 class HttpObjects:

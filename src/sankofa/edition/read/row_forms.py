@@ -118,8 +118,8 @@ class FormReader:
             return blocks
         if len(blocks) == 1:
             block = self._in_form(kind, key, skip, blocks[0])
-            if not skip and isinstance(block[1], _Rows):
-                block[1].alone = not await self._reader.blocks(kind, key, 1, 1, lambda index: False)
+            if not skip and most > 1 and isinstance(block[1], _Rows):
+                block[1].alone = True
             return (block,)
         return LazyBlocks(lambda n: self._in_form(kind, key, skip + n, blocks[n]), range(len(blocks)))
 
