@@ -148,3 +148,19 @@ def test_costs_typed_with_a_minus_are_positive_where_their_document_proves_it(pl
         assert (values["interest_cover"], values["effective_tax_rate"]) == (5, Decimal("0.3333333333"))
         facts = asked.get(f"/v1/fundamentals/{issuer}", line_items="cost_of_sales")["data"]
         assert [row["value_reported"] for row in facts] == [-60]
+
+
+@pytest.mark.rule("MET-12")
+def test_an_issuer_without_a_full_year_has_a_reason_for_every_metric(plain_desk: Desk) -> None:
+    interim = "ticker:JSE:TST,revenue,50,ZAR,2022-07-01,2022-12-31,2023-03-01,interim,p1,"
+    plain_desk.ingest("filings", "filings.csv", f"{FILINGS}\n{interim}\n")
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        path = f"/v1/metrics/{service_id('ticker:JSE:TST')}"
+        for basis in ("current", "as_known"):
+            body = asked.get(path, basis=basis)
+            assert [one["metric"] for one in body["missing"]] == sorted(slugs())
+            assert {one["reason"] for one in body["missing"]} == {"not_published"}
+            assert body["omitted"]["not_published"] == len(slugs())
+            assert len(asked.get(path, basis=basis, metric="net_margin")["missing"]) == 1
+            assert asked.get(path, basis=basis, as_of="2023-02-28")["missing"] == []

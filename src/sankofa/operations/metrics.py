@@ -173,6 +173,10 @@ async def get_metrics(
     rows = values.rows
     listed = await edition.select("omitted", key, day=day, modes=modes, tag=tag) or NO_ROWS
     missing = listed.rows
+    if not (rows or missing or cursor) and await _has_figures(edition, key, day):
+        unpublished = REASONS[State.NOT_PUBLISHED]
+        asked_for = slugs() if metric is None else (metric,)
+        missing = wire.encode([_Missing(slug, unpublished, []) for slug in asked_for])[1:-1]
     omitted = {reason: missing.count(mark) for reason, mark in _REASON_MARKS.items()}
     if max_age:
         omitted[TOO_OLD] = 0
@@ -197,6 +201,12 @@ async def get_metrics(
     asked = {"metric": metric, "as_of": as_of and as_of.isoformat(), "basis": basis}
     given = {name: text for name, text in asked.items() if text}
     return replace(answer, absent=_left_out(_read(b"[%b]" % missing), f"/v1/metrics/{key}", page.day, given))
+
+
+async def _has_figures(edition: Edition, key: str, day: int) -> bool:
+    """Whether a figure of an issuer was known on a day."""
+    found = await edition.select("fundamentals", key, day=day, modes=int(Mode.LATEST), limit=1)
+    return found is not None and found.count > 0
 
 
 def _left_out(missing: list[_Missing], path: str, day: date, given: dict[str, str]) -> Absence | None:
