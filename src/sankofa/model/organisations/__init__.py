@@ -316,6 +316,8 @@ def _abbreviates(word: str, main: Words) -> bool:
     return all(letter in rest for letter in letters)
 
 
+_PLACEHOLDER: Final = re.compile(r"\A[^0-9]*0[^1-9]*\Z|(?<!\d)0{4,}(?!\d)")
+"""What portals write where there is no number: zeros alone."""
 LEI_SCHEMES: Final = frozenset({"LEI", "XI-LEI", "GLEIF", "ISO17442", "ISO-17442"})
 
 
@@ -401,4 +403,5 @@ def _by_identifier(scheme: str, value: str, lei_is_organisation: Callable[[str],
         return Evidence("lei", number) if lei.is_valid(number) and lei_is_organisation(number) else None
     register = register_code(code)
     shape = registers().get(register)
-    return Evidence("registry", register) if shape and shape.fullmatch(number) else None
+    given = shape is not None and shape.fullmatch(number) and not _PLACEHOLDER.search(number)
+    return Evidence("registry", register) if given else None
