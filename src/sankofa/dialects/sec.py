@@ -45,8 +45,8 @@ async def _registrant(question: DialectQuestion, text: str) -> tuple[str, int, s
     except ValueError:
         raise NotFound(f"No registrant {text[:40]!r}: expected CIK and ten digits.") from None
     question.call.grant.requires_paid("A lookup by registry")
-    found = await identified(question.call, number, ("registry",), MOST_MATCHES)
-    own = next((one for one in found if one.scheme == SEC_CIK), None)
+    matches = await identified(question.call, number, ("registry",), MOST_MATCHES)
+    own = next((one for one in matches if one.scheme == SEC_CIK), None)
     if own is None:
         raise NotFound(f"No registrant with CIK {number}.")
     return own.service_id, int(number), own.legal_name or ""

@@ -142,9 +142,9 @@ async def _organisation(call: Call, subject: str) -> str | None:
     text = subject.strip()
     if len(text) == _ID and await call.edition.holds(ENTITIES, text.upper()):
         return text.upper()
-    found = {one.service_id for one in await identified(call, text, FREE_ID_TYPES)}
-    found = found or {hit.id for hit in await having_name(call, text, 20)}
-    return found.pop() if len(found) == 1 else None
+    ids = {one.service_id for one in await identified(call, text, FREE_ID_TYPES)}
+    ids = ids or {hit.id for hit in await having_name(call, text, 20)}
+    return ids.pop() if len(ids) == 1 else None
 
 
 async def _of_line_item(

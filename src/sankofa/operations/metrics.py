@@ -205,8 +205,8 @@ async def get_metrics(
 
 async def _has_figures(edition: Edition, key: str, day: int) -> bool:
     """Whether a figure of an issuer was known on a day."""
-    found = await edition.select("fundamentals", key, day=day, modes=int(Mode.LATEST), limit=1)
-    return found is not None and found.count > 0
+    figures = await edition.select("fundamentals", key, day=day, modes=int(Mode.LATEST), limit=1)
+    return figures is not None and figures.count > 0
 
 
 def _left_out(missing: list[_Missing], path: str, day: date, given: dict[str, str]) -> Absence | None:

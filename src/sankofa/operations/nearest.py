@@ -97,9 +97,9 @@ async def service_id_hint(call: Call, text: str) -> str:
     """
     if len(text) > _LONGEST or not fit(text) or _ISSUED.match(text):
         return ""
-    if found := await identified(call, text, FREE_ID_TYPES if call.grant.sample else ID_TYPES):
-        what = found[0].id_type
-        listed = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in found)
+    if matches := await identified(call, text, FREE_ID_TYPES if call.grant.sample else ID_TYPES):
+        what = matches[0].id_type
+        listed = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in matches)
     elif hits := (await search_symbol(call.edition, text))[:_MOST]:
         what, listed = "ticker", _listed(hits)
     elif named := await having_name(call, text, _MOST):

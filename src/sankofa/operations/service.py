@@ -69,7 +69,7 @@ def commit_of_checkout() -> str:
         return ""
     try:
         asked = subprocess.run(  # nosec B603 B607
-            ["git", "rev-parse", "HEAD"],  # noqa: S607
+            ["git", "rev-parse", "HEAD"],  # noqa: S607 - the git in PATH
             cwd=folder,
             capture_output=True,
             text=True,

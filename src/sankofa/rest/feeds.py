@@ -59,7 +59,7 @@ def atom(operation: Operation, answer: Answer, call: Call, target: str) -> tuple
     return [MEDIA_TYPE], document(call.base_url + target, _title(target, rows), updated, entries, terms)
 
 
-class Entry(NamedTuple):
+class FeedEntry(NamedTuple):
     """One entry of a feed, as plain text."""
 
     id: str
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     categories: Sequence[str] = ()
 
 
-def document(address: str, title: str, updated: str, entries: Iterable[Entry], terms: str = "") -> bytes:
+def document(address: str, title: str, updated: str, entries: Iterable[FeedEntry], terms: str = "") -> bytes:
     """A feed at an address."""
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
@@ -107,9 +107,9 @@ def _instant(text: str) -> str:
     return text if "T" in text else f"{text}T00:00:00Z"
 
 
-def _tender(row: dict[str, Any], base_url: str) -> Entry:
+def _tender(row: dict[str, Any], base_url: str) -> FeedEntry:
     amount = "" if row["value_amount"] is None else f" {row['value_amount']} {row['value_currency'] or ''}."
-    return Entry(
+    return FeedEntry(
         f"urn:sankofa:release:{quote(row['ocid'])}:{quote(row['release_id'])}",
         row["title"] or row["ocid"],
         _instant(row["release_date"]),
@@ -120,14 +120,14 @@ def _tender(row: dict[str, Any], base_url: str) -> Entry:
     )
 
 
-def _restatement(row: dict[str, Any], base_url: str) -> Entry:
+def _restatement(row: dict[str, Any], base_url: str) -> FeedEntry:
     unit = f" {row['unit']}" if row["unit"] else ""
     before, after = (
         "withdrawn" if row[name] is None else f"{row[name]}{unit}" for name in ("value_before", "value_after")
     )
     change = "" if row["change"] is None else f" Change: {row['change']}."
     name = row["legal_name"] or row["service_id"]
-    return Entry(
+    return FeedEntry(
         f"urn:sankofa:restatement:{row['record_ref']}",
         f"{name}: {row['line_item']} of {row['period_end']} restated from {before} to {after}",
         _instant(row["available_at"]),

@@ -25,7 +25,7 @@ from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers, choose_encoding, compressed
 from sankofa.operations.contract import endpoints, operations, printable
 from sankofa.operations.service import Response, Service, build_id
-from sankofa.rest.feeds import Entry, document
+from sankofa.rest.feeds import FeedEntry, document
 from sankofa.rest.openapi import describe, examples
 from sankofa.rest.request import Head
 from sankofa.rest.response import OpenPage, PageAnswer, matching_tag
@@ -309,7 +309,7 @@ def _feed(service: Service, base_url: str) -> bytes:
     logged = [entry for entry in reversed(entries) if isinstance(entry, LoggedEdition)][:_MOST_ENTRIES]
     updated = logged[0].published_at if logged else "1970-01-01T00:00:00Z"
     listed = [
-        Entry(
+        FeedEntry(
             f"urn:sankofa:edition:{one.edition}",
             f"Edition {one.edition}",
             one.published_at,

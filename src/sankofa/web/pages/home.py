@@ -76,7 +76,7 @@ async def large_award(visit: Visit) -> dict[str, Any] | None:
         releases = (await visit.ask("search_tenders", shown=False, country=country)).rows
         awards = [(award, row) for row in releases for award in spends(row, "buyer", set()) if award.partner]
         if awards:
-            award, row = max(awards, key=lambda told: told[0].amount)
+            award, row = max(awards, key=lambda pair: pair[0].amount)
             return {"award": award, "row": listed(visit, row)}
     return None
 

@@ -103,9 +103,9 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     if not columns[0].country:
         return
     provenance = ProvenanceText(columns[0].captures)
-    made = [part for column in columns if (part := _indicator(column, provenance))]
-    yield MACRO_ANNUAL, _write([part for part, _ in made])
-    yield _INDICATORS, _write([summary for _, summary in made])
+    parts = [part for column in columns if (part := _indicator(column, provenance))]
+    yield MACRO_ANNUAL, _write([part for part, _ in parts])
+    yield _INDICATORS, _write([summary for _, summary in parts])
     flat = FlatRows(AnnualVintageRow)
     for column in columns:
         flat.add(*_columns(column, provenance))
