@@ -351,6 +351,8 @@ def test_the_lines_of_a_call_work_as_they_stand(server: LiveServer) -> None:
     for name in ("u-pandas", "u-r", "u-excel", "u-stata", "u-duckdb"):
         assert f"{server.url}{asked}&format=csv" in lines[name]
     assert json.loads(lines["u-code"])["servers"]["sankofa"]["url"] == f"{server.url}/mcp"
+    edition = server.get("/v1/sources", "sankofa-sandbox").json()["edition"]
+    assert server.get(f"/use?call={quote(f'/v1/issuers?edition={edition}')}").status_code == 200
     named = quote("a'$(x)`\"")
     hostile = server.get(f"/use?call={quote(f'/v1/search?q={named}')}").text
     assert "$(x)" not in hostile
@@ -381,3 +383,18 @@ def test_a_name_that_is_markup_cannot_leave_the_description_of_its_page(tmp_path
         (block,) = Html.of(text).all("script", type="application/ld+json")
         assert json.loads(block.text)["name"] == HOSTILE_NAME
         assert "<script>alert" not in text
+
+
+@pytest.mark.rule("LOCK-1")
+def test_every_page_but_those_of_today_is_there_in_a_locked_view(server: LiveServer, paid_key: str) -> None:
+    of_today = ("/editions", "/status", "/macro/indicator/NY.GDP.MKTP.CD")  # annual tables have no day
+    for address in PAGES:
+        answer = server.get(f"/at/2024-12-31{address}", paid_key)
+        assert answer.status_code == (404 if address in of_today else 200), address
+        assert not any(f'href="/at/2024-12-31{path}"' in answer.text for path in of_today), address
+
+
+def test_an_error_keeps_its_address_in_every_language(server: LiveServer) -> None:
+    page = Html.of(server.get("/at/2024-12-31/company/DC00?as_of=2024-06-01", accept="text/html").text)
+    links = [a.attributes["href"] for a in page.all("a") if a.attributes.get("hreflang") == "fr"]
+    assert links == ["/at/2024-12-31/company/DC00?as_of=2024-06-01&lang=fr"]

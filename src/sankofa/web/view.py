@@ -13,6 +13,7 @@ from datetime import date
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlencode
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -229,6 +230,14 @@ def _configured(upgrade_url: str) -> str:
     return "" if upgrade_url == Settings.upgrade_url else upgrade_url
 
 
+def _address_in(code: str, request: PageRequest | None) -> str:
+    """The address that failed, in a language."""
+    if request is None:
+        return f"/?lang={code}"
+    prefix = "" if request.at is None else f"/at/{request.at}"
+    return f"{prefix}{quote(request.path, safe='/:@')}?{urlencode({**request.query, 'lang': code})}"
+
+
 def write_problem(
     language: Language, request: PageRequest | None, context: dict[str, Any], upgrade_url: str
 ) -> str:
@@ -243,5 +252,6 @@ def write_problem(
             visit=None,
             upgrade_url=_configured(upgrade_url),
             path=request.path if request else "/",
+            address_in={code: _address_in(code, request) for code in LANGUAGES},
         )
     )

@@ -13,7 +13,7 @@ from sankofa import __version__
 from sankofa.model.days import instant
 from sankofa.model.errors import InvalidParameter, NotFound, Problem, StoreUnavailable
 from sankofa.model.provenance import SKUS
-from sankofa.operations.contract import Operation, endpoints
+from sankofa.operations.contract import EDITION, Operation, endpoints
 from sankofa.operations.service import build_id
 from sankofa.web import data
 from sankofa.web.documents import documents, groups, search
@@ -153,7 +153,7 @@ def _read_call(call: str) -> tuple[str, dict[str, str]]:
     query = {name: value for name, value in parse_qsl(text) if name != "format"}
     for operation in endpoints():
         if _is_at(operation, path):
-            if unknown := query.keys() - operation.query.keys():
+            if unknown := query.keys() - operation.query.keys() - {EDITION.name}:
                 raise InvalidParameter("call", f"{operation.path} takes no {min(unknown)[:64]}")
             return path, query
     raise InvalidParameter("call", f"expected a path of the API, such as {_EXAMPLE}")
