@@ -62,13 +62,13 @@ async def tenders_of_all(
     """The next releases of every country: newest first, then by ocid, release id and country."""
     day, served = (int(start[0]), dict(zip(start[1::2], start[2::2], strict=True))) if start else (None, {})
     countries = [] if wanted.nothing else await _countries(edition, wanted, most, day, served)
-    heads = [(one.head.place, one) for one in countries if await one.has_more()]
+    heads = [(one.head.place, one) for one in countries if await one.advance()]
     heapify(heads)
     rows: list[tuple[str, int, bytes]] = []
     while heads and len(rows) < most:
         one = heads[0][1]
         rows.append((one.country, one.next, one.head.row))
-        if one.moved_on() or await one.has_more():
+        if await one.advance():
             heapreplace(heads, (one.head.place, one))
         else:
             heappop(heads)
@@ -87,51 +87,38 @@ class _Country:
     """The remaining releases of one country."""
 
     def __init__(
-        self,
-        edition: Edition,
-        country: str,
-        days: DayRows,
-        first: int,
-        end: int,
-        listed: Sequence[int] | None,
+        self, edition: Edition, country: str, days: DayRows, first: int, numbers: Sequence[int]
     ) -> None:
         self.country = country
         self.next = first
         """The number of the next release."""
         self.head = Brief((b"", b"", b""), b"")
-        """The next release, after `has_more` or `moved_on` returned True."""
+        """The next release, after `advance` returned True."""
         self._edition = edition
         self._days = days
-        self._numbers = range(first, end) if listed is None else listed
-        self._at = 0
-        self._block: int | None = None
+        self._numbers = numbers
+        self._taken = -1
+        """How many were taken; -1 before the first `advance`."""
+        self._block = -1
         self._briefs: Sequence[Brief] = ()
 
-    async def has_more(self) -> bool:
-        """Whether there is one more; its block is read."""
-        if self._at == len(self._numbers):
+    async def advance(self) -> bool:
+        """Moves to the next release; False if there is none."""
+        self._taken += 1
+        if self._taken == len(self._numbers):
+            self.next += 1 if self._taken else 0
             return False
-        self._block = self._numbers[self._at] // TENDERS_PER_BLOCK
-        self._briefs = await briefs(self._edition, self.country, self._block)
-        return self._show()
-
-    def moved_on(self) -> bool:
-        """Skip the head. True if the next is in the same block; otherwise call `has_more`."""
-        self.next += 1
-        self._at += 1
-        if self._at == len(self._numbers) or self._numbers[self._at] // TENDERS_PER_BLOCK != self._block:
-            return False
-        return self._show()
-
-    def _show(self) -> bool:
-        self.next = self._numbers[self._at]
-        self.head = self._briefs[self.next % TENDERS_PER_BLOCK]
+        self.next = self._numbers[self._taken]
+        block, row = divmod(self.next, TENDERS_PER_BLOCK)
+        if block != self._block:
+            self._block, self._briefs = block, await briefs(self._edition, self.country, block)
+        self.head = self._briefs[row]
         return True
 
     @property
     def last_day(self) -> int:
         """The day of the last release taken; 0 if none was."""
-        return self._days.day_of(self._numbers[self._at - 1]) if self._at else 0
+        return self._days.day_of(self._numbers[self._taken - 1]) if self._taken > 0 else 0
 
     def is_past_first_of(self, day: int) -> bool:
         """Whether it continues after the first row of a day or of an earlier one."""
@@ -161,7 +148,7 @@ async def _countries(
             at_day = days.first_row(day)
             first = int(served.get(country, end if at_day is None else at_day))
         listed = await hits(edition, country, wanted, first, end, most) if wanted.by_index else None
-        codes.append(_Country(edition, country, days, first, end, listed))
+        codes.append(_Country(edition, country, days, first, range(first, end) if listed is None else listed))
     return codes
 
 
