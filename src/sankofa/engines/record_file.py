@@ -110,7 +110,6 @@ class RecordFile:
         self._records = _Records(self._file)
         self._file.write(_MAGIC)
         self._end = len(_MAGIC)
-        self.carried = 0
 
     def carry(self, name: str, key: bytes) -> PackedRecord | None:
         """Copy the record of this name to the new file, if it is whole and has this key."""
@@ -118,7 +117,6 @@ class RecordFile:
             known = before.records.get(name)
             if known is not None and known.key == key and (record := before.whole(known)):
                 self.put(name, key, record)
-                self.carried += 1
                 return record
         return None
 
@@ -171,11 +169,6 @@ class RecordFile:
         """The key of a record; empty if there is none."""
         record = self._records.records.get(name)
         return b"" if record is None else record.key
-
-    def size(self, name: str) -> int:
-        """Size of the parts of a record, uncompressed."""
-        record = self._records.records.get(name)
-        return 0 if record is None else sum(part.size for part in record.parts.values())
 
     def close(self) -> None:
         """Drop the new file, unless it is finished."""

@@ -51,6 +51,7 @@ from sankofa.model.errors import SankofaError
 from sankofa.model.ocds.red_flags import FlagCounts
 
 ISSUER_STEPS: Final = "issuer-steps"
+_BYTES_OF_A_FACT: Final = 1024
 
 
 class IssuerSteps(msgspec.Struct, frozen=True, array_like=True):
@@ -63,32 +64,17 @@ class IssuerSteps(msgspec.Struct, frozen=True, array_like=True):
 
 read_issuer_steps = msgspec.msgpack.Decoder(IssuerSteps).decode
 MakePart = Callable[[Issuer], bytes]
-MakeParts = Mapping[str, MakePart]
-"""Functions that make the parts of an issuer, by kind."""
 
 
-class IssuerTask(NamedTuple):
+class _IssuerTask(NamedTuple):
     """An issuer to derive."""
 
     entity: Entity
     key: bytes
 
 
-DerivedIssuer = tuple[str, bytes, PackedRecord]
+_DerivedIssuer = tuple[str, bytes, PackedRecord]
 """Its service_id, its key and its parts."""
-
-
-def make_record(makes: MakeParts, issuer: Issuer) -> PackedRecord:
-    """Raises BuildFailed, which names a capture, if a row cannot be derived."""
-
-    try:
-        parts = ((kind, make(issuer)) for kind, make in makes.items())
-        return pack_record({kind: part for kind, part in parts if part})
-    except (SankofaError, OSError, MemoryError):
-        raise
-    except Exception as failure:
-        own = (number for one in issuer.entity.subjects for number in issuer.facts(one).capture_id)
-        raise refuse_rows(failure, issuer.captures, own) from None
 
 
 @contextmanager
@@ -96,19 +82,24 @@ def _reading(
     open_ledger: Callable[[], LedgerRows],
     capture_filter: CaptureFilter,
     captures: Mapping[int, CaptureInfo],
-    kinds: list[str],
-) -> Iterator[Callable[[IssuerTask], DerivedIssuer]]:
+) -> Iterator[Callable[[_IssuerTask], _DerivedIssuer]]:
     """Derives issuers in a process of its own."""
     with closing(open_ledger()) as rows, rows.snapshot():
         facts = LedgerReader(rows, b"", capture_filter=capture_filter)
-        yield partial(_derived, declared_parts(kinds), facts, captures)
+        yield partial(_derived, facts, captures)
 
 
-def _derived(
-    makes: MakeParts, facts: Facts, captures: Mapping[int, CaptureInfo], task: IssuerTask
-) -> DerivedIssuer:
-    record = make_record(makes, Issuer(task.entity, facts, captures))
-    return task.entity.service_id, task.key, record
+def _derived(facts: Facts, captures: Mapping[int, CaptureInfo], task: _IssuerTask) -> _DerivedIssuer:
+    """Raises BuildFailed, which names a capture, if a row cannot be derived."""
+    issuer = Issuer(task.entity, facts, captures)
+    try:
+        parts = ((kind, _ISSUER_PARTS[kind](issuer)) for kind in sorted(_ISSUER_PARTS))
+        return task.entity.service_id, task.key, pack_record({kind: part for kind, part in parts if part})
+    except (SankofaError, OSError, MemoryError):
+        raise
+    except Exception as failure:
+        own = (number for one in issuer.entity.subjects for number in issuer.facts(one).capture_id)
+        raise refuse_rows(failure, issuer.captures, own) from None
 
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
@@ -127,13 +118,8 @@ def issuer_part(kind: str) -> Callable[[MakePart], MakePart]:
     return declare
 
 
-def declared_parts(kinds: Iterable[str] | None = None) -> dict[str, MakePart]:
-    """The makers of all parts, or of these, in a fixed order."""
-    return {kind: _ISSUER_PARTS[kind] for kind in sorted(_ISSUER_PARTS if kinds is None else kinds)}
-
-
 class Issuers:
-    """The parts of every issuer by service_id; `parts` selects some of them."""
+    """The parts of every issuer by service_id."""
 
     def __init__(
         self,
@@ -141,50 +127,43 @@ class Issuers:
         captures: Mapping[int, CaptureInfo],
         entities: Iterable[Entity],
         path: Path | None = None,
-        parts: Iterable[str] | None = None,
         processes: WorkerProcesses | None = None,
     ) -> None:
-        self._makes = declared_parts(parts)
         self._ledger = ledger
         self._captures = captures
         self._cache = RecordFile(path)
-        self.count = 0
+        self._facts: dict[str, int] = {}
         with closing(self._derived(processes, self._anew(entities))) as derived:
             self._cache.fill(derived)
 
-    def _anew(self, entities: Iterable[Entity]) -> Iterator[IssuerTask]:
+    def _anew(self, entities: Iterable[Entity]) -> Iterator[_IssuerTask]:
         """The issuers that are not reused."""
         for task in self._tasks(entities):
-            self.count += 1
+            self._facts[task.entity.service_id] = sum(map(self._ledger.count_facts, task.entity.subjects))
             if not self._cache.carry(task.entity.service_id, task.key):
                 yield task
 
-    def _tasks(self, entities: Iterable[Entity]) -> Iterator[IssuerTask]:
+    def _tasks(self, entities: Iterable[Entity]) -> Iterator[_IssuerTask]:
         numbers_of, accepted = self._ledger.fact_captures(), self._ledger.acceptance_captures()
         written = {number: _write((number, *capture)) for number, capture in self._captures.items()}
         for entity in entities:
             known = [(subject, numbers_of[subject]) for subject in entity.subjects if subject in numbers_of]
             if known:
                 known += [(subject, accepted[subject]) for subject in entity.subjects if subject in accepted]
-                yield IssuerTask(entity, self._key(entity, known, written))
+                yield _IssuerTask(entity, self._key(entity, known, written))
 
     def _derived(
-        self, processes: WorkerProcesses | None, tasks: Iterator[IssuerTask]
-    ) -> Generator[DerivedIssuer, None, None]:
-        alone = partial(_derived, self._makes, self._ledger, self._captures)
+        self, processes: WorkerProcesses | None, tasks: Iterator[_IssuerTask]
+    ) -> Generator[_DerivedIssuer, None, None]:
+        alone = partial(_derived, self._ledger, self._captures)
         if processes is None:
             yield from map(alone, tasks)
             return
-        setup = (processes.open_ledger, self._ledger.capture_filter(), self._captures, list(self._makes))
-        yield from processes.derive(partial(_reading, *setup), alone, tasks, self._facts)
+        setup = (processes.open_ledger, self._ledger.capture_filter(), self._captures)
+        yield from processes.derive(partial(_reading, *setup), alone, tasks, self._facts_of)
 
-    def _facts(self, task: IssuerTask) -> int:
-        return sum(map(self._ledger.count_facts, task.entity.subjects))
-
-    @property
-    def carried(self) -> int:
-        """Number of reused issuers."""
-        return self._cache.carried
+    def _facts_of(self, task: _IssuerTask) -> int:
+        return self._facts[task.entity.service_id]
 
     def part(self, kind: str, service_id: str) -> bytes:
         """The part of an issuer for a dataset; empty if it has none."""
@@ -200,13 +179,13 @@ class Issuers:
         return self._cache.key(service_id)
 
     def size(self, service_id: str) -> int:
-        """Size of all its parts."""
-        return self._cache.size(service_id)
+        """About the size of its rows. It does not depend on how a library compresses them."""
+        return _BYTES_OF_A_FACT * self._facts.get(service_id, 0)
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
         key = blake2b(code_digest(), digest_size=16)
         placed = places(entity, self._captures)
-        identity = (entity.service_id, entity.legal_name, entity.country, placed, known, list(self._makes))
+        identity = (entity.service_id, entity.legal_name, entity.country, placed, known)
         key.update(_write(identity))
         for number in sorted({number for _, numbers in known for number in numbers}):
             key.update(captures[number])

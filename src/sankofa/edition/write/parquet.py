@@ -5,7 +5,7 @@ end where the rows say so, not where batches end, so a table whose rows did not 
 next edition.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -185,7 +185,9 @@ class ParquetFiles:
             for table in tables()
             if table.name not in reused
         }
-        self._columns: defaultdict[str, _Waiting] = defaultdict(_Waiting)
+        self._columns: defaultdict[str, list[bytes]] = defaultdict(list)
+        """Columns of a few rows each, by kind: they are handled together at a tenth of the cost."""
+        self._waiting: Counter[str] = Counter()
         self._taking: defaultdict[str, list[TableWriter]] = defaultdict(list)
         for writer in self._open.values():
             if writer.table.takes_from:
@@ -201,14 +203,14 @@ class ParquetFiles:
 
     def offer_columns(self, kind: str, columns: Iterable[bytes], rows: int) -> None:
         """Give the columns of a key's rows (`format.columns`) to every table that takes from them."""
-        waiting = self._columns[kind]
-        waiting.columns += columns
-        waiting.rows += rows
-        if waiting.rows >= ROWS_OF_COLUMNS:
+        self._columns[kind] += columns
+        self._waiting[kind] += rows
+        if self._waiting[kind] >= ROWS_OF_COLUMNS:
             self._offer_waiting(kind)
 
     def _offer_waiting(self, kind: str) -> None:
-        self._offer_table(kind, in_force(self._columns.pop(kind).columns))
+        del self._waiting[kind]
+        self._offer_table(kind, in_force(self._columns.pop(kind)))
 
     def _offer_table(self, name: str, columns: pa.Table) -> None:
         for writer in self._taking.get(name, ()):
@@ -268,11 +270,3 @@ class ParquetFiles:
         self._encoder.shutdown(cancel_futures=True)
         for writer in self._open.values():
             writer.abandon()
-
-
-class _Waiting:
-    """Columns of a few rows each, handled together at a tenth of the cost."""
-
-    def __init__(self) -> None:
-        self.columns: list[bytes] = []
-        self.rows = 0

@@ -41,19 +41,13 @@ T = TypeVar("T")
 _DIGEST: Final = 32
 _MADE: Final = "made"
 _EVERY_BIT: Final = (1 << 8 * _DIGEST) - 1
-_TABLES: Final = {
+TABLES: Final = {
     Input.MACRO: ("annual", "indicator", "recapture", "series", "series_info"),
     Input.ANNUAL: ("annual", "indicator", "recapture", "series_info"),
     Input.SERIES: ("recapture", "series", "series_info"),
     Input.TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
-OTHER_TABLES: Final = frozenset(
-    (
-        *("acceptance", "capture", "entity_record", "fact", "link", "spell"),
-        *("unchanged_file", "withdrawal"),
-    )
-)
-"""Tables that enter a digest through organisations, issuers, or what is left out."""
+"""The tables of the ledger that enter the digest of an input by the seals of their rows."""
 _write = msgspec.msgpack.Encoder().encode
 _read_seal = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -160,7 +154,7 @@ class BuildInputs:
             case Input.CLAIMS:
                 return self._input(Input.NAMES), self._computed[name]()
         own = self._computed.get(name)
-        return own and own(), self._sealed(_TABLES[name])
+        return own and own(), self._sealed(TABLES[name])
 
     def _sealed(self, tables: tuple[str, ...]) -> list[tuple[object, ...]]:
         """The captures that brought rows of these tables, and the digests of those rows."""
@@ -170,11 +164,6 @@ class BuildInputs:
             if brought := [(table, sums[table]) for table in tables if table in sums]:
                 rows.append((capture_id, self._captures.get(capture_id), brought))
         return rows
-
-    @staticmethod
-    def tables() -> frozenset[str]:
-        """Every table of the ledger that enters some digest."""
-        return OTHER_TABLES.union(*_TABLES.values())
 
 
 _BYTES_IN_A_PARTITION: Final = 4 << 20
