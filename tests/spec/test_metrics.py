@@ -144,6 +144,8 @@ def test_costs_typed_with_a_minus_are_positive_where_their_document_proves_it(pl
         turned = {row["line_item"]: row["value_reported"] for row in rows if row["sign_turned"]}
         assert turned == {"cost_of_sales": 60, "finance_costs": 6, "income_tax": 8}
         assert "capex" not in {row["line_item"] for row in rows}  # nothing proves its sign
+        quality = {row["measure"]: row["value"] for row in asked.get("/v1/quality-metrics/AF-FUND")["data"]}
+        assert quality["identity_conflicts"] == 1
         values = {row["metric"]: row["value"] for row in asked.get(f"/v1/metrics/{issuer}")["data"]}
         assert (values["interest_cover"], values["effective_tax_rate"]) == (5, Decimal("0.3333333333"))
         facts = asked.get(f"/v1/fundamentals/{issuer}", line_items="cost_of_sales")["data"]

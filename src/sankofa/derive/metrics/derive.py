@@ -229,7 +229,7 @@ class _Table:
 
     @property
     def conflicts(self) -> int:
-        return self._now.lines.conflicts if self._now else 0
+        return self._now.lines.all_conflicts() if self._now else 0
 
     @property
     def odd(self) -> list[str]:

@@ -129,6 +129,12 @@ class Lines:
             yield figure
             number += 1
 
+    def all_conflicts(self) -> int:
+        """The conflicts in every item that is checked, whether or not it has been asked about."""
+        for item in sorted(_checked_items()):
+            self.figure(item)
+        return self.conflicts
+
     def pass_over(self, item: str, count: int) -> None:
         """Use none of the first routes of an item."""
         self._passed_over[item] = self._passed_over.get(item, 0) + count
