@@ -232,6 +232,7 @@ def test_of_five_thousand_claims_none_is_falsely_supported() -> None:
     [
         ("477bn", None, "477.4", "billion US dollars", "supported"),
         ("$477bn", None, "477.4", "billion US dollars", "supported"),
+        ("477 billion US dollars", None, "477.4", "billion US dollars", "supported"),
         ("477.4", None, "477.4", "billion US dollars", "supported"),
         ("477.4", "billion US dollars", "477.4", "billion US dollars", "supported"),
         ("477.4bn", "USD", "477.4", "billion US dollars", "supported"),

@@ -333,10 +333,10 @@ def _word(word: str) -> tuple[int, bool, str]:
     if " ".join(names) in _PERCENT:
         return 0, True, ""
     scales = [name for name in names if name in _SCALES]
-    others = [name for name in names if name not in _SCALES]
-    if len(scales) > 1 or len(others) > 1 or (others and not (others[0] in _SYMBOLS or currency(others[0]))):
+    other = " ".join(name for name in names if name not in _SCALES)
+    if len(scales) > 1 or (other and not _known_currency(other)):
         raise ValueError("expected k, m, bn, thousand, million, billion, trillion, % or a currency behind it")
-    return _SCALES.get("".join(scales), 0), False, "".join(others)
+    return _SCALES.get("".join(scales), 0), False, other
 
 
 def _is_percent(unit: str | None) -> bool:
