@@ -1,4 +1,5 @@
-"""Charts as SVG, drawn by the server: lines, steps, bars along time, named bars, and Africa as tiles.
+"""Charts as SVG, drawn by the server: lines, steps, bars along time, named bars, days as a heat map, Africa as
+tiles.
 
 They need no script, print, and can be downloaded.
 """
@@ -475,6 +476,47 @@ def _name(bar: NamedBar, y: float) -> str:
     if bar.address is None:
         return written
     return f'<a href="{escape(bar.address)}" aria-label="{escape(bar.name)}">{written}</a>'
+
+
+def heat_map(
+    name: str,
+    title: str,
+    cells: dict[tuple[date, date], tuple[int, int]],
+    table: Table,
+    words: Callable[[date, date, int, int], str],
+) -> Chart:
+    """Periods from top to bottom against days of publication from left to right.
+
+    A cell counts the figures of a period that became known on a day, and how many of them were restated.
+    """
+    periods = sorted({period for period, _ in cells}, reverse=True)
+    row_height = 16 if len(periods) <= 24 else 9
+    height = TOP + len(periods) * row_height + BOTTOM
+    edge = WIDTH - RIGHT - 8
+    first, last = min(day for _, day in cells), max(day for _, day in cells)
+    left = 84
+    days = DayScale(min(first, periods[-1]), last, left, edge)
+    most = max(count for count, _ in cells.values())
+    parts = []
+    for day, label in days.ticks:
+        x = days(day)
+        parts += [line(x, TOP, x, height - BOTTOM, "grid"), text(x, height - 10, label, anchor="middle")]
+    for number, period in enumerate(periods):
+        y = TOP + number * row_height
+        if row_height > 10 or number % 2 == 0:
+            parts.append(text(left - 8, y + row_height - 4, period.isoformat(), anchor="end"))
+        parts.append(line(left, y + row_height / 2, WIDTH - RIGHT, y + row_height / 2, "grid"))
+    rows = {period: number for number, period in enumerate(periods)}
+    for (period, day), (count, restated) in sorted(cells.items()):
+        shade = min(4, 1 + int(3.999 * count / most))
+        kind = f"heat heat{shade}" + (" restated" if restated else "")
+        x, y = days(day), TOP + rows[period] * row_height
+        parts.append(
+            f'<rect class="{kind}" x="{x - 3.5:.1f}" y="{y + 1:.1f}" '
+            f'width="7" height="{row_height - 2}" rx="1.5">'
+            f"<title>{escape(words(period, day, count, restated))}</title></rect>"
+        )
+    return Chart(name, title, WIDTH, height, "".join(parts), *table)
 
 
 _ROWS: Final = (

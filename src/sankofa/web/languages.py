@@ -250,7 +250,7 @@ _NAMED_AS_WRITTEN: Final = (
     "return_on_capital_employed return_on_equity revenue_growth buyer supplier tenderer legal_form "
     "public_body attributed_share category country currency date direction first_value frequency "
     "latest_value line_item metric month quarter tender_count unit value vintages years_held rank code "
-    "known_from known_on today vintage year countries facts periods share_audited "
+    "known_from known_on public_on figures today vintage year countries facts periods share_audited "
     "withheld observations parties processes share_resolved ticker"
 )
 """Words of the API that people say as they stand: `cost_of_sales` is "Cost of sales"."""

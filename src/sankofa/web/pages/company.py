@@ -2,6 +2,7 @@
 with its vintages; and the list of figures that replaced earlier ones.
 """
 
+from collections import defaultdict
 from datetime import date
 from decimal import Decimal
 from statistics import median
@@ -13,7 +14,7 @@ from sankofa.derive.metrics.contract import metrics
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS, line_item
 from sankofa.web import data
-from sankofa.web.charts import Chart, KnownValue, small_line, step_chart
+from sankofa.web.charts import Chart, KnownValue, heat_map, small_line, step_chart
 from sankofa.web.data import StatementTable, arrange, for_reading, is_money, reading_scale
 from sankofa.web.languages import label
 from sankofa.web.view import View, page
@@ -32,6 +33,7 @@ _PERIOD_TYPES: Final = {
     ("cash", "quarter"): ("Q1", "H1", "9M", "FY"),
 }
 _MOST_STOPS: Final = 12
+_MOST_PERIODS: Final = 20
 _TELLING: Final = ("revenue", "profit", "assets", "equity")
 
 
@@ -65,7 +67,10 @@ async def company(visit: Visit) -> View:
         "get_crosswalk", shown=False, drawn=True, service_id=service_id, as_of=day_of_record
     )
     parties = await visit.ask("get_resolved_parties", shown=False, drawn=True, service_id=service_id)
-    stops = await _days_of_figures(visit, service_id)
+    known = await _known(visit, service_id)
+    stops = sorted({row.available_at for row in known})
+    then = [row for row in known if row.available_at <= as_of]
+    charts = (*facts, *([_heat(visit, then)] if then else ()))
     context.update(
         entity=entity,
         successor=successor,
@@ -77,28 +82,29 @@ async def company(visit: Visit) -> View:
         first=stops[0] if stops else as_of,
         stops=stops[-_MOST_STOPS:],
         is_on_record=bool(day_of_record),
-        is_bare=not stops and not await data.has_figures(visit, service_id),
+        is_bare=not known and not await data.has_figures(visit, service_id),
     )
     described = visit.language.text("Every figure as it was published, when it was published, and by whom.")
     dates = [end for end, _ in context["table"].periods]
     context["dataset"] = await data.dataset(visit, name, described, dates)
-    return View("company.html", name, context, tuple(facts), ("statements",))
+    return View("company.html", name, context, charts, ("statements",))
 
 
 class _Known(msgspec.Struct, gc=False):
-    """The day of publication of a vintage."""
+    """The period and the day of publication of a vintage."""
 
+    period_end: date
     available_at: date
+    vintage: int
 
 
-async def _days_of_figures(visit: Visit, service_id: str) -> list[date]:
-    """The days on which figures became public; where the tier shows a part, those of a few line items."""
+async def _known(visit: Visit, service_id: str) -> list[_Known]:
+    """Every vintage of every figure; where the tier shows a part, those of a few line items, to see far."""
     asked: dict[str, Any] = {"service_id": service_id, "vintages": "all"}
-    days: set[date] = set()
+    rows: list[_Known] = []
     for items in [[item] for item in _TELLING] if visit.call.grant.sample else [[]]:
-        rows = await visit.ask_fields("get_fundamentals", _Known, **asked, line_items=items)
-        days.update(row.available_at for row in rows)
-    return sorted(days)
+        rows += await visit.ask_fields("get_fundamentals", _Known, **asked, line_items=items)
+    return rows
 
 
 async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
@@ -241,6 +247,40 @@ def _served_as(figure: Row) -> str:
     A statement or a metric may use it for another one: borrowings as total debt.
     """
     return line_item(figure["concept"]) if figure["concept"] else figure["line_item"]
+
+
+def _heat(visit: Visit, rows: list[_Known]) -> Chart:
+    """Periods against days of publication: everything that was known of this issuer."""
+    counts: dict[tuple[date, date], list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        cell = counts[row.period_end, row.available_at]
+        cell[0] += 1
+        cell[1] += row.vintage > 1
+    cells = {key: (count, restated) for key, (count, restated) in counts.items()}
+    latest = sorted({period for period, _ in cells}, reverse=True)[:_MOST_PERIODS]
+    cells = {key: value for key, value in cells.items() if key[0] >= latest[-1]}
+    text = visit.language.text
+
+    def words(period: date, day: date, count: int, restated: int) -> str:
+        return text(
+            "Period to %(period)s, public on %(day)s: %(count)s figures, %(restated)s of them restated",
+            period=period.isoformat(),
+            day=day.isoformat(),
+            count=count,
+            restated=restated,
+        )
+
+    table = [
+        (period.isoformat(), day.isoformat(), count, restated)
+        for (period, day), (count, restated) in sorted(cells.items(), reverse=True)
+    ]
+    return heat_map(
+        "known",
+        text("Figures by period and day of publication"),
+        cells,
+        (("period_end", "public_on", "figures", "restated"), table),
+        words,
+    )
 
 
 @page("/companies", "country", "exchange", "q", "cursor", "as_of")
