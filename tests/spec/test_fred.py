@@ -12,7 +12,8 @@ import requests
 from fredapi import Fred
 from pandas_datareader.fred import FredReader
 
-from sankofa.dialects.fred_values import LAST_DAY
+from sankofa.dialects.fred_values import LAST_DAY, RealTimePeriod, ValueStep, by_vintage_date
+from sankofa.model.errors import InvalidParameter
 from tests.live import LiveServer
 from tests.spec.macro_world import key as key
 from tests.spec.macro_world import live as live
@@ -80,7 +81,15 @@ def test_first_releases_vintage_dates_search_and_info(live: LiveServer, key: str
     client = fred(live, token)
     releases = client.get_series_all_releases("CPI.ZA")
     first = client.get_series_first_release("CPI.ZA")
-    assert list(first.index) == sorted(set(releases["date"]))
+    initial = requests.get(
+        f"{live.url}/fred/series/observations",
+        {"series_id": "CPI.ZA", "output_type": "4", "file_type": "json", "api_key": token},
+        timeout=60,
+    ).json()
+    assert [row["date"] for row in initial["observations"]] == [str(at.date()) for at in first.index]
+    assert [row["value"] for row in initial["observations"] if row["value"] != "."] == [
+        f"{value}" for value in _texts(live, key, first)
+    ]
     listed = {day.date() for day in client.get_series_vintage_dates("CPI.ZA")}
     assert listed == {at.date() for at in releases["realtime_start"]}
     info = client.get_series_info("CPI.ZA")
@@ -99,6 +108,12 @@ def test_first_releases_vintage_dates_search_and_info(live: LiveServer, key: str
         client.get_series("NO.SUCH")
     with pytest.raises(ValueError, match="link key"):
         fred(live, key).get_series("CPI.ZA")
+
+
+def _texts(live: LiveServer, key: str, first: "pd.Series[Any]") -> list[str]:
+    """The figures as the template has them."""
+    spelt = {float(text): text for text in ("1", "2", "0", "9007199254740993.25")}
+    return [spelt[float(value)] for value in first if not pd.isna(value)]
 
 
 def test_pandas_datareader_reads_the_graph_of_a_series(live: LiveServer, key: str) -> None:
@@ -143,15 +158,41 @@ def test_units_and_frequencies_are_computed_from_what_stood_on_the_day(live: Liv
             )
 
 
-def test_errors_come_in_the_form_that_is_asked_for(live: LiveServer, key: str, token: str) -> None:
+def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
+    live: LiveServer, key: str, token: str
+) -> None:
     def ask(path: str = "series/observations", **parameters: object) -> requests.Response:
         query = {"series_id": "GDP.ZA", "api_key": token, **parameters}
         return requests.get(f"{live.url}/fred/{path}", query, timeout=60)  # type: ignore[arg-type]
 
+    vintages = [str(day.date()) for day in fred(live, token).get_series_vintage_dates("GDP.ZA")]
+    chosen = vintages[3:9:2]
+    table = ask(output_type=2, vintage_dates=",".join(chosen), file_type="json").json()["observations"]
+    for day in chosen:
+        column = {row["date"]: row[f"GDP.ZA_{day.replace('-', '')}"] for row in table}
+        expected = known(live, key, "GDP.ZA", date.fromisoformat(day))
+        same(
+            pd.Series({at: float(v) for at, v in column.items() if v != "."}),
+            {at: v for at, v in expected.items() if not math.isnan(v)},
+        )
+    new = ET.fromstring(ask(output_type=3).content)  # noqa: S314 - our own answer
+    releases = fred(live, token).get_series_all_releases("GDP.ZA")
+    assert sum(len(child.attrib) - 1 for child in new) == len(releases)
+    # on one day only what is new that day, although every value of the day is known
+    day = vintages[6]
+    came = releases[releases["realtime_start"] == pd.Timestamp(day)]
+    on_day = ask(output_type=3, vintage_dates=day, file_type="json").json()["observations"]
+    assert [row["date"] for row in on_day] == [str(at.date()) for at in came["date"]]
+    first = releases.groupby("date").head(1)
+    initial = ask(output_type=4, realtime_start=day, realtime_end=day, file_type="json").json()[
+        "observations"
+    ]
+    expected_dates = [str(at.date()) for at in first[first["realtime_start"] == pd.Timestamp(day)]["date"]]
+    assert [row["date"] for row in initial] == expected_dates
     for parameters, named in (
         ({"units": "x"}, "units"),
         ({"realtime_start": "2999-01-01"}, "realtime_start"),
-        ({"output_type": 2}, "output_type"),
+        ({"output_type": 9}, "output_type"),
         ({"frequency": "d"}, "frequency"),
         ({"nonsense": 1}, "nonsense"),
     ):
@@ -183,3 +224,11 @@ def test_the_sample_tier_gets_an_error_where_an_answer_would_be_cut(live: LiveSe
     assert (few["count"], len(few["observations"])) == (len(known(live, sample, "CPI.ZA", limit=25)), 5)
     assert live.get(f"{observations}&limit=5&offset=5", sample).status_code == 402
     assert live.get("/fred/series?series_id=CPI.ZA").status_code == 401
+
+
+@pytest.mark.limit("values by vintage date in FRED's form")
+def test_a_table_by_vintage_date_that_would_be_too_large_is_refused() -> None:
+    values = {date.fromordinal(730_000 + n): [ValueStep(730_000 + n, None)] for n in range(1_001)}
+    period = RealTimePeriod(date(1776, 7, 4), LAST_DAY, date(2026, 1, 1))
+    with pytest.raises(InvalidParameter, match="ask for fewer"):
+        by_vintage_date("FX.USD.ZAR", values, period, only_new=False)

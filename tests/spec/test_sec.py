@@ -92,9 +92,22 @@ def test_plain_requests_get_every_vintage_of_a_registrant(live: LiveServer, key:
 
 
 @pytest.mark.parametrize("day", DAYS)
-def test_tickers_lead_to_registrants(live: LiveServer, key: str, day: date | None) -> None:
+def test_a_frame_has_one_figure_of_each_registrant(live: LiveServer, key: str, day: date | None) -> None:
+    path = f"{at(day)}/sec/api/xbrl/frames/ifrs-full/Assets/USD/CY2020Q4I.json"
+    frame = live.get(path, key).json()
     tickers = live.get(f"{at(day)}/sec/files/company_tickers.json", key).json()
     assert {one["cik_str"] for one in tickers.values()} >= {CIK}
+    known = [
+        row
+        for row in vintages(live, key, day)
+        if (row["concept"], row["unit"], row["period_end"]) == ("ifrs-full:Assets", "USD", "2020-12-31")
+    ]
+    latest = max(known, key=lambda row: row["vintage"])
+    (own,) = [one for one in frame["data"] if one["cik"] == CIK]
+    assert (own["val"], own["end"]) == (latest["value_reported"], "2020-12-31")
+    assert frame["pts"] == len(frame["data"]) == len({one["cik"] for one in frame["data"]})
+    assert live.get(path.replace("CY2020", "CY1990"), key).status_code == 404
+    assert live.get(path.replace("CY2020Q4I", "2020"), key).status_code == 400
 
 
 def test_unknown_registrants_and_tiers_are_refused_in_json(live: LiveServer, key: str) -> None:

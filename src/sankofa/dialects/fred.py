@@ -1,9 +1,10 @@
-"""FRED and ALFRED: series, their observations by real-time period, vintage dates and search.
+"""FRED and ALFRED: series, their observations by real-time period, vintage dates, search and release.
 
 A real-time period is the days on which a value was the latest, as `/v1/macro` answers with `as_of`. Ids are
 our series keys. See docs/how-to/other-clients.md for what FRED has and this has not.
 """
 
+import zlib
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
@@ -24,6 +25,7 @@ from sankofa.dialects.fred_values import (
     ValueStep,
     aggregated,
     by_period,
+    by_vintage_date,
     edition_on,
     figure,
     history,
@@ -85,14 +87,21 @@ def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
     return DialectReply(xml_document("error", attributes, ()), _XML, status)
 
 
-def _period(question: DialectQuestion, *, ever: bool = False) -> RealTimePeriod:
-    """The real-time period asked for; if none is, today, or all days.
+def _period(
+    question: DialectQuestion, *, since_ever: bool = False, until_ever: bool = False
+) -> RealTimePeriod:
+    """The real-time period asked for; if none is, today or from the first day, to the last one.
 
     Raises InvalidParameter for a day that the view has not.
     """
     today, request = question.call.today, question.request
-    start = request.day("realtime_start") or (_FIRST_DAY if ever else today)
-    end = request.day("realtime_end") or (LAST_DAY if ever else max(start, today))
+    if listed := request.given("vintage_dates"):
+        days = sorted({request.read_day("vintage_dates", text) for text in listed.split(",")})
+        if days[-1] > today:
+            raise InvalidParameter("vintage_dates", f"later than {today}, the last day that this view has")
+        return RealTimePeriod(days[0], days[-1], days[-1], tuple(days))
+    start = request.day("realtime_start") or (_FIRST_DAY if since_ever else today)
+    end = request.day("realtime_end") or (LAST_DAY if until_ever else max(start, today))
     for name, day in (("realtime_start", start), ("realtime_end", end)):
         if day > today and not (name == "realtime_end" and day == LAST_DAY):
             raise InvalidParameter(name, f"later than {today}, the last day that this view has")
@@ -150,7 +159,8 @@ async def _described(
 async def _observations(question: DialectQuestion) -> DialectReply:
     """GET /fred/series/observations."""
     request = question.request
-    period = _period(question)
+    form = request.number("output_type", 1, 1, 4)
+    period = _period(question, since_ever=form > 2)
     key = _asked_key(question)
     row = await series_row(whole(question.call.edition), key)
     order = request.chosen("sort_order", ("asc", "desc"), "asc")
@@ -159,16 +169,16 @@ async def _observations(question: DialectQuestion) -> DialectReply:
         "observation_start": request.day("observation_start") or date(1600, 1, 1),
         "observation_end": request.day("observation_end") or LAST_DAY,
         "units": request.chosen("units", UNITS, "lin"),
-        "output_type": int(request.chosen("output_type", "1", "1")),
+        "output_type": form,
         "file_type": request.given("file_type") or "xml",
         "order_by": "observation_date",
         "sort_order": order,
     }
-    values = {} if row is None else await _known(question, key, period)
+    values = {} if row is None else await _known(question, key, period, form)
     if row is None or not values:  # a series that is not, or was not known yet, has no values
         _, row = await _asked_series(question, period)
     rows = await in_thread_if_large(
-        _BYTES_OF_A_ROW * len(values), _computed, request, values, row, period, echo
+        _BYTES_OF_A_ROW * len(values), _computed, request, values, key, row, period, echo
     )
     return await _page(question, "observations", "observation", echo, rows, _ROWS)
 
@@ -176,12 +186,13 @@ async def _observations(question: DialectQuestion) -> DialectReply:
 def _computed(
     request: DialectRequest,
     known: History | list[Observed],
+    key: str,
     row: ListedSeries,
     period: RealTimePeriod,
     echo: Row,
 ) -> list[Any]:
     """The values in the units, at the frequency and in the order asked for."""
-    own, units = SHORT[row.frequency], echo["units"]
+    own, form, units = SHORT[row.frequency], echo["output_type"], echo["units"]
     frequency = request.chosen("frequency", AGGREGATIONS, own)
     method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
     first, last = echo["observation_start"], echo["observation_end"]
@@ -196,7 +207,10 @@ def _computed(
             values = aggregated(values, own, frequency, method)
         values = transformed(values, units, frequency)
         values = {at: steps for at, steps in values.items() if first <= at <= last}
-        rows = by_period(values, period)
+        if form in (2, 3):
+            rows = by_vintage_date(key, values, period, only_new=form == 3)
+        else:
+            rows = by_period(values, period, only_first=form == 4)
     return rows if echo["sort_order"] == "asc" else rows[::-1]
 
 
@@ -205,11 +219,14 @@ def _figure(value: msgspec.Raw) -> str:
     return text if text != "null" and "E" not in text else figure(_decimal(value))
 
 
-async def _known(question: DialectQuestion, key: str, period: RealTimePeriod) -> History | list[Observed]:
-    """The values that were the latest in a period, oldest first; on one day those of `/v1/macro`. The sample
-    tier may ask for few of many."""
+async def _known(
+    question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1
+) -> History | list[Observed]:
+    """The values that were the latest in a period, oldest first; on one day those of `/v1/macro`. Only the
+    first output type needs no days on which a value became the latest. The sample tier may ask for few of
+    many."""
     rows = None
-    if period.start == period.known and not question.call.grant.sample:
+    if form == 1 and period.start == period.known and not question.call.grant.sample:
         rows = await known_on(question, key, period.known)
     return await history(question.call.edition, key, period.known) if rows is None else rows
 
@@ -222,7 +239,7 @@ def _history(known: History | list[Observed], day: date) -> History:
 
 async def _vintage_dates(question: DialectQuestion) -> DialectReply:
     """GET /fred/series/vintagedates."""
-    period = _period(question, ever=True)
+    period = _period(question, since_ever=True, until_ever=True)
     key, _ = await _asked_series(question, period)
     known = await history(question.call.edition, key, period.known)
     days = sorted({date.fromordinal(step.day) for steps in known.values() for step in steps})
@@ -284,6 +301,22 @@ _FIELDS: Final = {
 """The field of a catalogue row that a search is ordered by; empty for what all have alike."""
 
 
+async def _release(question: DialectQuestion) -> DialectReply:
+    """GET /fred/series/release: the source of a series."""
+    period = _period(question)
+    _, row = await _asked_series(question, period)
+    sources = await question.rows("get_sources")
+    source = next((one for one in sources if one["source_id"] == row.source_id), {})
+    release = {
+        "id": zlib.crc32(row.source_id.encode()) >> 1,
+        **period.echo(),
+        "name": source.get("title") or row.source_id,
+        "press_release": False,
+        "link": source.get("url") or "",
+    }
+    return _written(question.request, "releases", "release", period.echo(), [release])
+
+
 async def _graph(question: DialectQuestion) -> DialectReply:
     """GET /fred/graph/fredgraph.csv: the values of a few series by date, as known on the day of the view."""
     request = question.request
@@ -312,12 +345,13 @@ async def _page(
     question: DialectQuestion, root: str, element: str, echo: Row, rows: list[Any], default: int
 ) -> DialectReply:
     """The rows from `offset` on, `limit` of them: all where no `limit` is sent."""
+    by_day = echo.get("output_type") in (2, 3)
     request = question.request
     offset, most = request.number("offset", 0, 0, 10**8), request.number("limit", default, 1, _ROWS)
     if offset:
         question.call.grant.requires_paid("offset")
     shown = rows[offset : offset + most] if request.given("limit") else rows[offset:]
-    question.refuse_cut(len(shown))
+    question.refuse_cut(sum(len(row) - 1 for row in shown) if by_day else len(shown))
     sizes = {"count": len(rows), "offset": offset, "limit": most}
     size = _BYTES_OF_A_ROW * len(shown)
     return await in_thread_if_large(size, _written, request, root, element, {**echo, **sizes}, shown)
@@ -352,9 +386,10 @@ _SELECTED: Final = "observation_start observation_end units frequency aggregatio
 _SEARCHED: Final = "search_text search_type order_by filter_variable filter_value"
 _ENDPOINTS: Final = {
     "series": (_series, ""),
-    "series/observations": (_observations, f"{_PAGED} {_SELECTED} output_type"),
+    "series/observations": (_observations, f"{_PAGED} {_SELECTED} output_type vintage_dates"),
     "series/vintagedates": (_vintage_dates, _PAGED),
     "series/search": (_search, f"{_PAGED} {_SEARCHED}"),
+    "series/release": (_release, ""),
     "graph/fredgraph.csv": (_graph, "id cosd coed vintage_date"),
 }
 """The function of each path, and the parameters that it takes besides those of all."""

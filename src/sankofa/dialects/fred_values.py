@@ -1,4 +1,4 @@
-"""Values as FRED serves them: by real-time period, in its units and frequencies; and XML.
+"""Values as FRED serves them: by real-time period, by vintage date, in its units and frequencies; and XML.
 
 A value in other units, or at another frequency, is computed from the latest ones of the same day.
 """
@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr  # nosec B406
 
 import msgspec
 
-from sankofa.dialects.contract import DialectQuestion
+from sankofa.dialects.contract import DialectQuestion, Row
 from sankofa.edition.format.keys import MACRO_SERIES, key_list
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.read.day_view import DayView
@@ -24,6 +24,7 @@ from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
+from sankofa.model.limits import limit
 from sankofa.operations.locked import locked
 
 
@@ -121,6 +122,7 @@ UNITS: Final = ("lin", "chg", "ch1", "pch", "pc1", "pca", "cch", "cca", "log")
 _DIGITS: Final = Decimal("0.00001")
 
 LAST_DAY: Final = date(9999, 12, 31)
+_MOST_CELLS: Final = limit("values by vintage date in FRED's form", 1_000_000, "values", "400")
 Compute = Callable[[Sequence[Decimal | None]], Decimal | None]
 
 
@@ -241,6 +243,8 @@ class RealTimePeriod(NamedTuple):
     """The day asked for; 9999-12-31 means the day of the view."""
     known: date
     """The last day of it that the view has."""
+    vintage_dates: tuple[date, ...] = ()
+    """The only days of it that are asked about; empty for all."""
 
     def echo(self) -> dict[str, object]:
         return {"realtime_start": self.start, "realtime_end": self.end}
@@ -260,16 +264,45 @@ class PeriodValue(msgspec.Struct, gc=False):
     value: str
 
 
-def by_period(values: History, period: RealTimePeriod) -> list[PeriodValue]:
+def by_period(values: History, period: RealTimePeriod, *, only_first: bool) -> list[PeriodValue]:
     """Each value with the days of the period on which it was the latest."""
     start, end, ever = period.start.toordinal(), period.end.toordinal(), LAST_DAY.toordinal()
+    listed = [day.toordinal() for day in period.vintage_dates]
     rows = []
     for at, steps in values.items():
-        for number, step in enumerate(steps, 1):
+        for number, step in enumerate(steps[:1] if only_first else steps, 1):
             last = steps[number].day - 1 if number < len(steps) else ever
-            first, final = max(step.day, start), min(last, end)
-            if first <= final:
-                rows.append(PeriodValue(_day(first), _day(final), str(at), figure(step.value)))
+            first, final = step.day if step.day > start else start, last if last < end else end
+            if listed:
+                days = [day for day in listed if step.day <= day <= last] or [1, 0]
+                first, final = days[0], days[-1]
+            if first > final or (only_first and step.day < start):
+                continue
+            rows.append(PeriodValue(_day(first), _day(final), str(at), figure(step.value)))
+    return rows
+
+
+def by_vintage_date(key: str, values: History, period: RealTimePeriod, *, only_new: bool) -> list[Row]:
+    """A row for each date, with a member for each day on which values changed."""
+    start, end = period.start.toordinal(), period.known.toordinal()
+    changes = {step.day for steps in values.values() for step in steps}
+    days = [day.toordinal() for day in period.vintage_dates]
+    if not days:
+        days = sorted(day for day in changes if start <= day <= end)
+        standing = max((day for day in changes if day < start), default=None)
+        if standing is not None and not only_new and start not in days:
+            days.insert(0, standing)
+    if len(days) * len(values) > _MOST_CELLS:
+        raise InvalidParameter("vintage_dates", f"{len(days)} days of {len(values)} values: ask for fewer")
+    label = key.replace(":", "_")  # which the name of an XML attribute may not have
+    names = {day: f"{label}_{date.fromordinal(day):%Y%m%d}" for day in days}
+    rows: list[Row] = []
+    for at, steps in values.items():
+        own = {step.day for step in steps}
+        figures = zip(days, on_days(steps, days), strict=True)
+        cells = {names[day]: figure(value) for day, value in figures if not only_new or day in own}
+        if cells:
+            rows.append({"date": at, **cells})
     return rows
 
 

@@ -1,22 +1,43 @@
-"""The SEC's data API: companyfacts, companyconcept, submissions and the list of tickers.
+"""The SEC's data API: companyfacts, companyconcept, frames, submissions and the list of tickers.
 
 A registrant is an organisation whose crosswalk has a CIK. Each vintage of a figure is an entry, `filed` on
 the day it became public; a figure that was filed again unchanged adds none.
 """
 
-from typing import Final
+import asyncio
+import io
+import re
+from datetime import date, timedelta
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
 from sankofa.edition.format.issuer_pages import COMPANY_FACTS, company_facts_on
+from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints
-from sankofa.model.errors import NotFound, Problem
+from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.identifiers import SEC_CIK, cik
 from sankofa.operations.nearest import identified
 from sankofa.operations.parameters import MOST_MATCHES
 
+_FACTS: Final = "af-fund-fundamentals"
+"""The table that leads from a concept to those who reported it."""
+_DOCUMENT: Final = re.compile(r"[^:]*:([^#@]*)")
+"""The accession number in a source_ref, such as `sec-companyfacts:0001835632-24-000012#us-gaap:Revenues`."""
+_FRAME: Final = re.compile(r"CY(\d{4})(?:Q([1-4])(I?))?\Z")
+"""The period of a frame, such as `CY2019`, `CY2019Q1` or `CY2019Q1I`."""
 _encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class Registrant(NamedTuple):
+    """An issuer with a CIK."""
+
+    service_id: str
+    number: int
+    name: str
+    listings: tuple[tuple[str, str], ...]
+    """Exchange and ticker."""
 
 
 async def answer(question: DialectQuestion) -> DialectReply:
@@ -26,11 +47,13 @@ async def answer(question: DialectQuestion) -> DialectReply:
             return await _company_facts(question, registrant)
         case ["api", "xbrl", "companyconcept", registrant, taxonomy, tag]:
             return await _company_concept(question, registrant, taxonomy, tag)
+        case ["api", "xbrl", "frames", taxonomy, tag, unit, period]:
+            return await _frame(question, taxonomy, tag, unit, period)
         case ["files", "company_tickers"]:
             return await _tickers(question)
         case ["submissions", registrant]:
             return await _submissions(question, registrant)
-    raise NotFound("No such path; there are api/xbrl/companyfacts and companyconcept, submissions.")
+    raise NotFound("No such path; there are api/xbrl/companyfacts, companyconcept and frames, submissions.")
 
 
 def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
@@ -82,23 +105,36 @@ async def _company_concept(
     return DialectReply(_encode({**head, **concept}), JSON)
 
 
-async def _tickers(question: DialectQuestion) -> DialectReply:
-    """The tickers of registrants, numbered as the SEC numbers them; read once for an edition or a day."""
+async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:
+    """Every issuer with a CIK by its service_id, read once for an edition, and for a day."""
     question.call.grant.requires_paid("A list of registrants")
-    kept = question.call.edition.cache("tickers of registrants", 1)
-    if (body := kept.get("")) is None:
-        listed: list[Row] = []
+    kept = question.call.edition.cache("registrants", 1)
+    known: dict[str, Registrant] | None = kept.get("")
+    if known is None:
+        known = {}
         yield_points = YieldPoints(16)
         for issuer in await question.rows("list_issuers"):
             await yield_points.step()
             own = await question.rows("get_crosswalk", service_id=issuer["service_id"])
-            if numbers := [int(one["id_value"]) for one in own if one["scheme"] == SEC_CIK]:
-                name = issuer["legal_name"] or ""
-                tickers = dict.fromkeys(one["ticker"] for one in issuer["listings"])
-                listed += ({"cik_str": numbers[0], "ticker": one, "title": name} for one in tickers)
-        body = _encode({str(number): row for number, row in enumerate(listed)})
-        kept.put("", body)
-    return DialectReply(body, JSON)
+            numbers = [one["id_value"] for one in own if one["scheme"] == SEC_CIK]
+            if numbers:
+                listings = tuple((one["exchange"], one["ticker"]) for one in issuer["listings"])
+                service_id = issuer["service_id"]
+                known[service_id] = Registrant(
+                    service_id, int(numbers[0]), issuer["legal_name"] or "", listings
+                )
+        kept.put("", known)
+    return known
+
+
+async def _tickers(question: DialectQuestion) -> DialectReply:
+    """The tickers of registrants, numbered as the SEC numbers them."""
+    listed = [
+        {"cik_str": one.number, "ticker": ticker, "title": one.name}
+        for one in (await _registrants(question)).values()
+        for ticker in dict.fromkeys(ticker for _, ticker in one.listings)
+    ]
+    return DialectReply(_encode({str(number): row for number, row in enumerate(listed)}), JSON)
 
 
 async def _submissions(question: DialectQuestion, registrant: str) -> DialectReply:
@@ -133,6 +169,114 @@ async def _submissions(question: DialectQuestion, registrant: str) -> DialectRep
         "filings": {"recent": {column: [] for column in columns.split()}, "files": []},
     }
     return DialectReply(_encode(body), JSON)
+
+
+async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, period: str) -> DialectReply:
+    """One figure of each registrant for a calendar period: the latest that was public on the day."""
+    if (asked := _FRAME.match(period)) is None:
+        raise InvalidParameter("period", "expected CY2019, CY2019Q1 or CY2019Q1I")
+    registrants = await _registrants(question)
+    uom = unit.replace("-per-", "/")
+    year = min(max(int(asked[1]), 1), 9998)
+    # No period closest to one of the year ends outside of these days: the reader leaves out all others.
+    days = date(year, 1, 1), min(date(year + 1, 12, 31), question.call.today)
+    filters = [
+        ("concept", "=", f"{taxonomy}:{tag}"),
+        ("unit", "=", uom),
+        ("period_end", ">=", days[0]),
+        ("period_end", "<=", days[1]),
+        ("available_at", "<=", question.call.today),
+    ]
+    chosen: dict[str, Row] = {}
+    for row in await _reported(question.call.edition, filters):
+        if row["service_id"] in registrants and _fits(row, asked):
+            other = chosen.get(row["service_id"])
+            if other is None or _rank(row) > _rank(other):
+                chosen[row["service_id"]] = row
+    data = []
+    for service_id, row in chosen.items():
+        if row["value_reported"] is not None:
+            one, named = registrants[service_id], _DOCUMENT.match(row["source_ref"])
+            start = {"start": row["period_start"]} if row["period_start"] else {}
+            figure = msgspec.Raw(row["value_reported"].encode())
+            about = {"accn": named[1] if named else "", "cik": one.number, "entityName": one.name, "loc": ""}
+            data.append({**about, **start, "end": row["period_end"], "val": figure})
+    if not data:
+        raise NotFound(f"Nobody reported {taxonomy}:{tag} in {unit} for {period}.")
+    data.sort(key=lambda one: one["cik"])
+    head = {"taxonomy": taxonomy, "tag": tag, "ccp": period, "uom": uom, "label": tag, "description": ""}
+    return DialectReply(_encode({**head, "pts": len(data), "data": data}), JSON)
+
+
+def _rank(row: Row) -> tuple[date, date, int]:
+    return row["period_end"], row["available_at"], row["vintage"]
+
+
+def _fits(row: Row, asked: "re.Match[str]") -> bool:
+    """Whether a calendar period is the one that a figure's period is closest to."""
+    year, quarter, instant = int(asked[1]), asked[2], asked[3]
+    start, end = row["period_start"], row["period_end"]
+    if instant or start is None:
+        middle = end - timedelta(days=45)
+        return bool(instant) and start is None and (middle.year, middle.month) in _months(year, quarter)
+    days = (end - start).days + 1
+    middle = start + timedelta(days=days // 2)
+    if quarter is None:
+        return bool(middle.year == year and 335 <= days <= 395)
+    return 61 <= days <= 121 and (middle.year, middle.month) in _months(year, quarter)
+
+
+def _months(year: int, quarter: str) -> list[tuple[int, int]]:
+    return [(year, 3 * int(quarter) - n) for n in range(3)]
+
+
+async def _reported(edition: Edition, filters: list[tuple[str, str, object]]) -> list[Row]:
+    """The vintages that pass, of all who reported them, from the edition's table."""
+    rows: list[Row] = []
+    for name, file in edition.files.items():
+        if name.partition(".")[0] == _FACTS:
+            stream = _EditionFile(edition, name, int(file["size_bytes"]), asyncio.get_running_loop())
+            rows += await asyncio.to_thread(_matching, stream, filters)
+    return rows
+
+
+def _matching(stream: "_EditionFile", filters: list[tuple[str, str, object]]) -> list[Row]:
+    import pyarrow.parquet as pq
+
+    columns = "service_id period_start period_end value_reported available_at vintage source_ref".split()
+    table = pq.read_table(stream, columns=columns, filters=filters)
+    rows: list[Row] = table.to_pylist()
+    return rows
+
+
+class _EditionFile(io.RawIOBase):
+    """A file of an edition, for a reader in a thread: each part is read by the edition, which checks it."""
+
+    def __init__(self, edition: Edition, name: str, size: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._edition, self._name, self._size, self._loop = edition, name, size, loop
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._size, self._at + size)
+        part = asyncio.run_coroutine_threadsafe(self._part(self._at, end), self._loop).result()
+        self._at = end
+        return part
+
+    async def _part(self, start: int, end: int) -> bytes:
+        return b"".join([chunk async for chunk in self._edition.file_chunks(self._name, start, end)])
 
 
 DIALECT: Final = Dialect("sec", ("/sec",), answer, refuse)

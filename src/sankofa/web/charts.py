@@ -1,5 +1,4 @@
-"""Charts as SVG, drawn by the server: lines, steps, bars along time, named bars, days as a heat map, Africa as
-tiles.
+"""Charts as SVG, drawn by the server: lines, steps, bars, heat maps, and Africa as tiles.
 
 They need no script, print, and can be downloaded.
 """
