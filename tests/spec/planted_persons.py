@@ -164,6 +164,8 @@ def in_texts(p: Person) -> Iterator[tuple[str, Json]]:
         "with a middle name": f"{p.name} {p.family}",
         "over two lines": f"{p.given}\n{p.family}",
         "underscored": f"{p.given}_{p.family}",
+        "without a blank": f"{p.given}{p.family}",
+        "without a blank in an address": f"https://example.test/{p.family}{p.given}.pdf".lower(),
         "percent-encoded": f"https://example.test/{p.given}%20{p.family}.pdf",
         "with an entity": f"{p.given}&nbsp;{p.family}",
         "the number": f"ID {p.number}.",

@@ -172,6 +172,24 @@ def test_the_number_of_somebody_else_at_an_organisation_is_cut_and_its_own_is_ke
             assert (number["id"] in json.dumps(body(release))) is kept
 
 
+@every(
+    ("name", "text", "told"),
+    [
+        ("王小明", "採購王小明先生", "採購[withheld]先生"),
+        ("Ибраимова Айгуль", "Выдан Ибраимовой Айгуль", "Выдан [withheld]"),
+        ("Ткаленко Іван", "Договір, Ткаленком", "Договір, [withheld]"),
+        ("Ибраимова Айгуль", "Ибраги и Ибраимовское", "Ибраги и Ибраимовское"),
+        ("Zoe Quist", "Award_ZoeQuist.pdf", "Award_[withheld].pdf"),
+        ("Water Works Zoe", "Waterworks repaired", "Waterworks repaired"),
+    ],
+)
+def test_a_withheld_name_is_cut_however_its_language_or_a_file_writes_it(
+    name: str, text: str, told: str
+) -> None:
+    release = cleaned(parties=[listed("p", name, "supplier")], tender={"title": text})
+    assert body(release)["tender"]["title"] == told
+
+
 def test_a_party_without_a_name_is_known_by_its_legal_name() -> None:
     release = cleaned(
         parties=[listed("p", None, "buyer", identifier={"scheme": "X", "id": "1", "legalName": "Acme Ltd"})]

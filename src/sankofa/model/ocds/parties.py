@@ -14,7 +14,7 @@ import msgspec
 from sankofa.model.countries import country as country_code
 from sankofa.model.countries import country_named
 from sankofa.model.ocds.fields import Cleaning, Json
-from sankofa.model.ocds.redaction import WORD, Secrets
+from sankofa.model.ocds.redaction import WORD, Secrets, unspaced
 from sankofa.model.organisations import in_companies_register
 from sankofa.model.text import fold_in_place, one_line, toml_table
 
@@ -224,7 +224,7 @@ def _identifies_somebody(text: str) -> bool:
     if sum(c.isdigit() for c in text) >= _IDENTIFYING_DIGITS:
         return True
     return any(c.isalpha() for c in text) and (
-        " " in text or (text.isalpha() and len(text) >= _IDENTIFYING_LETTERS)
+        " " in text or (text.isalpha() and (len(text) >= _IDENTIFYING_LETTERS or unspaced(text)))
     )
 
 

@@ -227,8 +227,58 @@ _OF_OFFICES: Final = frozenset(
 """Words of those who are written to; some are surnames too."""
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LEAST_DIGITS: Final = 5
+_LEAST_JOINED: Final = 8
+_LEAST_PART: Final = 2
+_LEAST_INFLECTED, _LONGEST_ENDING = 5, 3
+_INFLECTED = re.compile("[\u0400-\u052f\u0531-\u0587]+\\Z")
+"""Cyrillic and Armenian, whose names have cases."""
+_VOWELS: Final = "аеиоуыэюяіїєйьը"
 _MANY: Final = 32
 """Secrets from which on an index is worth making."""
+
+
+class _Words:
+    """The words of all names, and how they may be written otherwise."""
+
+    def __init__(self, known: Set[str]) -> None:
+        self._known = known
+        self._plain = known & _ordinary()
+        self._starts = {word[:_LEAST_PART] for word in known}
+        self.stems = {_stem(word) for word in known if len(word) > 1}
+        self.inflected = {_stem(word): word for word in known if _INFLECTED.match(word)}
+        """Words of languages with cases, by their stem."""
+
+    def uninflected(self, word: str) -> str:
+        """The word of a name that this is a case of; else the word."""
+        if word not in self._known:
+            for end in range(len(word), max(_LEAST_INFLECTED, len(word) - _LONGEST_ENDING) - 1, -1):
+                if named := self.inflected.get(word[:end]):
+                    return named
+        return word
+
+    def joined_in(self, word: str) -> bool:
+        """Whether a word is several words of names, without blanks, one of them no ordinary word."""
+        return (
+            word[:_LEAST_PART] in self._starts
+            and word not in self._known
+            and _is_joined(word, self._known)
+            and not _is_joined(word, self._plain)
+        )
+
+
+def _is_joined(word: str, known: Set[str]) -> bool:
+    ends = [0]
+    for end in range(_LEAST_PART, len(word) + 1):
+        if any(end - start >= _LEAST_PART and word[start:end] in known for start in ends):
+            ends.append(end)
+    return ends[-1] == len(word)
+
+
+def _stem(word: str) -> str:
+    """A word of a language with cases without its ending: `Ибраимова`, `Ибраимовой`."""
+    if len(word) < _LEAST_INFLECTED or not _INFLECTED.match(word):
+        return word
+    return word.rstrip(_VOWELS) or word
 
 
 class Secrets:
@@ -243,6 +293,7 @@ class Secrets:
         self._letters = False
         """Whether a name has letters on their own, which are looked for at a word's place only."""
         self._indexes: tuple[NameIndex, LiteralIndex] | None = None
+        self._written: _Words | None = None
 
     def __bool__(self) -> bool:
         return bool(self._names or self._literals)
@@ -250,7 +301,7 @@ class Secrets:
     def add(self, text: str) -> None:
         """Add a name, a number or an address."""
         literal, words = _read(text)
-        self._indexes = None
+        self._indexes = self._written = None
         if literal:
             self._literals[literal] = None
             self._numbers.update(_numbers(literal))
@@ -268,7 +319,7 @@ class Secrets:
 
     def include(self, other: "Secrets") -> None:
         """Add everything that another has."""
-        self._indexes = None
+        self._indexes = self._written = None
         self._names |= other._names
         self._literals |= other._literals
         self._numbers |= other._numbers
@@ -290,10 +341,9 @@ class Secrets:
         for literal in self._literals:
             if literal in folded:
                 return True
-        for words in self._names:
-            for word in words:
-                if word in folded and len(word) > 1:
-                    return True
+        for stem in self._words().stems:
+            if stem in folded:
+                return True
         return bool(self._numbers) and bool(self._numbers_in(folded))
 
     def repeats(self, text: str) -> bool:
@@ -359,8 +409,18 @@ class Secrets:
             if _ENCODED.search(folded)
             else folded
         )
-        spans += self._name_spans(text, [(match.group(), match.span()) for match in WORD.finditer(plain)])
+        tokens = [(match.group(), match.span()) for match in WORD.finditer(plain)]
+        words = self._words()
+        spans += (span for word, span in tokens if len(word) >= _LEAST_JOINED and words.joined_in(word))
+        if words.inflected:
+            tokens = [(words.uninflected(word), span) for word, span in tokens]
+        spans += self._name_spans(text, tokens)
         return _joined(spans)
+
+    def _words(self) -> "_Words":
+        if self._written is None:
+            self._written = _Words(frozenset().union(*self._names))
+        return self._written
 
     def _literal_spans(self, folded: str) -> Iterator[tuple[int, int]]:
         if self._many:
@@ -407,6 +467,11 @@ class Secrets:
             and _proper(text, span[0])
         }
         return frozenset(names - _ordinary())
+
+
+def unspaced(text: str) -> bool:
+    """Whether it is written in a script without blanks, in which a whole name may have two letters."""
+    return len(text) > 1 and _UNSPACED.search(text) is not None
 
 
 def names_somebody(text: str) -> bool:
