@@ -27,7 +27,6 @@ from sankofa.edition.read.search_words import (
     ClosestMeaning,
     Meaning,
     Meanings,
-    cached_meanings,
     known_meanings,
     misspelt_meanings,
     postings_of,
@@ -214,14 +213,12 @@ class NameQuery:
         if self._known is None:
             last = self._words[-1] if self._words else ""
             self._known = {
-                word: cached_meanings(edition, index, word, scope, last=word == last)
-                or await known_meanings(edition, index, word, scope, last=word == last)
-                for word in self._words
+                word: await known_meanings(edition, index, word, scope, word == last) for word in self._words
             }
         if not (forgiving or any(known.words for known in self._known.values())):
             return {}
         return {
-            word: known if known.words else await misspelt_meanings(edition, index, word, scope)
+            word: known if known.words else await misspelt_meanings(edition, index, word, scope, False)
             for word, known in self._known.items()
         }
 
@@ -342,9 +339,9 @@ async def codes_sharing_words(edition: Edition, query_words: Iterable[str]) -> l
     """Some codes of series and indicators that share a word with a query, or nearly so."""
     numbers: dict[int, None] = {}
     for word in islice(dict.fromkeys(query_words), _MOST_WORDS):
-        meant = await known_meanings(edition, MACRO_ITEMS, word, "", last=True)
+        meant = await known_meanings(edition, MACRO_ITEMS, word, "", True)
         if not meant.words:
-            meant = await misspelt_meanings(edition, MACRO_ITEMS, word, "")
+            meant = await misspelt_meanings(edition, MACRO_ITEMS, word, "", False)
         for _, _, postings in meant.words:
             numbers.update(dict.fromkeys(postings.numbers[:_COMPARED]))
     return [(await _record(edition, MACRO_ITEMS, n)).id for n in islice(numbers, _COMPARED)]

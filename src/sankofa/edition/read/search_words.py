@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from heapq import merge
 from itertools import zip_longest
 from operator import itemgetter
@@ -126,17 +126,23 @@ class Meanings:
         return None
 
 
-_Name = tuple[str, str, str, bool]
-"""The index, the country, the word, and whether it is the last word of a query."""
-_MeaningsCache = BoundedCache[_Name, Meanings]
-"""Meanings by name: the same words are asked for again."""
+_Read = Callable[[Edition, SearchIndex, str, str, bool], Awaitable[list[Meaning]]]
+_ReadCached = Callable[[Edition, SearchIndex, str, str, bool], Awaitable[Meanings]]
 
 
-def _keep(cache: _MeaningsCache, name: _Name, words: list[Meaning]) -> Meanings:
-    meanings = Meanings(words)
-    if meanings.in_memory <= _LARGEST_KEPT:
-        cache.put(name, meanings)
-    return meanings
+def _cached(read: _Read) -> _ReadCached:
+    """Reads meanings of words once: the same words are asked for again."""
+
+    async def cached(edition: Edition, index: SearchIndex, word: str, scope: str, last: bool) -> Meanings:
+        cache: BoundedCache[tuple[_Read, str, str, str, bool], Meanings] = edition.cache(_CACHE, _WORDS_KEPT)
+        name = read, index.words, scope, word, last
+        if (meanings := cache.get(name)) is None:
+            meanings = Meanings(await read(edition, index, word, scope, last))
+            if meanings.in_memory <= _LARGEST_KEPT:
+                cache.put(name, meanings)
+        return meanings
+
+    return cached
 
 
 async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Postings:
@@ -180,27 +186,11 @@ async def _known_postings(edition: DayView, index: SearchIndex, key: str, postin
     return Postings(memoryview(numbers), padded, mapped=False)
 
 
-def cached_meanings(
-    edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
-) -> Meanings | None:
-    """The result of `known_meanings`, if it is cached."""
-    cache: _MeaningsCache = edition.cache(_CACHE, _WORDS_KEPT)
-    return cache.get((index.words, scope, word, last))
-
-
+@_cached
 async def known_meanings(
-    edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
-) -> Meanings:
-    """The word itself, and the words it begins if it is unknown or the last word of the query."""
-    if (cached := cached_meanings(edition, index, word, scope, last=last)) is not None:
-        return cached
-    words = await _known_meanings(edition, index, word, scope, last=last)
-    return _keep(edition.cache(_CACHE, _WORDS_KEPT), (index.words, scope, word, last), words)
-
-
-async def _known_meanings(
-    edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
+    edition: Edition, index: SearchIndex, word: str, scope: str, last: bool
 ) -> list[Meaning]:
+    """The word itself, and the words it begins if it is unknown or the last word of the query."""
     own = await postings_of(edition, index, scope + word)
     meant = [Meaning(word, 1.0, own)] if own.numbers else []
     if last or not meant:
@@ -211,16 +201,11 @@ async def _known_meanings(
     return meant
 
 
-async def misspelt_meanings(edition: Edition, index: SearchIndex, word: str, scope: str) -> Meanings:
+@_cached
+async def misspelt_meanings(
+    edition: Edition, index: SearchIndex, word: str, scope: str, _last: bool
+) -> list[Meaning]:
     """The known words that may have been misspelt, closest first."""
-    cache: _MeaningsCache = edition.cache(_CACHE, _WORDS_KEPT)
-    name = (index.near, scope, word, False)
-    if (meanings := cache.get(name)) is not None:
-        return meanings
-    return _keep(cache, name, await _misspelt_meanings(edition, index, word, scope))
-
-
-async def _misspelt_meanings(edition: Edition, index: SearchIndex, word: str, scope: str) -> list[Meaning]:
     allowed = tolerated(word)
     if not allowed:
         return []
