@@ -204,7 +204,7 @@ def _drawn(chance: random.Random) -> Json:
         number = min(chance.randrange(count), chance.randrange(count))
         return {"id": f"f{number}", "name": f"Firm {number} Ltd"}
 
-    bids = [
+    bids: list[dict[str, Any]] = [
         {
             "id": f"{number}",
             "status": chance.choice(["valid"] * 8 + ["disqualified", "withdrawn"]),

@@ -415,21 +415,12 @@ def test_no_surface_names_whom_a_free_text_tells_to_contact(plain_desk: Desk) ->
 @pytest.mark.rule("GATE-4")
 def test_no_release_names_whom_another_of_its_process_withholds(plain_desk: Desk) -> None:
     person = {"id": "w", "name": "Zqlindiwe Zqmokgatle", "roles": ["supplier"]}
-    releases = [
-        release("p", f"2025-06-0{number}T10:00:00Z", number, **fields)
-        for number, fields in enumerate(
-            (
-                {"tender": {"title": "Qfirst call, Zqmokgatle Zqlindiwe asked"}},
-                {"parties": [person], "awards": [{"id": "1", "suppliers": [{"id": "w"}]}]},
-                {
-                    "contracts": [
-                        {"id": "1", "documents": [{"id": "1", "title": "Qlast ZQLINDIWE ZQMOKGATLE"}]}
-                    ]
-                },
-            ),
-            1,
-        )
-    ]
+    asked_for = {"tender": {"title": "Qfirst call, Zqmokgatle Zqlindiwe asked"}}
+    awarded = {"parties": [person], "awards": [{"id": "1", "suppliers": [{"id": "w"}]}]}
+    signed = {"contracts": [{"id": "1", "documents": [{"id": "1", "title": "Qlast ZQLINDIWE ZQMOKGATLE"}]}]}
+    parts: tuple[dict[str, Any], ...] = (asked_for, awarded, signed)
+    days = (f"2025-06-0{number}T10:00:00Z" for number in (1, 2, 3))
+    releases = [release("p", day, int(day[9]), **one) for day, one in zip(days, parts, strict=True)]
     other = release("q", tender={"title": "Qother process"})
     plain_desk.ingest("portal-za", "a.json", package(releases[0], other, *releases[1:]))
     plain_desk.publish()
@@ -447,7 +438,7 @@ def test_no_release_names_whom_another_of_its_process_withholds(plain_desk: Desk
 @pytest.mark.rule("GATE-4")
 def test_no_release_of_an_archive_is_located_by_a_name_that_another_withholds(plain_desk: Desk) -> None:
     person = {"id": "w", "name": "Zqlindiwe Zqmokgatle", "roles": ["supplier"]}
-    parties = ([], [person], [])
+    parties: tuple[list[dict[str, Any]], ...] = ([], [person], [])
     releases = [release(name, parties=own) for name, own in zip("abc", parties, strict=True)]
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as packed:

@@ -10,14 +10,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
-import sankofa.mcp.exchange
 from sankofa.edition.format.keys import ORGANISATIONS
 from sankofa.model.errors import NotFound, Problem, SettingsError
 from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import Limit, ServiceId
-from sankofa.operations.service import Response, Service
+from sankofa.operations.service import ContentTooLarge, Response, Service
 from sankofa.rest import app as rest_app
 from sankofa.rest.app import RestApp
 from sankofa.rest.pages import open_pages, problems
@@ -131,7 +130,7 @@ def test_a_deprecation_at_short_notice_stops_the_start(service: Service, monkeyp
 
 
 def test_every_problem_of_every_surface_is_explained() -> None:
-    assert sankofa.mcp.exchange.ContentTooLarge in problems()
+    assert ContentTooLarge in problems()
     assert all(problem.__doc__ and problem.__doc__.startswith(str(problem.status)) for problem in problems())
 
 
