@@ -24,6 +24,9 @@ entity,legal_name,country,line_item,value,currency,period_start,period_end,avail
 {NAMELESS},,,revenue,104,RWF,2023-01-01,2023-12-31,2024-03-01,accounts.pdf,p. 4
 {LISTED},,,revenue,105,KES,2023-01-01,2023-12-31,2024-03-01,By Dr Zqatieno Zqodhiambo.pdf,p. 5
 {LISTED},,,profit,106,KES,2023-01-01,2023-12-31,2024-03-01,Zqkamau Zqwanjiru.pdf,call zqmail@zqhost.test
+registry:RA000123:B3,,,revenue,107,KES,2023-01-01,2023-12-31,2024-03-01,accounts.pdf,p. 7
+registry:ZA-CIPC:2001/1/07,,,revenue,108,ZAR,2023-01-01,2023-12-31,2024-03-01,accounts.pdf,p. 8
+registry:NG-CAC:BN123456,,,revenue,109,NGN,2023-01-01,2023-12-31,2024-03-01,accounts.pdf,p. 9
 registry:KE-PIN:A007654321Z,Zqotieno Zqbarasa,KE,assets,none,KES,,2023-12-31,2024-03-01,accounts.pdf,p. 6
 """
 IDS = f"""\
@@ -51,7 +54,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     with (desk.home / "sources.toml").open("a") as stream:
         stream.write(SOURCES)
     assert desk.ingest("figures", "figures.csv", FIGURES) == {
-        "read": 10, "appended": 5, "unchanged": 0, "withheld": 4, "rejected": 1, "skipped": 0,
+        "read": 13, "appended": 8, "unchanged": 0, "withheld": 4, "rejected": 1, "skipped": 0,
     }  # fmt: skip
     desk.ingest("ids", "ids.csv", IDS)
     desk.publish()
@@ -70,7 +73,9 @@ def figures(asked: Asked, entity: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.rule("GATE-9")
-@pytest.mark.parametrize("entity", [PERSON, NAMELESS, "registry:UG-RSB:80020001234567"])
+@pytest.mark.parametrize(
+    "entity", [PERSON, NAMELESS, "registry:UG-RSB:80020001234567", "registry:NG-CAC:BN123456"]
+)
 def test_nobody_known_only_by_a_number_that_people_have_too_is_served(asked: Asked, entity: str) -> None:
     for path in ("fundamentals", "entities", "crosswalk"):
         answer = asked.server.get(f"/v1/{path}/{service_id(entity)}", asked.key)
@@ -83,6 +88,15 @@ def test_nobody_known_only_by_a_number_that_people_have_too_is_served(asked: Ask
 @pytest.mark.rule("GATE-9")
 @pytest.mark.parametrize(("entity", "value"), [(NAMED, 102), (JOINED, 103)])
 def test_a_name_or_another_identifier_proves_an_organisation(asked: Asked, entity: str, value: int) -> None:
+    (row,) = figures(asked, entity)
+    assert row["value_reported"] == value
+
+
+@pytest.mark.rule("GATE-9")
+@pytest.mark.parametrize(
+    ("entity", "value"), [("registry:RA000123:B3", 107), ("registry:ZA-CIPC:2001/1/07", 108)]
+)
+def test_a_number_that_nobody_knows_as_a_persons_is_served(asked: Asked, entity: str, value: int) -> None:
     (row,) = figures(asked, entity)
     assert row["value_reported"] == value
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from stdnum import lei
 
-from sankofa.model.identifiers import SEC_CIK, Identifier, register_code
+from sankofa.model.identifiers import Identifier, register_code
 from sankofa.model.organisations.tables import (
     DOT,
     SURE,
@@ -25,6 +25,7 @@ from sankofa.model.organisations.tables import (
     longest_phrase,
     marked_as_person,
     parts,
+    people_too,
     registers,
     spelling,
     tables,
@@ -346,14 +347,16 @@ def in_companies_register(scheme: str, number: str) -> bool:
 
 
 def is_no_persons(identifier: Identifier) -> bool:
-    """Whether an identifier by itself shows that its holder's figures are not a natural person's.
+    """Whether figures under an identifier alone may be served: people are not known to have such a number.
 
-    A registry number is a person's too in tax registers and in registers of sole traders. Whoever has a LEI
-    or a SEC CIK and is a person is withheld by the record that says so.
+    They do in tax registers and in registers of sole traders. Whoever has a LEI or a SEC CIK and is a person
+    is withheld by the record that says so.
     """
     id_type, scheme, value = identifier
     if id_type == "registry" and scheme:
-        return scheme == SEC_CIK or in_companies_register(scheme, value)
+        return not any(
+            codes.fullmatch(scheme) and numbers.fullmatch(value.upper()) for codes, numbers in people_too()
+        )
     return id_type != "aggregator"
 
 

@@ -3,7 +3,7 @@ marks of a person in a name: titles, trading names, merchants who are people (co
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -159,9 +159,17 @@ def tables() -> Tables:
 def registers() -> Mapping[str, re.Pattern[str]]:
     """The shape of a company's number by the code of its register."""
     shapes = toml_table(__package__, "registers")
+    shapes.pop("people")
     ohada = shapes.pop("rccm")
     shapes |= {f"{country}-RCCM": ohada["shape"] for country in ohada["countries"].split()}
     return {code: re.compile(shape) for code, shape in shapes.items()}
+
+
+@cache
+def people_too() -> Sequence[tuple[re.Pattern[str], re.Pattern[str]]]:
+    """Registers in which people have numbers too, and the shapes of these numbers."""
+    people = toml_table(__package__, "registers")["people"]
+    return [(re.compile(codes), re.compile(shape)) for codes, shape in people.items()]
 
 
 def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
