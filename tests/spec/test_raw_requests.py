@@ -165,7 +165,7 @@ def test_a_client_that_dribbles_its_request_is_cut_off(server: LiveServer) -> No
 @pytest.mark.slow
 @pytest.mark.limit("time for a form")
 def test_a_form_that_never_ends_is_refused(endless_form: socket.socket) -> None:
-    assert statuses(endless_form.recv(65_536)) == [400]
+    assert statuses(endless_form.recv(65_536)) == [408]
 
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import sankofa
+from sankofa.dialects.contract import _roots
 from sankofa.model import identifiers
 from sankofa.model.ocds.redaction import _number
 from sankofa.model.ocds.telephones import _plans
@@ -290,6 +291,7 @@ def _written(member: tuple[Any, Any]) -> str:
 def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
     """Patterns that functions make of their arguments."""
     examples: dict[tuple[str, str], list[re.Pattern[Any]]] = {
+        ("dialects/contract.py", "_roots"): [_roots()],
         ("ledger/generations.py", "columns_of"): [],  # of our own schema, never of outside text
         ("model/ocds/redaction.py", "_number"): [_number("825551234")],
         ("model/ocds/telephones.py", "_plans"): [
@@ -306,6 +308,7 @@ def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
             for rules in (register.numbers, *register.under.values())
             for pattern, _ in rules
         ],
+        ("model/organisations/tables.py", "people_too"): [],
         ("operations/parameter_types.py", "whole_match"): [whole_match("^[0-9a-f]{64}$")],
         ("sources/alfred.py", "_family"): [re.compile(pattern) for _, pattern in alfred._FAMILIES],
         ("web/view.py", "_pattern"): [_pattern("/docs/{name*}"), _pattern("/company/{service_id}/{page}")],

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.live import LiveServer, run, succeed
+from tests.publisher import Publisher
 from tests.web.site import BROWSER, COMPANY
 
 SERIES = "/macro/series/CPI.ZA"
@@ -137,6 +138,26 @@ def test_the_operators_page_is_the_owners_alone_and_begins_commands(own: LiveSer
     assert "data: exit 0\n" in events.text, events.text
     assert events.text.endswith("event: end\ndata:\n\n")
     assert "exit 0" in own.get("/operator", **cookie).text
+
+
+def test_the_operators_page_says_when_a_source_was_collected_last(own: LiveServer) -> None:
+    cookie = {"cookie": f"sankofa_key={key_of(own.get(address(own)))}"}
+    with Publisher() as publisher:
+        publisher.put("/bank.csv", "Country Name,Country Code,Year,Value\nSouth Africa,ZAF,2000,1\n")
+        (own.home / "sources.toml").write_text(
+            '[sources.bank]\nadapter = "worldbank"\nsku = "AF-MACRO"\nlicense_class = "cc-by"\n'
+            "commercial_redistribution = true\n[sources.bank.collect]\nallow_private = true\n"
+            f'urls = ["{publisher.url}/bank.csv"]\n'
+        )
+        assert _collected_last(own, cookie) == "never"
+        succeed(own.home, "collect", "bank")
+    assert _collected_last(own, cookie).endswith(" UTC")
+
+
+def _collected_last(own: LiveServer, cookie: dict[str, str]) -> str:
+    row = own.get("/operator", **cookie).text.partition('<code class="small">bank</code>')[2]
+    found: list[str] = re.findall(r"<td>([^<]*)</td>", row)
+    return found[1]
 
 
 @pytest.mark.rule("WEB-16")

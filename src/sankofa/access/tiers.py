@@ -9,7 +9,7 @@ See contract: KEY-12, WEB-14.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -168,16 +168,12 @@ _MONTH_KEPT = 40 * 86400
 
 
 class RateState(msgspec.Struct, frozen=True):
-    """The quota left after a request was counted: the RateLimit header fields of the IETF draft."""
+    """The quota left after a request was counted."""
 
     policy: str
-    state: str
-
-    @property
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """Empty without a quota."""
-        fields = (b"ratelimit-policy", self.policy.encode()), (b"ratelimit", self.state.encode())
-        return [*fields] if self.policy else []
+    """Empty without a quota."""
+    headers: Sequence[tuple[bytes, bytes]]
+    """The RateLimit header fields of the IETF draft. Empty without a quota."""
 
 
 class Usage(RateState, frozen=True):
@@ -208,14 +204,15 @@ class Quotas:
             await self._used.note(grant.link or grant.key_id, now // 86400)
         minute_ends = now - now % 60 + 60
         if grant.per_minute is None or grant.per_month is None:
-            return Usage("", "", grant, in_minute, in_month, minute_ends, month_ends), None
+            return Usage("", (), grant, in_minute, in_month, minute_ends, month_ends), None
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
         policy = _policy(grant.per_minute, grant.per_month, month_ends - month_began)
         left = (
             f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
             f'"month";r={max(month_left, 0)};t={month_ends - now}'
         )
-        usage = Usage(policy, left, grant, in_minute, in_month, minute_ends, month_ends)
+        fields = (b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())
+        usage = Usage(policy, fields, grant, in_minute, in_month, minute_ends, month_ends)
         if month_left < 0:
             return usage, RateLimited(
                 f"The monthly cap of {grant.per_month} requests is reached.", month_ends - now
@@ -312,7 +309,7 @@ class Visitors:
             f'"minute";r={max(self._per_minute - in_minute, 0)};t={minute_ends}, '
             f'"day";r={max(self._per_day - in_day, 0)};t={day_ends}'
         )
-        state = RateState(policy, left)
+        state = RateState(policy, ((b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())))
         if in_day > self._per_day:
             return state, _too_many(self._per_day, "day", day_ends)
         if in_minute > self._per_minute:

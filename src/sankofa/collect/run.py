@@ -214,7 +214,7 @@ class Collector:
         self.under_way: dict[str, _SourceUnderWay] = {}
 
     def state(self, source: Source) -> StateFile:
-        return StateFile(self._folder / "state", source.id)
+        return StateFile(self._settings.home, source.id)
 
     def due_at(self, source: Source) -> datetime | None:
         """When it is to be fetched again; None if it never was."""

@@ -39,8 +39,8 @@ class SourceState(msgspec.Struct, omit_defaults=True):
 class StateFile:
     """The state of one source on disk."""
 
-    def __init__(self, folder: Path, source_id: str) -> None:
-        self._path = folder / f"{source_id}.json"
+    def __init__(self, home: Path, source_id: str) -> None:
+        self._path = home / "collect" / "state" / f"{source_id}.json"
         self.state = SourceState()
         self._written = time.monotonic()
         with suppress(OSError, msgspec.MsgspecError):

@@ -233,7 +233,7 @@ async def get_usage(call: Call) -> Answer:
     next begins. A key that replaced another is counted together with it. The answer is never cached.
     """
     grant = call.grant
-    usage = call.usage or Usage("", "", grant)
+    usage = call.usage or Usage("", (), grant)
     row = UsageRow(
         source_ref=source_ref(SERVICE, "usage", grant.key_id),
         license_class="public-domain",

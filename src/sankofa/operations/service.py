@@ -430,11 +430,9 @@ async def probe(store: Datastore, keystore: KeyValue, usagestore: KeyValue, seco
         failure = task.exception()
         return (None if failure is None else _cause(failure)), took
 
-    def datastore() -> Awaitable[None]:
-        os.close(
-            os.open(os.devnull, os.O_RDONLY)
-        )  # without a file descriptor no file of an edition is served
-        return store.ping()
+    async def datastore() -> None:
+        os.close(os.open(os.devnull, os.O_RDONLY))  # without a free descriptor no edition is read
+        await store.ping()
 
     checks: dict[str, Callable[[], Awaitable[None]]] = {
         "datastore": datastore,

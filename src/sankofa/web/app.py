@@ -26,8 +26,8 @@ from sankofa.operations.contract import EDITION, Call
 from sankofa.operations.locked import locked, narrower, refuse_edition
 from sankofa.operations.service import ObservedRequest, Receive, Scope, Send, Service, send_stream
 from sankofa.web.data import cited_sources
+from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
 from sankofa.web.languages import language
-from sankofa.web.pages.operator import COMMANDS, OPERATOR, Jobs
 from sankofa.web.responses import (
     EMBED_HEADERS,
     EVENT_STREAM,

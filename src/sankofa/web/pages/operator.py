@@ -1,15 +1,9 @@
-"""The page of the installation's owner: sources, rejected rows, keys, editions, disk and status.
-
-Its buttons begin commands, one at a time; their lines are in HOME for every worker.
-"""
+"""The page of the installation's owner: sources, rejected rows, keys, editions, disk and status."""
 
 import asyncio
-import os
 import shutil
-import subprocess  # nosec B404
-import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -19,35 +13,14 @@ import msgspec
 from sankofa.access.tiers import LastUsed
 from sankofa.collect.state import StateFile
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.private_files import make_private_folder, open_private
-from sankofa.model.errors import BadRequest, NotFound, StoreUnavailable
+from sankofa.model.errors import NotFound, StoreUnavailable
 from sankofa.operations.service import Service
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
+from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-OPERATOR: Final = "/operator"
-"""The path of the owner's page."""
-COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {"collect": ("collect",), "publish": ("publish",)}
-"""What a button stands for. Neither loses anything: both add, and refuse what fails a check."""
-_LINES_SHOWN: Final = 200
-_EVERY_SECONDS: Final = 0.5
-_LONGEST_SECONDS: Final = 3600.0
-"""A stream ends then; the command goes on."""
-_ENDED: Final = "exit "
-_RUN: Final = """
-import sys
-from sankofa.cli.main import main
-code = 1
-try:
-    main()
-except SystemExit as end:
-    code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-finally:
-    sys.stderr.flush()
-    print(f"exit {code}", flush=True)
-"""
 _MOST_REJECTS: Final = 20
 _MOST_KEYS: Final = 200
 _PARTS: Final = ("editions", "ledger.sqlite", "vault", "derived", "collect", "rejects", "shared")
@@ -85,7 +58,7 @@ def _sources(settings: Settings, rows: list[Row]) -> list[dict[str, Any]]:
     sources = []
     for source in load_sources(settings.home).values():
         row = served.get(source.id, {})
-        state = StateFile(settings.home / "collect", source.id).state
+        state = StateFile(settings.home, source.id).state
         if not row and not state.succeeded_at and source.collect is None:
             continue
         sources.append(
@@ -185,59 +158,3 @@ def _size(path: Path) -> int:
         with suppress(OSError):
             total += file.stat().st_size if file.is_file() else 0
     return total
-
-
-class Jobs:
-    """The command that was begun last."""
-
-    def __init__(self, home: Path) -> None:
-        self._path = home / "operator" / "log"
-
-    def start(self, name: str) -> None:
-        """Begin a command of `COMMANDS`. Raises BadRequest while another goes on."""
-        if self.is_running():
-            raise BadRequest("Another command is still running.")
-        make_private_folder(self._path.parent)
-        words = COMMANDS[name]
-        with open(self._path, "wb", opener=open_private) as log:
-            log.write(f"$ sankofa {' '.join(words)}\n".encode())
-            log.flush()
-            process = subprocess.Popen(  # nosec B603  # noqa: S603 - of this program, with constant arguments
-                [sys.executable, "-u", "-c", _RUN, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        self._path.with_name("pid").write_text(f"{process.pid}\n")
-
-    def lines(self) -> list[str]:
-        """The last lines of the command, `exit` and its code at the end."""
-        try:
-            return self._path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES_SHOWN:]
-        except FileNotFoundError:
-            return []
-
-    def is_running(self) -> bool:
-        if not (lines := self.lines()) and not self._path.exists():
-            return False
-        if lines and lines[-1].startswith(_ENDED):
-            return False
-        try:
-            os.kill(int(self._path.with_name("pid").read_text()), 0)
-        except (OSError, ValueError):  # it was killed, and could not say so
-            return False
-        return True
-
-    async def events(self) -> AsyncIterator[bytes]:
-        """The lines as server-sent events, until the command has ended."""
-        sent = 0
-        for _ in range(int(_LONGEST_SECONDS / _EVERY_SECONDS)):
-            running = await asyncio.to_thread(self.is_running)
-            lines = await asyncio.to_thread(self.lines)
-            new, sent = lines[sent:], len(lines)
-            yield b"".join(f"data: {line}\n\n".encode() for line in new) or b": waiting\n\n"
-            if not running:
-                break
-            await asyncio.sleep(_EVERY_SECONDS)
-        yield b"event: end\ndata:\n\n"

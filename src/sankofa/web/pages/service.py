@@ -86,8 +86,9 @@ async def key(visit: Visit) -> View:
     """The visitor's key: what it may have, and how much of it is used."""
     grant, usage = visit.call.grant, visit.usage
     limits = {name: int(count) for name, count in _NUMBER.findall(usage.policy)} if usage else {}
-    left = {name: int(count) for name, count in _NUMBER.findall(usage.state)} if usage else {}
-    resets = {name: int(seconds) for name, seconds in _RESET.findall(usage.state)} if usage else {}
+    state = dict(usage.headers).get(b"ratelimit", b"").decode() if usage else ""
+    left = {name: int(count) for name, count in _NUMBER.findall(state)}
+    resets = {name: int(seconds) for name, seconds in _RESET.findall(state)}
     windows = [
         {"name": name, "limit": limit, "used": limit - left.get(name, 0), "seconds": resets.get(name, 0)}
         for name, limit in limits.items()
