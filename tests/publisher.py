@@ -266,6 +266,15 @@ def answering_posts(answer: Answer) -> Iterator[str]:
     server.server_close()
 
 
+def slowly(request: BaseHTTPRequestHandler, _: bytes) -> tuple[int, bytes]:
+    """An answer whose header never ends, and never pauses for long."""
+    request.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    for number in range(300):
+        request.wfile.write(b"x-%d: y\r\n" % number)
+        time.sleep(0.1)
+    return 200, b""
+
+
 class Proxy:
     """`with Proxy(port) as proxy:` forwards `proxy.port` to that port, until `cut` and again after `mend`."""
 

@@ -325,7 +325,9 @@ def test_an_answer_that_was_changed_is_not_verified(
         (changed(lambda one: one.update(count=9)), "as many rows"),
         (changed(lambda one: one["proof"].update(checkpoint=amended)), "signature of"),
         (changed(lambda one: one["proof"].update(checkpoint=cut)), "no signed note"),
+        (changed(lambda one: one["proof"].update(checkpoint="")), "No trusted key signed"),
         ('{"proof":' + "[" * 100_000, "no JSON"),
+        (text.replace('"vintage": ', '"vintage": ' + "[" * 800 + "]" * 800 + ', "x": ', 1), "too deeply"),
         (changed(lambda one: one["data"][0].update(vintage=9)), "Row 0"),
         (changed(lambda one: one["data"].reverse()), "Row 0"),
         (changed(lambda one: one["data"].pop()), "as many rows"),
@@ -336,9 +338,9 @@ def test_an_answer_that_was_changed_is_not_verified(
     ):
         with pytest.raises(ValueError, match=why):
             verify(wrong, key=vkey)
-    other = "elsewhere+" + vkey.partition("+")[2]
-    with pytest.raises(ValueError, match="key"):
-        verify(json.dumps(good), key=other)
+    for other in ("elsewhere+" + vkey.partition("+")[2], vkey[:-1]):
+        with pytest.raises(ValueError, match="The key is no verifier key"):
+            verify(json.dumps(good), key=other)
     file = tmp_path / "wrong.json"
     file.write_text(changed(lambda one: one["data"][0].update(vintage=9)))
     refused = run(sample_home, "verify", file, "--key", vkey)

@@ -19,6 +19,7 @@ from standardwebhooks import Webhook
 
 from tests.live import LiveServer, run, succeed
 from tests.patience import until
+from tests.publisher import answering_posts, slowly
 from tests.spec import market
 from tests.spec.market import ENTITIES, Desk, release
 
@@ -80,6 +81,10 @@ def add(desk: Desk, url: str, *options: str) -> str:
     secret = done.stdout.strip()
     assert (secret[:6], len(base64.b64decode(secret[6:]))) == ("whsec_", 32)
     return secret
+
+
+def listed_failure(desk: Desk) -> str:
+    return str(json.loads(desk.command("hooks", "list", "--json").stdout)[0]["failure"])
 
 
 @pytest.mark.rule("HOOK-1", "HOOK-2")
@@ -184,13 +189,22 @@ def test_private_addresses_are_refused_unless_permitted(desk: Desk, receiver: Re
     desk.records(*ENTITIES)
     add(desk, receiver.url, "--on", "edition")
     desk.publish()
-
-    def failure() -> str:
-        return str(json.loads(desk.command("hooks", "list", "--json").stdout)[0]["failure"])
-
     with LiveServer(desk.home, workers=1, **desk.settings):
-        assert "not an address of the public internet" in until(failure)
+        assert "not an address of the public internet" in until(lambda: listed_failure(desk))
     assert not receiver.attempts
+
+
+@pytest.mark.deep
+@pytest.mark.rule("HOOK-2")
+def test_an_answer_that_never_ends_is_given_up_after_15_seconds(desk: Desk) -> None:
+    desk.records(*ENTITIES)
+    with (
+        answering_posts(slowly) as url,
+        LiveServer(desk.home, workers=1, hooks_private="true", **desk.settings),
+    ):
+        add(desk, url, "--on", "edition")
+        desk.publish()
+        assert until(lambda: listed_failure(desk)) == "no answer in 15 s"
 
 
 @pytest.mark.rule("HOOK-3")

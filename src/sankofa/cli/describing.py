@@ -334,7 +334,7 @@ def _verified(url: httpx.URL, api_key: str | None, keys: str, since: Path | None
         digest = sha256()
         with client.stream("GET", url) as reply:
             _refuse_unless_ok(reply)
-            for chunk in reply.iter_raw():
+            for chunk in reply.iter_bytes():
                 digest.update(chunk)
     return verify_digest(digest.hexdigest(), proof, keys, since=since), proof
 

@@ -96,13 +96,13 @@ class EditionLogWriter:
                 kept.put(feed.dataset, state, pack_record({_TREE: msgspec.msgpack.encode(tree)}))
         return trees
 
-    def update(self) -> None:
+    def update(self, *, attest: bool = True) -> None:
         store = self._store
         publication = store.publication()
         if publication is None:
             return
         logged = store.log.tree().decoded()
-        witnesses = parse_witnesses(self._settings.log_witnesses)
+        witnesses = parse_witnesses(self._settings.log_witnesses) if attest else ()
 
         def cosign(note: bytes, leaves: Sequence[bytes]) -> bytes:
             return cosigned(note, leaves, witnesses)
@@ -126,7 +126,8 @@ class EditionLogWriter:
                 return  # another command changed them, and it tells the log
             signers = store.signers()
             store.log.append(entries, signers, cosign)
-            self._stamp()
+            if attest:
+                self._stamp()
             store.log.list_row_trees(store.list_editions().editions, signers)
         if entries or witnesses or self._settings.log_timestamp_url:
             store.share_log()

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import click
+import httpcore
 import httpx
 import msgspec
 from msgspec.structs import replace
@@ -260,9 +261,11 @@ class Delivery:
         self._settings = settings
         self._folder = folder
         self._hook = hook
+        self._until = 0.0
+        """When the attempt must have been answered."""
 
     def run(self) -> None:
-        transport = guarded_transport(allow_private=self._settings.hooks_private == "true")
+        transport = guarded_transport(self._look, allow_private=self._settings.hooks_private == "true")
         with (
             closing(open_fresh_store(self._settings)) as store,
             httpx.Client(transport=transport, timeout=_TIMEOUT, follow_redirects=False) as client,
@@ -278,6 +281,10 @@ class Delivery:
                 except Exception:
                     _log.exception("hook %s: its messages could not be made", self._hook.id)
                 time.sleep(_LOOK_SECONDS)
+
+    def _look(self, _: int) -> None:
+        if time.monotonic() > self._until:
+            raise httpcore.ReadTimeout(f"no answer in {_TIMEOUT:.0f} s")
 
     def _is_there(self) -> bool:
         return (self._folder / f"{self._hook.id}.json").exists()
@@ -380,7 +387,7 @@ class Delivery:
 
     def _attempt(self, client: httpx.Client, message: Message) -> str:
         """Why it was not accepted; empty if it was."""
-        stamp = str(int(time.time()))
+        stamp, self._until = str(int(time.time())), time.monotonic() + _TIMEOUT
         headers = {
             "content-type": "application/json",
             "user-agent": f"Sankofa/{__version__}",

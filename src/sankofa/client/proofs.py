@@ -44,6 +44,8 @@ def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | by
         return _verified(answer, keys)
     except (KeyError, TypeError, AttributeError, IndexError) as failure:
         raise ValueError(f"The answer has no whole proof: {failure!r}. Ask with proof=true.") from None
+    except RecursionError:
+        raise ValueError("The answer is nested too deeply to be checked.") from None
 
 
 def verify_digest(
@@ -93,7 +95,7 @@ def stamped_at(path_or_text: Path | str | bytes, stamp: bytes, roots: bytes) -> 
 
 def _note(content: str | bytes) -> str:
     """The checkpoint of an answer or of a proof, or one by itself."""
-    text = content if isinstance(content, str) else content.decode()
+    text = content if isinstance(content, str) else content.decode(errors="replace")
     if text[:1] != "{":
         return text
     document = json.loads(text)
@@ -245,10 +247,13 @@ def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
     lines = signatures.split("\n")
     if not all(_SIGNATURE.fullmatch(line) for line in lines[:-1]) or lines[-1]:
         raise ValueError("The checkpoint is no signed note.")
-    origin, size, root, *_ = text.split("\n")
+    origin, size, root, *_ = (*text.split("\n"), "", "")
     for key in keys:
         name, own_hash, encoded = (*key.split("+", 2), "", "")[:3]
-        public = _bytes(encoded) if encoded else b""
+        try:
+            public = _bytes(encoded)
+        except ValueError:
+            public = b""
         if public[:1] != _ED25519 or sha256(f"{name}\n".encode() + public).digest()[:4].hex() != own_hash:
             raise ValueError("The key is no verifier key: expected NAME+HASH+BASE64.")
         for line in lines[:-1]:

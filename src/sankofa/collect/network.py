@@ -142,6 +142,8 @@ _METADATA: Final = frozenset(
     for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 )
 """Addresses of cloud metadata services that are not link-local."""
+_SITE_LOCAL: Final = ipaddress.ip_network("fec0::/10")
+"""Private addresses of IPv6 before fc00::/7; Python calls them global."""
 _NAT64: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -152,7 +154,7 @@ def refuse_unsafe(host: str, address: str, *, allow_private: bool) -> None:
     Link-local and cloud metadata addresses are always refused, private networks unless allowed.
     """
     for one in _meant_by(ipaddress.ip_address(address.partition("%")[0])):
-        if not allow_private and (not one.is_global or one.is_reserved):
+        if not allow_private and (not one.is_global or one.is_reserved or one in _SITE_LOCAL):
             raise ReplyRefused(f"{host} leads to {address}, which is not an address of the public internet")
         if one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA:
             raise ReplyRefused(f"{host} leads to {address}, which is never fetched from")

@@ -15,13 +15,13 @@ import hashlib
 import logging
 import struct
 import threading
-import time
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -37,7 +37,6 @@ from sankofa.engines.edition_log import (
     bundle_paths,
     checked_log,
     checkpoint_head,
-    is_stamp_of,
 )
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource, open_source
 from sankofa.engines.private_files import operator_errors, replace_file
@@ -60,6 +59,7 @@ _COSIGNATURE: Final = b"\x04"
 _STAMP: Final = struct.Struct(">Q")
 _SIGNATURE_BYTES: Final = 64
 _DASH: Final = "\N{EM DASH} "
+_Answer = TypeVar("_Answer")
 
 
 class Witness(NamedTuple):
@@ -75,19 +75,19 @@ class Witness(NamedTuple):
 
     def cosignature(self, note: str, lines: str) -> str:
         """The line with its cosignature of a note; empty if there is none."""
-        text = note.partition("\n\n")[0] + "\n"
+        text, own = note.partition("\n\n")[0] + "\n", _DASH + self.name
         for line in lines.splitlines():
-            name, _, encoded = line.removeprefix(_DASH).partition(" ")
+            before, _, encoded = line.rpartition(" ")
             try:
                 content = b64decode(encoded, validate=True)
             except ValueError:
                 continue
             own_hash, stamp, signature = content[:4], content[4:12], content[12:]
-            if name != self.name or own_hash != self.hash or len(signature) != _SIGNATURE_BYTES:
+            if before != own or own_hash != self.hash or len(signature) != _SIGNATURE_BYTES:
                 continue
             signed = f"cosignature/v1\ntime {_STAMP.unpack(stamp)[0]}\n{text}".encode()
-            if Verifier(name, self.public).signed(signed, signature):
-                return f"{line}\n"
+            if Verifier(self.name, self.public).signed(signed, signature):
+                return f"{own} {b64encode(content).decode()}\n"  # as notes write base64
         return ""
 
 
@@ -128,7 +128,7 @@ def sizes_seen(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness])
     sizes = {}
     for witness in witnesses:
         with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError):
-            status, answer = _post(witness, note, leaves, len(leaves))
+            status, answer = _within(_SECONDS, partial(_post, witness, note, leaves, len(leaves)))
             if status == httpx.codes.CONFLICT:
                 sizes[witness.name] = int(answer)
     return sizes
@@ -136,9 +136,7 @@ def sizes_seen(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness])
 
 def _asked(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
     try:
-        status, answer = _post(witness, note, leaves, 0)
-        if status == httpx.codes.CONFLICT:  # it tells the size that it knows
-            status, answer = _post(witness, note, leaves, int(answer))
+        status, answer = _within(_SECONDS, lambda: _posted(witness, note, leaves))
         if status == httpx.codes.OK and (line := witness.cosignature(note, answer)):
             return line
         failure = f"answered {status}" if status != httpx.codes.OK else "sent no cosignature of its key"
@@ -148,15 +146,38 @@ def _asked(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
     return ""
 
 
+def _posted(witness: Witness, note: str, leaves: Sequence[bytes]) -> tuple[int, str]:
+    status, answer = _post(witness, note, leaves, 0)
+    if status == httpx.codes.CONFLICT:  # it tells the size that it knows
+        status, answer = _post(witness, note, leaves, int(answer))
+    return status, answer
+
+
 def _post(witness: Witness, note: str, leaves: Sequence[bytes], size: int) -> tuple[int, str]:
-    """Status and body. Raises httpx.HTTPError, TimeoutError, or ValueError for a body that is too long."""
+    """Status and body. Raises httpx.HTTPError, or ValueError for a body that is too long."""
     path = "".join(f"{b64encode(one).decode()}\n" for one in consistency_path(leaves, size))
     status, body = _sent(f"{witness.address}/add-checkpoint", f"old {size}\n{path}\n{note}".encode(), {})
     return status, body.decode()
 
 
+def _within(seconds: float | None, ask: Callable[[], _Answer]) -> _Answer:
+    """The answer of a peer. Raises TimeoutError if it takes longer, however slowly its bytes come."""
+    answer: Future[_Answer] = Future()
+
+    def perform() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as failure:
+            answer.set_exception(failure)
+
+    threading.Thread(target=perform, name="peer", daemon=True).start()
+    try:
+        return answer.result(seconds)
+    except TimeoutError:
+        raise TimeoutError(f"no answer in {seconds or 0:.0f} s") from None
+
+
 def _sent(url: str, content: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-    until = time.monotonic() + _SECONDS
     body = b""
     with httpx.stream(
         "POST", url, content=content, headers=headers, timeout=_SECONDS, follow_redirects=False
@@ -165,8 +186,6 @@ def _sent(url: str, content: bytes, headers: dict[str, str]) -> tuple[int, bytes
             body += chunk
             if len(body) > _BYTES:
                 raise ValueError(f"it answered with more than {_BYTES} bytes")
-            if time.monotonic() > until:
-                raise TimeoutError(f"no whole answer within {_SECONDS:.0f} s")
     return reply.status_code, body
 
 
@@ -180,11 +199,13 @@ def stamped(text: str, address: str) -> bytes | None:
         ) from None
     request = TimestampRequestBuilder().data(text.encode()).hash_algorithm(HashAlgorithm.SHA256).build()
     try:
-        status, answer = _sent(address, request.as_bytes(), {"content-type": "application/timestamp-query"})
+        headers = {"content-type": "application/timestamp-query"}
+        status, answer = _within(_SECONDS, lambda: _sent(address, request.as_bytes(), headers))
         if status != httpx.codes.OK:
             raise ValueError(f"answered {status}")
         stamp = decode_timestamp_response(answer)
-        if stamp.status != 0 or stamp.tst_info.nonce != request.nonce or not is_stamp_of(answer, text):
+        info, digest = stamp.tst_info if stamp.status == 0 else None, hashlib.sha256(text.encode()).digest()
+        if info is None or info.nonce != request.nonce or info.message_imprint.message != digest:
             raise ValueError(f"sent no stamp of this log: status {stamp.status}, {stamp.status_string}")
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError) as error:
         _witness_log.warning(
@@ -243,7 +264,10 @@ def take_log(
     beginning of the other, unless `replacing`; ObjectError or NotTrusted.
     """
     trusted = [signer.verifier for signer in store.signers()]
-    checkpoint = _read_within(patience, source, CHECKPOINT)
+    try:
+        checkpoint = _within(patience, lambda: source.read(CHECKPOINT, NOTE_BYTES))
+    except TimeoutError as late:
+        raise ObjectError(f"{CHECKPOINT}: {late}") from None
     if _begins_with(store.log.tree(), verified_text(checkpoint, trusted)):
         return 0
     there = read_log(source, trusted, NO_ENTRIES, checkpoint)
@@ -262,25 +286,6 @@ def take_log(
             else:
                 store.list_as_published([entry.edition])
     return len(known - {*here.entries})
-
-
-def _read_within(seconds: float | None, source: ObjectSource, path: str) -> bytes:
-    """Read a small object. Raises ObjectError if it takes longer, whatever the store itself allows."""
-    if seconds is None:
-        return source.read(path, NOTE_BYTES)
-    answer: Future[bytes] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(source.read(path, NOTE_BYTES))
-        except BaseException as failure:
-            answer.set_exception(failure)
-
-    threading.Thread(target=ask, name="checkpoint", daemon=True).start()
-    try:
-        return answer.result(seconds)
-    except TimeoutError:
-        raise ObjectError(f"{path}: no answer in {seconds:.0f} s") from None
 
 
 def pushed_to(home: Path) -> list[str]:

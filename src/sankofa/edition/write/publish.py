@@ -43,8 +43,8 @@ class LogWriter(Protocol):
     def hash_rows(self, edition: str) -> None:
         """Hash the rows of an edition that is about to be published. Raises EditionError."""
 
-    def update(self) -> None:
-        """Append what the log lacks about the editions of the store."""
+    def update(self, *, attest: bool = True) -> None:
+        """Append what the log lacks about the editions of the store; let others attest its checkpoint."""
 
 
 def publish(
@@ -71,7 +71,7 @@ def publish(
     """
     with store.exclusive("publish", waiting), without_cycle_collection():
         if log is not None:
-            log.update()  # the last publication may have been killed before it did
+            log.update(attest=False)  # the last publication may have been killed before it did
         before = store.list_editions().current
         with ledger.verified_snapshot():
             context = BuildContext(
