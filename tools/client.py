@@ -8,7 +8,7 @@ The methods of the client that is awaited are those of the one that waits.
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from keyword import iskeyword
 from pathlib import Path
 from textwrap import fill, indent
@@ -76,18 +76,21 @@ def stale(folder: Path = FOLDER) -> list[str]:
 
 def _rows(words: Words) -> str:
     parts = [
-        f'"""The rows of every endpoint, and the words its parameters take.\n\n{_NOTICE}\n"""',
+        '"""The rows of every endpoint, and the words its parameters take. /docs/api says what a field means.'
+        f'\n\n{_NOTICE}\n"""',
         "from decimal import Decimal\nfrom typing import Annotated, Any, Literal, TypedDict",
         _KINDS_OF_VALUES,
     ]
-    parts += [
-        f"{name} = Literal[{', '.join(map(repr, taken))}]" for name, taken in sorted(words.named.items())
-    ]
+    literals = {name: _literal(taken) for name, taken in sorted(words.named.items())}
+    parts.append("\n".join(f"{name} = {literal}" for name, literal in literals.items()))
     written: dict[str, str] = {}
     for operation in endpoints():
         for shape in operation.shapes:
             _write_row(shape, written)
-    parts += written.values()
+    rows = "\n\n".join(written.values())
+    for name in sorted(literals, key=len):
+        rows = rows.replace(literals[name], name)
+    parts.append(rows)
     for operation in endpoints():
         if operation.also:
             union = " | ".join(shape.__name__ for shape in operation.shapes)
@@ -132,8 +135,6 @@ def _typed_dict(name: str, base: str, schema: dict[str, Any], types: dict[str, t
         never = one.get("type") == "null"  # a day that no source evidences
         written = 'Annotated[None, "day"]' if never else _type_of(one, types.get(field))
         yield f"    {field}: {written}"
-        if described := one.get("description"):
-            yield f'    """{described}"""'
 
 
 def _type_of(schema: dict[str, Any], column: type | None = None) -> str:
@@ -144,10 +145,14 @@ def _type_of(schema: dict[str, Any], column: type | None = None) -> str:
         form = {"format": schema["format"]} if "format" in schema else {}
         return " | ".join(dict.fromkeys(_type_of(form | part, column) for part in schema["anyOf"]))
     if "enum" in schema:
-        return f"Literal[{', '.join(map(repr, schema['enum']))}]"
+        return _literal(schema["enum"])
     kind = schema.get("type", "object")
     kinds = kind if isinstance(kind, list) else [kind]
     return " | ".join(_scalar(schema, one, column) for one in kinds)
+
+
+def _literal(words: Iterable[str | None]) -> str:
+    return f"Literal[{', '.join(map(repr, words))}]"
 
 
 def _scalar(schema: dict[str, Any], kind: str, column: type | None) -> str:
