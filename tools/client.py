@@ -199,8 +199,7 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
         "from collections.abc import Sequence\n"
         "from datetime import date\nfrom decimal import Decimal\n\n"
         "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
-        "from sankofa.client.core import asks, awaited, paged, row_by_row\n"
-        "from sankofa.client.session import AsyncSession, Session"
+        "from sankofa.client.session import AsyncSession, Session, asks, awaited, paged, row_by_row"
     )
     about = (
         "Asks the service with a key.\n\n    `all` fetches every page and returns them as one answer.\n    "

@@ -11,8 +11,8 @@ import pytest
 from msgspec import Raw
 
 from sankofa.client import AsyncClient, Client, rows
-from sankofa.client.core import ENDPOINTS
 from sankofa.client.frames import columns_of
+from sankofa.client.session import ENDPOINTS
 from sankofa.edition.format.columns import columns_of as service_columns
 from sankofa.operations.contract import endpoints
 from tests.every import every

@@ -49,7 +49,7 @@ def test_a_frame_of_fewer_rows_than_matched_warns_once_and_says_so(client: Clien
 
 @pytest.mark.parametrize("columns", [False, True])
 def test_all_is_every_row_of_every_page(client: Client, columns: bool, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sankofa.client.core.PAGE", 60)
+    monkeypatch.setattr("sankofa.client.session.PAGE", 60)
     asked = client.columns if columns else client
     whole = asked.search_tenders(country="ZA", all=True)
     expected = client.search_tenders(country="ZA", limit=10_000)

@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 
 from sankofa.client import Client
-from sankofa.client.core import ENDPOINTS
+from sankofa.client.session import ENDPOINTS
 from sankofa.mcp.tools import Tool, tools
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.rest.formats import ARROW, CSV

@@ -18,7 +18,7 @@ import pytest
 
 from sankofa.client import Client
 from sankofa.model.identifiers import service_id
-from sankofa.operations.matrix import MOST_CELLS
+from sankofa.operations.panel import MOST_CELLS
 from tests.every import every
 from tests.live import LiveServer
 

@@ -11,8 +11,7 @@ from decimal import Decimal
 
 from sankofa.client import rows
 from sankofa.client.answers import Answer
-from sankofa.client.core import asks, awaited, paged, row_by_row
-from sankofa.client.session import AsyncSession, Session
+from sankofa.client.session import AsyncSession, Session, asks, awaited, paged, row_by_row
 
 
 class Client(Session):

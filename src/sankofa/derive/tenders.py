@@ -19,9 +19,8 @@ from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.fields import moment
-from sankofa.model.ocds.parties import Identifiers, Organisation
 from sankofa.model.ocds.red_flags import NO_FACTS, FlagFacts, flag_facts
-from sankofa.model.ocds.release import ReleaseSummary, clean_again
+from sankofa.model.ocds.release import Identifiers, Organisation, ReleaseSummary, clean_again
 from sankofa.model.text import fold_in_place, one_line
 
 _summary = msgspec.json.Decoder(ReleaseSummary).decode

@@ -12,7 +12,19 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
+from sankofa.dialects.contract import (
+    JSON,
+    Dialect,
+    DialectQuestion,
+    DialectReply,
+    DialectRequest,
+    ListedSeries,
+    Row,
+    rows_numbered,
+    series_row,
+    stored_row,
+    tabled_numbers,
+)
 from sankofa.dialects.fred_values import (
     AGGREGATIONS,
     LAST_DAY,
@@ -36,7 +48,6 @@ from sankofa.dialects.fred_values import (
     xml_attributes,
     xml_document,
 )
-from sankofa.dialects.series_rows import ListedSeries, rows_numbered, series_row, stored_row, tabled_numbers
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import series_named
 from sankofa.edition.read.series_catalogue import release_rows

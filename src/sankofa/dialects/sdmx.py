@@ -13,7 +13,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest
+from sankofa.dialects.contract import (
+    Dialect,
+    DialectQuestion,
+    DialectReply,
+    DialectRequest,
+    ListedSeries,
+    read_series_rows,
+    rows_numbered,
+    tabled_numbers,
+)
 from sankofa.dialects.sdmx_structures import (
     AGENCY,
     DIMENSIONS,
@@ -26,7 +35,6 @@ from sankofa.dialects.sdmx_structures import (
     structure_json,
     structure_xml,
 )
-from sankofa.dialects.series_rows import ListedSeries, read_series_rows, rows_numbered, tabled_numbers
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.countries import country_name
 from sankofa.model.days import parse_day

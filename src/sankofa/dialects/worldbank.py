@@ -11,8 +11,17 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
-from sankofa.dialects.series_rows import ListedSeries, stored_row, tabled_numbers
+from sankofa.dialects.contract import (
+    JSON,
+    Dialect,
+    DialectQuestion,
+    DialectReply,
+    DialectRequest,
+    ListedSeries,
+    Row,
+    stored_row,
+    tabled_numbers,
+)
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import macro_spans

@@ -23,7 +23,7 @@ from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.spells import is_dated, profiles_by_day
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import in_one_spelling, make_identifier, service_id
-from sankofa.model.ocds.parties import Gate, Identifiers
+from sankofa.model.ocds.release import Gate, Identifiers
 from sankofa.model.organisations import LEI_SCHEMES, in_companies_register, org_evidence
 from sankofa.model.organisations.similarity import NameWords, name_words, similarity
 from sankofa.model.records import Profile

@@ -20,8 +20,8 @@ import msgspec
 from sankofa.ledger.capture import FactColumns
 from sankofa.ledger.reader import CaptureInfo, Facts
 from sankofa.model.days import ordinal
-from sankofa.model.financial_years import ROUNDED_WITHIN, YEAR, YearEvidence
 from sankofa.model.identifiers import free_location
+from sankofa.model.periods import ROUNDED_WITHIN, YEAR, YearEvidence
 from sankofa.model.provenance import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED, source_ref
 
 Held = list[tuple[str, FactColumns]]

@@ -18,9 +18,17 @@ from sankofa.engines.ledger_store import Row
 from sankofa.ledger.capture import Capture, CleanedRelease, Counts, RecordKind, Triple, holds_record
 from sankofa.ledger.matching import party_evidence
 from sankofa.model.days import instant, latest_day
-from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
 from sankofa.model.ocds.redaction import Secrets
-from sankofa.model.ocds.release import CleanRelease, Unusable, clean, clean_again, encode
+from sankofa.model.ocds.release import (
+    CleanRelease,
+    Gate,
+    Identifiers,
+    Unusable,
+    buyer_country,
+    clean,
+    clean_again,
+    encode,
+)
 from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink, Rejected, Release
 from sankofa.sources.base import Limits, adapters
 from sankofa.sources.registry import Source

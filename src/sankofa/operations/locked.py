@@ -21,11 +21,11 @@ from sankofa.edition.format.columns import columns_of
 from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.edition.read.row_forms import sources_in, without_capture
+from sankofa.model.catalogue_rows import FlagRow
 from sankofa.model.days import parse_day
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem, Suggestion
 from sankofa.model.provenance import SharedFact, notice, provenance_id, source_of
 from sankofa.model.rows import Row, wire
-from sankofa.model.tender_rows import FlagRow
 from sankofa.operations.absence import absence_of
 from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation, operations
 from sankofa.operations.parameter_types import IN_THE_FUTURE

@@ -20,12 +20,12 @@ from sankofa.edition.read.row_proofs import (
 )
 from sankofa.engines.edition_log import LoggedEdition
 from sankofa.engines.edition_reader import MANIFEST
+from sankofa.model.catalogue_rows import TenderRow
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.provenance import FUND, MACRO, ORGANISATIONS, TENDER
 from sankofa.model.rows import CrosswalkRow, EntityRow, FundamentalsRow, MacroAnnualRow, MacroSeriesRow, Row
 from sankofa.model.signed_notes import consistency_path, inclusion_path
-from sankofa.model.tender_rows import TenderRow
 from sankofa.operations.contract import MEMBERS, Answer, Call, Operation, Parameter, operation
 from sankofa.operations.parameter_types import Choice, Text, Whole
 from sankofa.operations.service import Service

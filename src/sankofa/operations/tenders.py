@@ -1,22 +1,49 @@
-"""GET /v1/tenders and GET /v1/tender-parties."""
+"""GET /v1/tenders and /v1/tender-parties; /v1/contracts/{ocid}: a contracting process as it stood on a day
+(contract: CON-1); and /v1/flags: red flags of processes, as they could be raised on a day (contract: FLAG-1).
+"""
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Any, Final
 
+from sankofa.derive.rounding import quotient
+from sankofa.edition.format.flag_steps import Flag, spellings
 from sankofa.edition.format.keys import party_key, searched_words
 from sankofa.edition.format.row_blocks import RowOrder
-from sankofa.edition.read.tender_filters import TenderFilter, tender_key, without_release
-from sankofa.edition.read.tenders import find_of_all, find_of_country, tenders_of_all, tenders_of_country
-from sankofa.model.ocds.parties import role as canonical_role
+from sankofa.edition.read.day_view import is_stranger
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.flags import Parties, flags_on, sort_key
+from sankofa.edition.read.tender_filters import TenderFilter, single_rows, tender_key, without_release
+from sankofa.edition.read.tenders import (
+    find_of_all,
+    find_of_country,
+    process_releases,
+    tenders_of_all,
+    tenders_of_country,
+)
+from sankofa.edition.read.yield_points import in_thread_if_large
+from sankofa.model.catalogue_rows import (
+    CompactTenderRow,
+    ContractChange,
+    ContractRow,
+    FlagRow,
+    TenderPartyRow,
+    TenderRow,
+)
+from sankofa.model.errors import Absence, NotFound
+from sankofa.model.ocds.compiled import Process, SetBy
+from sankofa.model.ocds.red_flags import INDICATORS
+from sankofa.model.ocds.release import decode
+from sankofa.model.ocds.release import role as canonical_role
 from sankofa.model.provenance import TENDER
-from sankofa.model.tender_rows import CompactTenderRow, TenderPartyRow, TenderRow
+from sankofa.model.rows import wire
 from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier
-from sankofa.operations.paging import first_page
-from sankofa.operations.parameter_types import JsonSchema
+from sankofa.operations.paging import ListPage, first_page
+from sankofa.operations.parameter_types import JsonSchema, Text
 
 _NARROWING: Final = (
     "to",
@@ -195,3 +222,220 @@ async def get_resolved_parties(
     if selection is None and service_id is not None:
         await refuse_other_identifier(call, service_id)
     return page.answer(selection or NO_ROWS, _PARTY_ORDER)
+
+
+_READ_AT_ONCE: Final = 64
+_CHANGES_SHOWN: Final = 100
+_ROOM: Final = 40_000
+
+
+def _brief(row: bytes) -> bytes:
+    """A row without `set_by`, with the newest changes only, and without the release where that is large."""
+    fields: dict[str, Any] = decode(row)
+    fields |= {"set_by": {}, "changes": fields["changes"][-_CHANGES_SHOWN:]}
+    if len(wire.encode(fields)) > _ROOM:
+        fields["release"] = {}
+    return wire.encode(fields)
+
+
+_CONTRACT_FOR_AGENTS: Final = AgentView(compact=_brief)
+
+
+@operation(
+    "/v1/contracts/{ocid}",
+    dataset=TENDER,
+    row=ContractRow,
+    errors=(400, 401, 404, 429, 503),
+    tool="get_contract",
+    extension=True,
+    agent=_CONTRACT_FOR_AGENTS,
+)
+async def get_contract(
+    call: Call, *, ocid: parameters.Contract, as_of: parameters.ContractDay = None
+) -> Answer:
+    """One contracting process as it stood on a day: what its releases up to then add up to.
+
+    One row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions, from every release
+    with this ocid; releases of one instant are in the order of their ids. `set_by` names the release that set
+    each value, and `changes` lists amounts, deadlines, statuses and suppliers that a release replaced. Before
+    its first release a process has no row.
+    """
+    releases = await process_releases(call.edition, ocid)
+    if not releases:
+        raise NotFound(f"No contracting process with ocid {ocid}.")
+    day = as_of or call.today
+    known = [(country, number) for released, country, number in releases if released <= day]
+    if not known:
+        first, last = releases[0][0], releases[-1][0]
+        detail = f"Not known on {day}: its first release is of {first}."
+        return Answer(NO_ROWS, as_of=day, absent=Absence("not_yet_known", detail, first, last))
+    builder = _Builder()
+    for start in range(0, len(known), _READ_AT_ONCE):
+        rows = [
+            bytes((await single_rows(call.edition, country, (number,)))[0])
+            for country, number in known[start : start + _READ_AT_ONCE]
+        ]
+        await in_thread_if_large(sum(map(len, rows)), builder.add, rows)
+    row = await in_thread_if_large(builder.size, builder.row)
+    return Answer(Selection([row], 1, truncated=False), as_of=day)
+
+
+class _Builder:
+    """Adds up the releases of a process."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._process = Process()
+        self._count = 0
+        self._first = ""
+        self._last: dict[str, Any] = {}
+
+    def add(self, rows: list[bytes]) -> None:
+        for row in rows:
+            self.size += len(row)
+            self._count += 1
+            self._last = fields = decode(row)
+            self._first = self._first or fields["release_date"]
+            self._process.add(fields["release"], SetBy(fields["release_id"], fields["release_date"]))
+
+    def row(self) -> bytes:
+        compiled = self._process.compiled()
+        last = self._last
+        return wire.encode(
+            ContractRow(
+                source_ref=last["source_ref"],
+                license_class=last["license_class"],
+                observed_at=last["observed_at"],
+                country=last["country"],
+                ocid=last["ocid"],
+                release_count=self._count,
+                first_release_date=self._first,
+                last_release_date=last["release_date"],
+                release=compiled.release,
+                set_by=compiled.set_by,
+                changes=[
+                    ContractChange(c.field, c.path, c.old, c.new, c.by.release_id, c.by.release_date)
+                    for c in compiled.changes
+                ],
+            )
+        )
+
+
+_NAME: Final = r"^[^\x00-\x1f\x7f]{1,400}$"
+FlagProcessParameter = Annotated[
+    str | None,
+    Text(_NAME, "ocds-999sza-00134", longest=400),
+    "Every indicator of this contracting process, flagged or not.",
+]
+FlagBuyerParameter = Annotated[
+    str | None,
+    Text(_NAME, "Groot Sample District Municipality", longest=400),
+    "Rows about this buyer and its processes: its whole name, service_id, or id in releases, in any case.",
+]
+FlagSupplierParameter = Annotated[
+    str | None,
+    Text(_NAME, "Duineveld Sample Civils (Pty) Ltd", longest=400),
+    "Rows about this tenderer and processes with an award to it, named like a buyer.",
+]
+
+METHODOLOGY: Final = "signals-v1/red-flags"
+_ORDER: Final = RowOrder("country", "indicator", "subject_type", "subject")
+_ONE: Final = Decimal(1)
+
+
+@operation(
+    "/v1/flags",
+    dataset=TENDER,
+    row=FlagRow,
+    errors=(400, 401, 402, 429, 503),
+    tool="get_flags",
+    extension=True,
+)
+async def get_flags(
+    call: Call,
+    *,
+    country: parameters.Country = None,
+    ocid: FlagProcessParameter = None,
+    buyer: FlagBuyerParameter = None,
+    supplier: FlagSupplierParameter = None,
+    as_of: parameters.ContractDay = None,
+    limit: parameters.Limit = None,
+    cursor: parameters.Cursor = None,
+) -> Answer:
+    """Red flags of contracting processes, buyers and tenderers, as they could be raised on a day.
+
+    The indicators are those of Cardinal, with its defaults. The population is that day's: every process of
+    the country, compiled from its releases up to then. Prices are compared in the currency that most bids
+    have. With `ocid`: every indicator of the process, `flagged` null and a `reason` where it cannot be
+    computed; otherwise what is flagged. `buyer` and `supplier` keep the rows about that party and about its
+    processes. A flag is a reason to look, and proves nothing. Ordered by country, indicator, subject_type
+    and subject. The method is explained at `/methodology/signals-v1/red-flags`.
+    """
+    parties = _spelling(buyer), _spelling(supplier)
+    page = await first_page(call, "flags", country, ocid, *parties, as_of=as_of, cursor=cursor)
+    most = call.grant.rows(limit)
+    countries: Sequence[str] = [country] if country else await page.edition.keys("tender_day")
+    if ocid is not None:
+        releases = await process_releases(page.edition, ocid)
+        days = [released for released, of_country, _ in releases if of_country in countries]
+        if days and days[0] > page.day:
+            detail = f"Not known on {page.day}: its first release is of {days[0]}."
+            absent = Absence("not_yet_known", detail, days[0], days[-1])
+            members: dict[str, object] = {"next_cursor": None}
+            return Answer(
+                Selection((), 0, truncated=False), page.day, members, page.edition.id, absent=absent
+            )
+        countries = sorted({of_country for day, of_country, _ in releases if day <= page.day} & {*countries})
+    rows: list[bytes] = []
+    for one in countries:
+        if len(rows) <= most and (not page.key or one >= str(page.key[0])):
+            rows += await _rows(page, one, ocid, parties, most + 1 - len(rows))
+    more = len(rows) > most
+    selection = Selection(rows[:most], len(rows[:most]), truncated=more, following=(0,) if more else None)
+    return page.answer(selection, _ORDER, as_of=page.day)
+
+
+async def _rows(page: ListPage, country: str, ocid: str | None, parties: Parties, most: int) -> list[bytes]:
+    """The next rows of a country."""
+    known = await flags_on(page.edition, country, page.day.toordinal())
+    if known is None or any([await is_stranger(page.edition, one) for one in parties if one]):
+        return []
+    behind = tuple(map(str, page.key[1:])) if page.key and page.key[0] == country else ()
+    if ocid is None:
+        flags = await known.flags(parties, behind, most)
+    else:
+        whole = await known.of_process(ocid, parties)
+        flags = [one for one in whole if not behind or sort_key(one.finding) > behind][:most]
+    return [wire.encode(_row(country, flag, known.population)) for flag in flags]
+
+
+def _spelling(party: str | None) -> str | None:
+    return None if party is None else next(iter(spellings(party)), "")
+
+
+def _row(country: str, flag: Flag, population: int) -> FlagRow:
+    finding, subject = flag
+    return FlagRow(
+        country=country,
+        indicator=finding.indicator,
+        title=INDICATORS[finding.indicator]["title"],
+        subject_type=finding.subject_type,
+        subject=finding.subject,
+        name=subject.name,
+        service_id=subject.service_id,
+        flagged=finding.flagged,
+        value=_rounded(finding.value),
+        threshold=_rounded(finding.threshold),
+        formula=INDICATORS[finding.indicator]["formula"],
+        inputs={name: _rounded(one) if type(one) is float else one for name, one in finding.inputs.items()},
+        population=population,
+        reason=finding.reason,
+        methodology_ref=METHODOLOGY,
+        source_ref=subject.source.source_ref,
+        license_class=subject.source.license_class,
+        observed_at=subject.source.observed_at,
+    )
+
+
+def _rounded(value: Any) -> Decimal | None:
+    return None if value is None else quotient(Decimal(value), _ONE)

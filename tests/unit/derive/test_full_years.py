@@ -12,7 +12,7 @@ from sankofa.derive.metrics.routes import items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import ordinal
-from sankofa.model.financial_years import YearEvidence
+from sankofa.model.periods import YearEvidence
 from sankofa.model.rows import State
 from tests.every import every
 

@@ -20,8 +20,7 @@ from ocdsmerge.merge import CompiledRelease, VersionedRelease
 from ocdsmerge.rules import MergeRules, get_merge_rules
 
 from sankofa.model.ocds.compiled import Process, SetBy
-from sankofa.model.ocds.parties import Gate
-from sankofa.model.ocds.release import Unusable, clean, decode
+from sankofa.model.ocds.release import Gate, Unusable, clean, decode
 from tests.services import REPOSITORY, missing
 
 REQUIREMENT = REPOSITORY / "requirements" / "ocds-schema.txt"

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.model.ocds.fields import moment
-from sankofa.model.ocds.parties import Gate
-from sankofa.model.ocds.release import CleanRelease, Unusable, clean, clean_again
+from sankofa.model.ocds.release import CleanRelease, Gate, Unusable, clean, clean_again
 from tests.every import every
 
 KEYS = {"ocid": "ocds-1", "id": "1", "date": "2025-01-01T00:00:00Z"}

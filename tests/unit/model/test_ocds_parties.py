@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.model.ocds import redaction
-from sankofa.model.ocds.parties import Gate, role
 from sankofa.model.ocds.redaction import CUT, Secrets
-from sankofa.model.ocds.release import CleanRelease, clean
+from sankofa.model.ocds.release import CleanRelease, Gate, clean, role
 from sankofa.model.ocds.telephones import may_name_a_person
 from sankofa.model.text import composed, fold_in_place
 from tests.every import every

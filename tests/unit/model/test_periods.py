@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sankofa.model.financial_years import YearEvidence, months_of
-from sankofa.model.periods import PERIOD_TYPES, IssuerYears, Period
+from sankofa.model.periods import PERIOD_TYPES, IssuerYears, Period, YearEvidence, months_of
 from tests.every import every
 
 

@@ -16,9 +16,8 @@ from sankofa.derive.metrics.lines import Figure, Lines
 from sankofa.derive.metrics.period_views import History, PeriodView, ReportedFigure, StatementBasis
 from sankofa.ledger.reports import Reports
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.financial_years import YearEvidence, months_of
 from sankofa.model.line_items import table
-from sankofa.model.periods import IssuerYears
+from sankofa.model.periods import IssuerYears, YearEvidence, months_of
 
 
 class YearEnds:

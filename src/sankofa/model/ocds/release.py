@@ -1,22 +1,358 @@
 """Cleaning of one OCDS release: fields checked, people withheld, and the rest summarised.
 
+A party is named only on evidence that it is an organisation (`model.organisations`). A reference is named
+where it leads to such a party, or by evidence of its own. For a withheld party only the role remains.
+
 See contract: TEND-3, TEND-4, TEND-6.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable, Set
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.model.countries import country as country_code
+from sankofa.model.countries import country_named
 from sankofa.model.days import in_range, range_fault
 from sankofa.model.limits import limit
 from sankofa.model.ocds.fields import Cleaning, Json, moment, release_cleaner
-from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
-from sankofa.model.ocds.redaction import Secrets, names_somebody
+from sankofa.model.ocds.redaction import WORD, Secrets, names_somebody, unspaced
 from sankofa.model.ocds.telephones import may_name_a_person
-from sankofa.model.text import fit, one_line
+from sankofa.model.organisations import in_companies_register
+from sankofa.model.text import fit, fold_in_place, one_line, toml_table
+
+ROLES: Final[dict[str, str]] = toml_table("sankofa.model.ocds", "roles")
+"""The OCDS party roles of fields and foreign role codes."""
+
+_IDENTIFYING_DIGITS: Final = 5
+_IDENTIFYING_LETTERS: Final = 4
+_REMEMBERED: Final = 100_000
+
+Identifiers = tuple[tuple[str, str], ...]
+
+
+class Organisation(NamedTuple):
+    """A party with evidence that it is an organisation."""
+
+    party_id: str
+    """A hash of all other fields."""
+    name: str
+    country: str
+    identifiers: Identifiers
+    """Scheme and id, the party's own first."""
+    org_evidence: str
+
+
+class Gate:
+    """Decides which parties may be named, and caches the answers."""
+
+    def __init__(self, evidence: Callable[[str, Identifiers, str], str | None]) -> None:
+        self._evidence = lru_cache(_REMEMBERED)(evidence)
+        self._cache: dict[tuple[Json, ...], Organisation | None] = {}
+
+    def __call__(self, name: str, identifiers: Identifiers, country: str) -> str | None:
+        """The evidence that a name with identifiers in a country (alpha-2, or empty) is an organisation."""
+        return self._evidence(name, identifiers, country)
+
+    def organisation(self, body: dict[str, Json], country: str) -> Organisation | None:
+        """The organisation that an object of a release names; None without evidence."""
+        name = body.get("name")
+        if not name or "additionalIdentifiers" in body or "scheme" in body:
+            return self._look(body, country)
+        scheme = number = code = country_name = None
+        identifier, address = body.get("identifier"), body.get("address")
+        if identifier:
+            scheme, number = identifier.get("scheme"), identifier.get("id")
+        if address:
+            code, country_name = address.get("country"), address.get("countryName")
+        key = (name, scheme, number, code, country_name, country)
+        try:
+            return self._cache[key]
+        except KeyError:
+            if len(self._cache) >= _REMEMBERED:
+                self._cache.clear()
+            party = self._cache[key] = self._look(body, country)
+            return party
+
+    def _look(self, body: dict[str, Json], country: str) -> Organisation | None:
+        name = _name(body)
+        if not name:
+            return None
+        identifiers = _identifiers(body)
+        party_country = _country(body, identifiers) or country
+        evidence = self(name, identifiers, party_country)
+        if evidence is None:
+            return None
+        identity = msgspec.json.encode((name, party_country, identifiers, evidence))
+        return Organisation(
+            hashlib.blake2b(identity, digest_size=12).hexdigest(), name, party_country, identifiers, evidence
+        )
+
+
+class ReleaseParty(NamedTuple):
+    """An organisation and its roles in a release."""
+
+    organisation: Organisation
+    roles: tuple[str, ...]
+
+
+class Parties(NamedTuple):
+    """The parties of a release: those served and those withheld."""
+
+    served: list[ReleaseParty]
+    withheld: list[str]
+    """The names or ids of withheld parties, input to a keyed hash: never to be written anywhere."""
+    named: Set[int]
+    """The objects (by id) that keep their name."""
+
+
+class _Sifted:
+    """The parties a release lists, sorted into those with evidence and those without."""
+
+    __slots__ = ("by_id", "named", "served", "withheld", "withheld_ids")
+
+    def __init__(self) -> None:
+        self.served: dict[str, tuple[Organisation, dict[str, None]]] = {}
+        """Organisations by party_id, each with its roles."""
+        self.by_id: dict[str, tuple[Organisation, dict[str, None]]] = {}
+        """The same, by the ids they have in the release."""
+        self.withheld: dict[str, None] = {}
+        self.withheld_ids: set[str] = set()
+        self.named: set[int] = set()
+
+
+def sift(cleaning: Cleaning, listed: Json, country: str, gate: Gate, secrets: Secrets) -> Parties:
+    """Reduce every party without evidence to a stub, in place; return the others with their roles."""
+    sifted = _Sifted()
+    listed_ids = {id(body) for body in listed} if type(listed) is list else set[int]()
+    references = []
+    for reference in cleaning.organisations:
+        if id(reference[0]) in listed_ids:
+            _listed_party(reference[0], country, gate, sifted, secrets)
+        else:
+            references.append(reference)
+    for body, field in references:
+        _reference(body, role(field), country, gate, sifted, secrets)
+    if sifted.withheld:
+        _remove_duplicates(cleaning.lists)
+    served = [ReleaseParty(organisation, tuple(roles)) for organisation, roles in sifted.served.values()]
+    return Parties(served, list(sifted.withheld), sifted.named)
+
+
+def _listed_party(body: dict[str, Json], country: str, gate: Gate, sifted: _Sifted, secrets: Secrets) -> None:
+    roles = [role(text) for text in body.get("roles") or ()]
+    if "" in roles:
+        roles = [text for text in roles if text]
+    key = _local_id(body)
+    organisation = _own_organisation(body, gate, country, secrets)
+    if organisation is None:
+        if _withhold(body, roles, sifted, secrets) and key:
+            sifted.withheld_ids.add(key)
+        return
+    served = _serve(organisation, roles, sifted)
+    if key:
+        sifted.by_id[key] = served
+    sifted.named.add(id(body))
+
+
+def _reference(
+    body: dict[str, Json], role: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
+) -> None:
+    key = _local_id(body)
+    if key in sifted.withheld_ids:  # counted where it is listed
+        _withhold(body, [role], None, secrets)
+    elif (served := sifted.by_id.get(key)) is not None:
+        served[1][role] = None
+        _refer(body, key, served[0].name, country, gate, sifted, secrets)
+    elif (organisation := _own_organisation(body, gate, country, secrets)) is None:
+        _withhold(body, [role], sifted, secrets)
+    else:
+        _serve(organisation, (role,), sifted)
+        sifted.named.add(id(body))
+
+
+def _refer(
+    body: dict[str, Json], key: str, party: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
+) -> None:
+    """A reference to a party that is served: its id, and its name where that is the party's."""
+    written = body.get("name")
+    if written != party:
+        name = _name(body)
+        if name and name != party and fold_in_place(name) != fold_in_place(party):
+            if gate(name, (), country) is None:
+                secrets.add(name)
+            name = ""
+        if not name:
+            body.clear()
+            body["id"] = key
+            return
+    body.clear()
+    body["id"] = key
+    body["name"] = written
+    sifted.named.add(id(body))
+
+
+def _serve(
+    party: Organisation, roles: Iterable[str], sifted: _Sifted
+) -> tuple[Organisation, dict[str, None]]:
+    served = sifted.served.get(party.party_id)
+    if served is None:
+        served = sifted.served[party.party_id] = party, dict.fromkeys(roles)
+    else:
+        served[1].update(dict.fromkeys(roles))
+    return served
+
+
+def _withhold(body: dict[str, Json], roles: list[str], sifted: _Sifted | None, secrets: Secrets) -> bool:
+    """Remove everything but the roles. False if the object named nobody."""
+    name, party_id = _name(body), _local_id(body)
+    identifiers = _identifiers(body)
+    legal = (body.get("identifier") or {}).get("legalName")
+    body.clear()
+    if roles:
+        body["roles"] = roles
+    for text in (name, party_id, legal, *(value for _, value in identifiers)):
+        if text and _identifies_somebody(text):
+            secrets.add(text)
+    subject = name or party_id or (identifiers[0][1] if identifiers else "")
+    if not subject:
+        return False
+    if sifted is not None:
+        sifted.withheld[fold_in_place(subject)] = None
+    return True
+
+
+def _identifies_somebody(text: str) -> bool:
+    """Whether a text is specific to one party. An id such as `1` or `supplier-2` is not."""
+    if sum(c.isdigit() for c in text) >= _IDENTIFYING_DIGITS:
+        return True
+    return any(c.isalpha() for c in text) and (
+        " " in text or (text.isalpha() and (len(text) >= _IDENTIFYING_LETTERS or unspaced(text)))
+    )
+
+
+def _own_organisation(
+    body: dict[str, Json], gate: Gate, country: str, secrets: Secrets
+) -> Organisation | None:
+    """The organisation that an object names, without what its identifiers say of somebody else.
+
+    Another legal name beside the one that was looked at is kept only on evidence of its own. Where it shares
+    no word with that name, the number is not the organisation's either, unless companies alone have it.
+    """
+    organisation = gate.organisation(body, country)
+    if organisation is None or ("additionalIdentifiers" not in body and "identifier" not in body):
+        return organisation
+    name = organisation.name
+    more = body.get("additionalIdentifiers") or []
+    strangers = []
+    for identifier in (body.get("identifier"), *more):
+        legal = identifier.get("legalName") if type(identifier) is dict else None
+        if not legal or legal == name or fold_in_place(one_line(legal)) == fold_in_place(name):
+            continue
+        if gate(one_line(legal), (), country) is None:
+            del identifier["legalName"]
+            secrets.add(legal)
+            if not _shares_a_word(legal, name) and not in_companies_register(
+                str(identifier.get("scheme") or ""), one_line(str(identifier.get("id") or ""))
+            ):
+                strangers.append(identifier)
+    for identifier in strangers:
+        number = str(identifier.get("id") or "")
+        if _identifies_somebody(number):
+            secrets.add(number)
+        identifier.clear()
+    if not strangers:
+        return organisation
+    if not body.get("identifier"):
+        body.pop("identifier", None)
+    more[:] = [identifier for identifier in more if identifier]
+    return gate.organisation(body, country)
+
+
+def _shares_a_word(one: str, other: str) -> bool:
+    return not set(WORD.findall(fold_in_place(one))).isdisjoint(WORD.findall(fold_in_place(other)))
+
+
+def _remove_duplicates(lists: list[list[Any]]) -> None:
+    """Remove repeated stubs: OCDS lists every party once."""
+    for members in lists:
+        seen: set[tuple[str, ...]] = set()
+        distinct = []
+        for member in members:
+            if not member.keys() - {"roles"}:
+                roles = tuple(member.get("roles") or ())
+                if not member or roles in seen:
+                    continue
+                seen.add(roles)
+            distinct.append(member)
+        members[:] = distinct
+
+
+@lru_cache(maxsize=4096)
+def role(text: Json) -> str:
+    """A role in the words of OCDS; as published where it is none of them."""
+    return ROLES.get(text.strip().lower(), text.strip()) if type(text) is str else ""
+
+
+def _local_id(body: dict[str, Json]) -> str:
+    value = body.get("id")
+    return value.strip() if type(value) is str else "" if value is None else str(value)
+
+
+def _name(body: dict[str, Json]) -> str:
+    name = body.get("name")
+    if not name:
+        identifier = body.get("identifier")
+        name = (identifier.get("legalName") if type(identifier) is dict else None) or body.get("legalName")
+    return one_line(name) if type(name) is str else ""
+
+
+def _identifiers(body: dict[str, Json]) -> Identifiers:
+    pairs = []
+    first = body.get("identifier") or (body if "scheme" in body else None)  # OCDS 1.0 has bare identifiers
+    more = body.get("additionalIdentifiers")
+    for identifier in (first, *(more if type(more) is list else ())):
+        if type(identifier) is dict:
+            scheme, value = identifier.get("scheme"), identifier.get("id")
+            if type(scheme) is str and scheme.strip() and value is not None and str(value).strip():
+                pairs.append((scheme.strip(), one_line(str(value))))
+    return tuple(pairs)
+
+
+def buyer_country(release: Json) -> str:
+    """The country (alpha-2) that a release gives its buyer; empty if it gives none, or several."""
+    if type(release) is not dict:
+        return ""
+    buyer, listed, tender = release.get("buyer"), release.get("parties"), release.get("tender")
+    bodies = [buyer, tender.get("procuringEntity") if type(tender) is dict else None]
+    if type(listed) is list:
+        bodies += [party for party in listed if type(party) is dict and _buys(party)]
+    countries = {_country(body, _identifiers(body)) for body in bodies if type(body) is dict} - {""}
+    return countries.pop() if len(countries) == 1 else ""
+
+
+def _buys(party: dict[str, Json]) -> bool:
+    roles = party.get("roles")
+    return type(roles) is list and any(
+        role(r) in ("buyer", "procuringEntity") for r in roles if type(r) is str
+    )
+
+
+def _country(body: dict[str, Json], identifiers: Identifiers) -> str:
+    address = body.get("address")
+    if type(address) is dict:
+        country = address.get("country") or address.get("countryName")
+        if type(country) is str and country.strip():
+            return country_code(country) or country_named(country) or ""
+    for scheme, _ in identifiers:
+        prefix, dash, _rest = scheme.partition("-")
+        if dash and len(prefix) == 2 and (code := country_code(prefix)):
+            return code
+    return ""
+
 
 _ANY_DAY = "9999-12-31"  # the dates of a stored release were checked when it came
 _LONGEST_ID = limit(  # what every engine can hold in an index
@@ -60,7 +396,7 @@ class CleanRelease(NamedTuple):
     summary: ReleaseSummary
     parties: list[ReleaseParty]
     withheld: list[str]
-    """See `parties.Parties`."""
+    """See `Parties`."""
     faults: list[tuple[str, str]]
     """Which field was not what the schema has there, and why."""
     secrets: Secrets

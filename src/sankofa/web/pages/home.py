@@ -11,8 +11,7 @@ from sankofa.web import data
 from sankofa.web.charts import TILES, Chart, KnownValue, Tile, step_chart, tile_map
 from sankofa.web.languages import label
 from sankofa.web.pages.editions import COUNTED
-from sankofa.web.pages.party import spends
-from sankofa.web.pages.tenders import listed
+from sankofa.web.pages.tenders import listed, spends
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sankofa.model.countries import country_name
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.observations import currency_pair
-from sankofa.operations.matrix import MOST_CELLS
+from sankofa.operations.panel import MOST_CELLS
 from sankofa.web import data
 from sankofa.web.charts import SCALES, Chart, Line, bar_chart, line_chart, small_line
 from sankofa.web.view import View, page

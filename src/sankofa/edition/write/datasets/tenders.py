@@ -48,10 +48,10 @@ from sankofa.edition.format.visibility import DayRowsWriter
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Built, Input, KeyRows, dataset, provenance
 from sankofa.edition.write.tables import TableRows, table
+from sankofa.model.catalogue_rows import PartyIdentifier, TenderPartyRow, TenderRow
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.provenance import TENDER
 from sankofa.model.rows import Figure, Row, doc, instant, wire
-from sankofa.model.tender_rows import PartyIdentifier, TenderPartyRow, TenderRow
 
 _NUMBERS_PER_BLOCK: Final = 16_384
 _DESCRIBED: Final = 300
