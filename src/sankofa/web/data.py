@@ -13,6 +13,13 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web.visit import Result, Row, Visit
 
 _TENDERS_SHOWN: Final = 10
+COUNTED: Final = {
+    "Organisations": ("entity",),
+    "Reported figures": ("fundamentals",),
+    "Macro values": ("macro-series", "macro-annual"),
+    "Tender releases": ("tender",),
+}
+"""The rows that the first page and that of editions count together, by the datasets they are in."""
 
 
 async def search_tenders(visit: Visit, words: str, country: str) -> list[Row]:

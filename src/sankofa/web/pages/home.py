@@ -10,7 +10,6 @@ from sankofa.model.errors import NotFound, Problem
 from sankofa.web import data
 from sankofa.web.charts import TILES, Chart, KnownValue, Tile, step_chart, tile_map
 from sankofa.web.languages import label
-from sankofa.web.pages.editions import COUNTED
 from sankofa.web.pages.tenders import listed, spends
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
@@ -30,7 +29,9 @@ async def home(visit: Visit) -> View:
     context: dict[str, Any] = {
         "counts": ()
         if visit.lock
-        else tuple((words, sum(rows.get(kind, 0) for kind in kinds)) for words, kinds in COUNTED.items()),
+        else tuple(
+            (words, sum(rows.get(kind, 0) for kind in kinds)) for words, kinds in data.COUNTED.items()
+        ),
         "built_from": manifest["built_from"],
         "example": example,
         "award": await large_award(visit),
