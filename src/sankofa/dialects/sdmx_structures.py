@@ -1,10 +1,12 @@
 """The structures of the SDMX dialect, as SDMX-JSON 2.0 and as SDMX-ML 2.1 (contract: DIA-7)."""
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final, NamedTuple
-from xml.sax.saxutils import escape, quoteattr  # nosec B406
 
 import msgspec
+from jinja2 import Environment, StrictUndefined, Template
 
 AGENCY: Final = "SANKOFA"
 FLOW: Final = "MACRO"
@@ -26,10 +28,7 @@ _CONCEPTS: Final = {
 }
 _FLOW_NAME: Final = "Macroeconomic series, as known on any day"
 _URN: Final = "urn:sdmx:org.sdmx.infomodel."
-_NAMESPACES: Final = " ".join(
-    f'xmlns:{short}="http://www.sdmx.org/resources/sdmxml/schemas/v2_1/{name}"'
-    for short, name in (("mes", "message"), ("str", "structure"), ("com", "common"))
-)
+_SCHEMAS: Final = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/"
 Codes = Mapping[str, Mapping[str, str]]
 """By dimension, the names of its codes."""
 
@@ -149,77 +148,22 @@ def _components() -> dict[str, Any]:
 
 def structure_xml(codes: Codes, prepared: str, wanted: Wanted) -> bytes:
     """SDMX-ML 2.1, which older clients read."""
-    parts = []
-    own = f'agencyID="{AGENCY}" version="{VERSION}" isFinal="true" isExternalReference="false"'
-    if wanted.flows:
-        reference = f'<Ref id="{FLOW}" version="{VERSION}" agencyID="{AGENCY}" package="datastructure" '
-        parts.append(
-            f'<str:Dataflows><str:Dataflow id="{FLOW}" {own}>{_name(_FLOW_NAME)}<str:Structure>{reference}'
-            'class="DataStructure"/></str:Structure></str:Dataflow></str:Dataflows>'
-        )
-    if wanted.others:
-        lists = "".join(
-            f'<str:Codelist id="CL_{name}" {own}>{_name(_CONCEPTS[name])}'
-            + "".join(
-                f"<str:Code id={quoteattr(code)}>{_name(title)}</str:Code>"
-                for code, title in codes[name].items()
-            )
-            + "</str:Codelist>"
-            for name in DIMENSIONS
-        )
-        concepts = "".join(
-            f'<str:Concept id="{name}">{_name(title)}</str:Concept>' for name, title in _CONCEPTS.items()
-        )
-        parts.append(f"<str:Codelists>{lists}</str:Codelists>")
-        parts.append(
-            f'<str:Concepts><str:ConceptScheme id="CONCEPTS" {own}>{_name("Concepts")}{concepts}'
-            "</str:ConceptScheme></str:Concepts>"
-        )
-        parts.append(
-            f'<str:DataStructures><str:DataStructure id="{FLOW}" {own}>{_name(_FLOW_NAME)}'
-            f"<str:DataStructureComponents>{_xml_components()}</str:DataStructureComponents>"
-            "</str:DataStructure></str:DataStructures>"
-        )
-    header = (
-        f"<mes:Header><mes:ID>{AGENCY}-{FLOW}</mes:ID><mes:Test>false</mes:Test>"
-        f'<mes:Prepared>{prepared}</mes:Prepared><mes:Sender id="{AGENCY}"/></mes:Header>'
+    written = _template().render(
+        agency=AGENCY,
+        flow=FLOW,
+        flow_name=_FLOW_NAME,
+        version=VERSION,
+        dimensions=DIMENSIONS,
+        concepts=_CONCEPTS,
+        schemas=_SCHEMAS,
+        codes=codes,
+        prepared=prepared,
+        wanted=wanted,
     )
-    return (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<mes:Structure {_NAMESPACES}>{header}'
-        f"<mes:Structures>{''.join(parts)}</mes:Structures></mes:Structure>"
-    ).encode()
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n' + "".join(written.splitlines())).encode()
 
 
-def _name(title: str) -> str:
-    return f'<com:Name xml:lang="en">{escape(title)}</com:Name>'
-
-
-def _identity(name: str) -> str:
-    return (
-        f'<str:ConceptIdentity><Ref id="{name}" maintainableParentID="CONCEPTS" '
-        f'maintainableParentVersion="{VERSION}" agencyID="{AGENCY}" package="conceptscheme" class="Concept"/>'
-        "</str:ConceptIdentity>"
-    )
-
-
-def _xml_components() -> str:
-    dimensions = "".join(
-        f'<str:Dimension id="{name}" position="{at}">{_identity(name)}<str:LocalRepresentation>'
-        f'<str:Enumeration><Ref id="CL_{name}" version="{VERSION}" agencyID="{AGENCY}" package="codelist" '
-        'class="Codelist"/></str:Enumeration></str:LocalRepresentation></str:Dimension>'
-        for at, name in enumerate(DIMENSIONS, 1)
-    )
-    return (
-        f'<str:DimensionList id="DimensionDescriptor">{dimensions}'
-        f'<str:TimeDimension id="TIME_PERIOD" position="{len(DIMENSIONS) + 1}">{_identity("TIME_PERIOD")}'
-        '<str:LocalRepresentation><str:TextFormat textType="ObservationalTimePeriod"/>'
-        "</str:LocalRepresentation></str:TimeDimension></str:DimensionList>"
-        '<str:AttributeList id="AttributeDescriptor"><str:Attribute id="AVAILABLE_AT" '
-        f'assignmentStatus="Conditional">{_identity("AVAILABLE_AT")}<str:LocalRepresentation>'
-        '<str:TextFormat textType="ObservationalTimePeriod"/></str:LocalRepresentation>'
-        '<str:AttributeRelationship><str:PrimaryMeasure><Ref id="OBS_VALUE"/></str:PrimaryMeasure>'
-        "</str:AttributeRelationship></str:Attribute></str:AttributeList>"
-        f'<str:MeasureList id="MeasureDescriptor"><str:PrimaryMeasure id="OBS_VALUE">{_identity("OBS_VALUE")}'
-        '<str:LocalRepresentation><str:TextFormat textType="Double"/></str:LocalRepresentation>'
-        "</str:PrimaryMeasure></str:MeasureList>"
-    )
+@cache
+def _template() -> Template:
+    text = files("sankofa.dialects").joinpath("sdmx_structures.xml").read_text("utf-8")
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
