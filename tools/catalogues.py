@@ -53,7 +53,7 @@ def messages() -> list[str]:
     from sankofa.derive.signals.contract import panels
     from sankofa.model import errors
     from sankofa.web.languages import CODES, LABELS, UNITS
-    from sankofa.web.pages.country import HEADLINES
+    from sankofa.web.pages.home import HEADLINES
 
     wanted.update(HEADLINES.values())
     wanted.update(metric.summary for metric in metrics())

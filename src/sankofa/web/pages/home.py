@@ -1,4 +1,6 @@
-"""The home page, with coverage on a map and one figure that was later revised, and the search."""
+"""The home page, with coverage on a map and one figure that was later revised; the search; a country; and two
+to six companies or countries compared year by year.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -6,9 +8,26 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-from sankofa.model.errors import NotFound, Problem
+import msgspec
+
+from sankofa.model.countries import alpha3_of
+from sankofa.model.countries import country as known_country
+from sankofa.model.errors import InvalidParameter, NotFound, Problem
+from sankofa.model.line_items import LINE_ITEMS
 from sankofa.web import data
-from sankofa.web.charts import TILES, Chart, KnownValue, Tile, step_chart, tile_map
+from sankofa.web.charts import (
+    SCALES,
+    TILES,
+    Chart,
+    KnownValue,
+    Line,
+    Tile,
+    line_chart,
+    rescaled,
+    small_line,
+    step_chart,
+    tile_map,
+)
 from sankofa.web.languages import label
 from sankofa.web.pages.tenders import listed, spends
 from sankofa.web.view import View, page
@@ -171,3 +190,207 @@ async def _kind(visit: Visit, row: Row) -> str:
 
 def _address(visit: Visit, row: Row) -> str:
     return visit.address(_ADDRESSES[row["type"]] + row["id"])
+
+
+HEADLINES: Final = {
+    "NY.GDP.MKTP.CD": "GDP, current US$",
+    "NY.GDP.MKTP.KD.ZG": "GDP growth, % a year",
+    "FP.CPI.TOTL.ZG": "Inflation of consumer prices, % a year",
+    "SP.POP.TOTL": "Population",
+    "NY.GDP.PCAP.CD": "GDP per person, current US$",
+    "GC.DOD.TOTL.GD.ZS": "Debt of the central government, % of GDP",
+    "DT.DOD.DECT.GN.ZS": "External debt, % of GNI",
+    "SL.UEM.TOTL.ZS": "Unemployment, % of the labour force",
+}
+"""The indicators that a country's page begins with, in words."""
+_MOST_TENDERS: Final = 5
+_MOST_RATES: Final = 4
+
+
+@page("/country/{country}")
+async def country(visit: Visit) -> View:
+    """One country, whatever there is of it."""
+    code = known_country(visit.parameters["country"])
+    if code is None:
+        raise NotFound("There is no such country.")
+    issuers = await visit.ask("list_issuers", country=code)
+    covered = await data.coverage(visit, code)
+    charts, headlines = await _headlines(visit, code)
+    series = await visit.ask("list_series", shown=False, country=code, q="USD")
+    tenders: list[Row] = []
+    if any(row["sku"] == "AF-TENDER" for row in covered):
+        newest = await visit.ask("search_tenders", country=code)
+        tenders = [listed(visit, row) for row in newest.rows[:_MOST_TENDERS]]
+    context: dict[str, Any] = {
+        "country": code,
+        "issuers": issuers.rows,
+        "headlines": headlines,
+        "rates": [
+            await _rate(visit, row) for row in [row for row in series.rows if row["vintages"]][:_MOST_RATES]
+        ],
+        "tenders": tenders,
+        "covered": covered,
+        "sources": {
+            row["source_id"]: row["title"] for row in (await visit.ask("get_sources", shown=False)).rows
+        },
+    }
+    return View("country.html", visit.language.country(code), context, tuple(charts))
+
+
+async def _rate(visit: Visit, entry: Row) -> dict[str, Any]:
+    """A series of exchange rates with its newest value."""
+    newest = await visit.ask("get_macro", shown=False, drawn=False, series=entry["series"], limit="1")
+    return {**entry, "latest": newest.rows[0] if newest.rows else None}
+
+
+async def _headlines(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str, Any]]]:
+    """Annual indicators, the newest years, each as a small chart."""
+    charts: list[Chart] = []
+    headlines: list[dict[str, Any]] = []
+    for indicator, words in HEADLINES.items():
+        rows = await data.annual_values(visit, code, indicator, shown=not charts)
+        if not rows:
+            continue
+        points = [(row["year"], Decimal(row["value"])) for row in rows]
+        name = visit.language.text(words)
+        chart = small_line(indicator, name, points, visit.language.brief)
+        charts.append(chart)
+        headlines.append({"row": rows[-1], "name": name, "chart": chart, "indicator": indicator})
+    return charts, headlines
+
+
+FIELDS: Final = ("a", "b", "c", "d", "e", "f")
+"""The parameters that name what is compared."""
+_MOST_CANDIDATES: Final = 5
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A company or a country, and its values by year, the oldest first."""
+
+    name: str
+    address: str
+    unit: str
+    years: list[tuple[int, Decimal]]
+
+
+@page("/compare", "measure", *FIELDS, "as_of", "scale")
+async def compare(visit: Visit) -> View:
+    """Small charts with the same axes, all lines in one chart, and every value in one table."""
+    measure = visit.chosen("measure", (*LINE_ITEMS, *HEADLINES))
+    scale, as_of = visit.chosen("scale", SCALES), visit.day()
+    read = _country if measure in HEADLINES else _company
+    subjects: list[Subject] = []
+    unknown = []
+    for name in filter(None, (visit.given(field).strip() for field in FIELDS)):
+        subject = await read(visit, name, measure, as_of)
+        if subject is None:
+            unknown.append(name)
+        else:
+            subjects.append(subject)
+    indicators = {code: visit.language.text(words) for code, words in HEADLINES.items()}
+    title = indicators.get(measure) or label(visit.language, measure)
+    units = sorted({subject.unit for subject in subjects})
+    charts = _compared_charts(visit, subjects, title, scale, units)
+    years = sorted({year for subject in subjects for year, _ in subject.years}, reverse=True)
+    context: dict[str, Any] = {
+        "example": [] if subjects or unknown else await _largest(visit),
+        "measure": measure,
+        "measure_name": title,
+        "items": LINE_ITEMS,
+        "indicators": indicators,
+        "fields": FIELDS,
+        "scale": scale,
+        "scales": SCALES,
+        "as_of": as_of,
+        "subjects": subjects,
+        "unknown": unknown,
+        "units": units,
+        "table": [(year, [dict(subject.years).get(year) for subject in subjects]) for year in years],
+    }
+    return View("compare.html", visit.language.text("Compare"), context, tuple(charts))
+
+
+async def _largest(visit: Visit) -> list[Row]:
+    """The two companies with most figures, as an example."""
+    issuers = (await visit.ask("list_issuers", shown=False)).rows
+    return sorted(issuers, key=lambda row: row["fact_count"], reverse=True)[:2]
+
+
+async def _company(visit: Visit, name: str, line_item: str, as_of: date) -> Subject | None:
+    """A company by its service_id, an identifier or its name: the best match that reports figures."""
+    service_id, known_as = name.upper(), name
+    try:
+        rows = await data.full_years(visit, service_id, line_item, as_of, shown=True)
+        entity = (await visit.ask("get_entity", shown=False, service_id=service_id)).first
+        known_as = entity["legal_name"] or service_id
+    except (InvalidParameter, NotFound):
+        hit = await _best_hit(visit, name)
+        if hit is None:
+            return None
+        service_id, known_as = hit["id"], hit["name"] or hit["id"]
+        rows = await data.full_years(visit, service_id, line_item, as_of, shown=True)
+    unit = str(rows[-1]["unit"] or "") if rows else ""
+    by_year = {
+        int(row["period_end"][:4]): Decimal(row["value_reported"]) for row in rows if row["unit"] == unit
+    }
+    address = visit.address(f"/company/{service_id}", as_of=visit.given("as_of"))
+    return Subject(known_as, address, unit, sorted(by_year.items()))
+
+
+async def _best_hit(visit: Visit, name: str) -> Row | None:
+    try:
+        hits = (await visit.ask("search", shown=False, drawn=False, q=name, type="organisation")).rows
+    except InvalidParameter:
+        return None
+    for hit in hits[:_MOST_CANDIDATES]:
+        if await data.has_figures(visit, hit["id"]):
+            return hit
+    return None
+
+
+async def _country(visit: Visit, name: str, indicator: str, as_of: date) -> Subject | None:
+    """A country by its code or its name in the visitor's language; on a past day as was known then."""
+    names = {visit.language.country(code).casefold(): code for code in alpha3_of()}
+    code = known_country(name) or names.get(name.casefold())
+    if code is None:
+        return None
+    if as_of < visit.today:
+        asked: dict[str, Any] = {"series": f"WDI:{indicator}:{alpha3_of()[code]}"}
+        asked |= {"as_of": as_of.isoformat(), "limit": visit.most_rows(200)}
+        rows = []
+        with suppress(NotFound):
+            rows = (await visit.ask("get_macro", **asked)).rows[::-1]
+        years = [(int(row["date"][:4]), Decimal(row["value"])) for row in rows if row["value"] is not None]
+    else:
+        rows = await data.annual_values(visit, code, indicator, shown=True)
+        years = [(row["year"], Decimal(row["value"])) for row in rows]
+    unit = str(rows[-1]["unit"] or "") if rows else ""
+    return Subject(visit.language.country(code), visit.address(f"/country/{code}"), unit, years)
+
+
+def _compared_charts(
+    visit: Visit, subjects: list[Subject], title: str, scale: str, units: list[str]
+) -> list[Chart]:
+    """All lines in one chart, where they have one unit or an index, and a small chart for each."""
+    lines = [
+        Line(subject.name, f"c{number}", [(date(year, 12, 31), value) for year, value in subject.years])
+        for number, subject in enumerate(subjects, 1)
+    ]
+    if not subjects:
+        return []
+    is_one = len(units) == 1 or scale == "index"
+    years = sorted({year for subject in subjects for year, _ in subject.years})
+    columns = ("year", *(subject.name for subject in subjects))
+    table = columns, [(year, *(dict(subject.years).get(year) for subject in subjects)) for year in years]
+    write = visit.language.short
+    charts = []
+    if is_one:
+        charts = [line_chart("compare", title, lines, write, table, None, units[0], scale, named=True)]
+    drawn = [(one, [(day.year, Decimal(v)) for day, v in one.points]) for one in rescaled(lines, scale)]
+    every = [point for _, points in drawn for point in points]
+    for one, points in drawn:
+        if points:
+            beside = every if is_one else ()
+            name = f"{one.label}: {title}"
+            charts.append(small_line(one.kind, name, points, visit.language.brief, beside, scale))
+    return charts
