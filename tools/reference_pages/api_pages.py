@@ -54,7 +54,7 @@ def api_page() -> str:
 def problems_page() -> str:
     rows = []
     for problem in problems():
-        members = [code(name) for name in (*_sample(problem).members(), *_headers(problem))]
+        members = [code(name) for name in (*_sample(problem).members, *_headers(problem))]
         where = _SURFACES.get(problem.__module__, "both")
         meaning = (problem.__doc__ or "").removeprefix(f"{problem.status}: ")
         rows.append((problem.status, code(problem.slug), problem.title, meaning, ", ".join(members), where))
@@ -156,4 +156,4 @@ def _sample(problem: type[Problem]) -> Problem:
 
 
 def _headers(problem: type[Problem]) -> list[str]:
-    return [name for name, _ in _sample(problem).headers()]
+    return list(_sample(problem).headers)

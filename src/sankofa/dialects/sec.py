@@ -57,7 +57,7 @@ async def answer(question: DialectQuestion) -> DialectReply:
 
 
 def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
-    body = {"code": problem.slug, "message": problem.detail, **problem.members()}
+    body = {"code": problem.slug, "message": problem.detail, **problem.members}
     return DialectReply(_encode(body), JSON, problem.status)
 
 

@@ -42,22 +42,17 @@ class Problem(SankofaError):
     slug: ClassVar[str]
     title: ClassVar[str]
 
-    def __init__(self, detail: str) -> None:
+    def __init__(
+        self, detail: str, *, members: Mapping[str, object] = {}, headers: Mapping[str, str] = {}
+    ) -> None:
+        """`members` and `headers` are those that the class adds to the problem document and the response."""
         super().__init__(detail)
-        self.detail = detail
+        self.detail, self.members, self.headers = detail, members, headers
 
     @property
     def logged(self) -> str:
         """Details for the log; the client does not see them."""
         return self.detail
-
-    def members(self) -> dict[str, object]:
-        """The extension members of the problem body that this class adds."""
-        return {}
-
-    def headers(self) -> list[tuple[str, str]]:
-        """The response headers that this class adds."""
-        return []
 
 
 class InvalidParameter(Problem):
@@ -66,11 +61,8 @@ class InvalidParameter(Problem):
     status, slug, title = 400, "invalid-parameter", "Invalid parameter"
 
     def __init__(self, parameter: str, reason: str) -> None:
-        super().__init__(f"{parameter}: {reason}")
+        super().__init__(f"{parameter}: {reason}", members={"parameter": parameter})
         self.parameter = parameter
-
-    def members(self) -> dict[str, object]:
-        return {"parameter": self.parameter}
 
 
 class BadRequest(Problem):
@@ -87,11 +79,8 @@ class Unauthorized(Problem):
     def __init__(
         self, detail: str = "Send a valid API key in the X-API-Key header, or as Authorization: Bearer."
     ) -> None:
-        super().__init__(detail)
-
-    def headers(self) -> list[tuple[str, str]]:
         challenges = ('ApiKey realm="sankofa", header="X-API-Key"', 'Bearer realm="sankofa"')
-        return [("WWW-Authenticate", ", ".join(challenges))]
+        super().__init__(detail, headers={"WWW-Authenticate": ", ".join(challenges)})
 
 
 class UpgradeRequired(Problem):
@@ -100,14 +89,8 @@ class UpgradeRequired(Problem):
     status, slug, title = 402, "upgrade-required", "Upgrade required"
 
     def __init__(self, detail: str, checkout_url: str) -> None:
-        super().__init__(detail)
-        self.checkout_url = checkout_url
-
-    def members(self) -> dict[str, object]:
-        return {"upgrade": {"checkout_url": self.checkout_url}}
-
-    def headers(self) -> list[tuple[str, str]]:
-        return [("X-Upgrade-URL", self.checkout_url)]
+        upgrade = {"checkout_url": checkout_url}
+        super().__init__(detail, members={"upgrade": upgrade}, headers={"X-Upgrade-URL": checkout_url})
 
 
 class NotFound(Problem):
@@ -122,11 +105,7 @@ class MethodNotAllowed(Problem):
     status, slug, title = 405, "method-not-allowed", "Method not allowed"
 
     def __init__(self, allow: str) -> None:
-        super().__init__(f"This path answers {allow} only.")
-        self.allow = allow
-
-    def headers(self) -> list[tuple[str, str]]:
-        return [("Allow", self.allow)]
+        super().__init__(f"This path answers {allow} only.", headers={"Allow": allow})
 
 
 class PreconditionFailed(Problem):
@@ -144,11 +123,8 @@ class RangeNotSatisfiable(Problem):
     status, slug, title = 416, "range-not-satisfiable", "Range not satisfiable"
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"Range: the file has {size} bytes.")
-        self.size = size
-
-    def headers(self) -> list[tuple[str, str]]:
-        return [("Content-Range", f"bytes */{self.size}")]
+        headers = {"Content-Range": f"bytes */{size}"}
+        super().__init__(f"Range: the file has {size} bytes.", headers=headers)
 
 
 class Gone(Problem):
@@ -163,11 +139,8 @@ class RateLimited(Problem):
     status, slug, title = 429, "rate-limited", "Rate limited"
 
     def __init__(self, detail: str, retry_after: int) -> None:
-        super().__init__(detail)
+        super().__init__(detail, headers={"Retry-After": str(retry_after)})
         self.retry_after = retry_after
-
-    def headers(self) -> list[tuple[str, str]]:
-        return [("Retry-After", str(self.retry_after))]
 
 
 class InternalError(Problem):
@@ -186,16 +159,14 @@ class StoreUnavailable(Problem):
 
     def __init__(self, component: str, detail: str = "did not answer", *, message: str = "") -> None:
         """`message` is the text for the caller, if it differs from the default."""
-        super().__init__(message or f"The {component} is temporarily unavailable; retry.")
+        detail_shown = message or f"The {component} is temporarily unavailable; retry."
+        super().__init__(detail_shown, headers={"Retry-After": "2"})
         self.component = component
         self.cause = detail
 
     @property
     def logged(self) -> str:
         return f"{self.component}: {self.cause}"
-
-    def headers(self) -> list[tuple[str, str]]:
-        return [("Retry-After", "2")]
 
 
 class OperatorError(SankofaError):

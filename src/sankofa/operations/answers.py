@@ -97,7 +97,7 @@ def problem_body(problem: Problem, base_url: str, instance: str, request_id: str
             "detail": problem.detail,
             "instance": instance,
             "error": problem.detail,
-            **problem.members(),
+            **problem.members,
             "docs": page,
             "request_id": request_id,
         }
@@ -114,7 +114,7 @@ def problem_headers(problem: Problem, metadata: str = "") -> Headers:
 
     `metadata` is the address that a client without a key is led to.
     """
-    headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers()]
+    headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
     if not metadata or not isinstance(problem, Unauthorized):
         return headers
     led_on = b'%b, resource_metadata="%b"' % (_BEARER, metadata.encode())

@@ -312,7 +312,7 @@ def _response_components(settings: Settings, statuses: set[str]) -> JsonSchema:
             about = _REFUSALS[status]
             problem: JsonSchema = {"$ref": "#/components/schemas/Problem"}
             if status == "402":
-                problem = {"allOf": [problem, {"type": "object", "required": list(example.members())}]}
+                problem = {"allOf": [problem, {"type": "object", "required": list(example.members)}]}
             body = problem_body(example, settings.base_url.rstrip("/"), about["instance"], _REQUEST_ID)
             shown = {"schema": problem, "example": msgspec.json.decode(body)}
             components[about["name"]] = {
