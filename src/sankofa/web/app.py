@@ -36,6 +36,7 @@ from sankofa.web.responses import (
     PAGE_HEADERS,
     PICTURES,
     PUBLIC_HEADERS,
+    SECRET_HEADERS,
     PageCache,
     Reply,
     Written,
@@ -65,8 +66,6 @@ _VISIT: Final = "sankofa.visit"
 
 
 class WebApp:
-    """Answers the pages. `answers` tells which requests those are."""
-
     def __init__(self, service: Service) -> None:
         self._service = service
         self._routes = Routes()
@@ -126,8 +125,7 @@ class WebApp:
             is_form = request.method == "POST" and request.path == "/key" and not request.embed
             if request.method not in _READ and not is_form:
                 raise MethodNotAllowed("GET, HEAD")
-            site = await self._service.domains.site(request.host)
-            request = replace(request, key_cookie=key_cookie(site.base_url))
+            site, request = await self._on_site(request)
             if is_form:
                 return await forget_or_keep_key(self._service, site, request, scope, receive)
             page, parameters = route
@@ -145,30 +143,30 @@ class WebApp:
     async def _sign_in(self, request: PageRequest, scope: Scope) -> Reply:
         if request.method != "GET":  # a look at the head would use the code up
             raise MethodNotAllowed("GET")
+        return await sign_in(self._service, *await self._on_site(request), scope)
+
+    async def _on_site(self, request: PageRequest) -> tuple[Site, PageRequest]:
+        """The site that was asked, and the request with the name of its cookie."""
         site = await self._service.domains.site(request.host)
-        request = replace(request, key_cookie=key_cookie(site.base_url))
-        return await sign_in(self._service, site, request, scope)
+        return site, replace(request, key_cookie=key_cookie(site.base_url))
 
     async def _link(self, request: PageRequest, receive: Receive) -> Reply:
         """Make a link, and show it this once: as a page, or as JSON for a program."""
-        site = await self._service.domains.site(request.host)
-        request = replace(request, key_cookie=key_cookie(site.base_url))
+        site, request = await self._on_site(request)
         address = await make_link(self._service, site, request, receive)
-        headers = [(name, b"no-store" if name == b"cache-control" else value) for name, value in PAGE_HEADERS]
         if b"text/html" not in request.headers.get(b"accept", b""):
             body = msgspec.json.encode({"address": address})
-            return Reply(201, [*headers, (b"content-type", b"application/json")], body)
+            return Reply(201, [*SECRET_HEADERS, (b"content-type", b"application/json")], body)
         visit = Visit(request, site, self._service, language(request.language), {})
         view = View("link.html", visit.language.text("Link"), {"address": address})
-        return Reply(201, [*headers, HTML], write_page(view, visit).encode())
+        return Reply(201, [*SECRET_HEADERS, HTML], write_page(view, visit).encode())
 
     async def _operate(self, request: PageRequest, receive: Receive) -> Reply | None:
         """Begin a command that the owner asks for, or tell its lines; None for the page itself."""
         is_stream = request.path == f"{OPERATOR}/events" and request.method == "GET"
         if not is_stream and request.method != "POST":
             return None
-        site = await self._service.domains.site(request.host)
-        request = replace(request, key_cookie=key_cookie(site.base_url))
+        site, request = await self._on_site(request)
         grant = await self._service.keys.authenticate(request.api_key or "")
         site.admit(grant)
         if not grant.owner:
@@ -296,16 +294,7 @@ class WebApp:
     ) -> Reply:
         site: Site = visit.site if visit else self._service.domains.own
         own = language(request.language if request else "en")
-        context = {
-            "status": problem.status,
-            "slug": problem.slug,
-            "title": own.text(problem.title),
-            "detail": problem.detail,
-            "retry_after": getattr(problem, "retry_after", None),
-            "own_key": bool(request and request.api_key),
-            "request_id": request_id,
-        }
-        body = write_problem(own, request, context, site.settings.upgrade_url).encode()
+        body = write_problem(own, request, problem, request_id, site.settings.upgrade_url).encode()
         headers: Headers = [HTML, *PAGE_HEADERS, *problem_headers(problem)]
         if visit is not None and visit.usage is not None:
             headers += visit.usage.headers

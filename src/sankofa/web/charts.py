@@ -69,6 +69,12 @@ def dot(x: float, y: float, kind: str, words: str, radius: float = 4) -> str:
     return f'<circle class="{kind}" {centre}><title>{escape(words)}</title></circle>'
 
 
+def bar(x: float, y: float, width: float, height: float, kind: str, words: str, radius: float = 0) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    rounded = f' rx="{radius}"' if radius else ""
+    return f'<rect class="{kind}" {place}{rounded}><title>{escape(words)}</title></rect>'
+
+
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _YEARS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 _LARGEST: Final = 1e300
@@ -416,11 +422,8 @@ def bar_chart(
     for number, (label, value) in enumerate(bars):
         x, y = LEFT + number * width, values(float(value))
         kind = "bar" if value >= 0 else "bar below"
-        parts.append(
-            f'<rect class="{kind}" x="{x + (width - thickness) / 2:.1f}" y="{min(y, zero):.1f}" '
-            f'width="{thickness:.1f}" height="{max(abs(zero - y), 0.5):.1f}">'
-            f"<title>{escape(label)}: {value}</title></rect>"
-        )
+        left, length = x + (width - thickness) / 2, max(abs(zero - y), 0.5)
+        parts.append(bar(left, min(y, zero), thickness, length, kind, f"{label}: {value}"))
         if number % every == 0:
             parts.append(text(x + width / 2, _BARS_HEIGHT - 10, label, anchor="middle"))
     parts.append(line(LEFT, zero, WIDTH - RIGHT, zero, "axis"))
@@ -443,38 +446,34 @@ def named_bars(name: str, title: str, bars: Sequence[NamedBar], write: Write, ta
     """Bars from top to bottom, each with its name at the left and its value at its end."""
     if not bars:
         return empty_chart(name, title, table)
-    low = min(0.0, *(float(bar.value) for bar in bars))
-    high = max(0.0, *(float(bar.value) for bar in bars))
+    low = min(0.0, *(float(one.value) for one in bars))
+    high = max(0.0, *(float(one.value) for one in bars))
     left = _BAR_NAMES + (_BAR_VALUES if low < 0 else 0)
     width = WIDTH - left - _BAR_VALUES
     scale = width / ((high - low) or 1.0)
     zero = left - low * scale
     parts = []
-    for number, bar in enumerate(bars):
-        y, value = number * _ROW, float(bar.value)
+    for number, one in enumerate(bars):
+        y, value = number * _ROW, float(one.value)
         kind = "bar" if value >= 0 else "bar below"
         length = max(abs(value) * scale, 1.0)
         start = zero if value >= 0 else zero - length
         written = write(value)
-        parts.append(_name(bar, y + _ROW / 2 + 4))
-        parts.append(
-            f'<rect class="{kind}" x="{start:.1f}" y="{y + 4}" width="{length:.1f}" '
-            f'height="{_ROW - 8}" rx="2">'
-            f"<title>{escape(bar.name)}: {escape(written)}</title></rect>"
-        )
+        parts.append(_name(one, y + _ROW / 2 + 4))
+        parts.append(bar(start, y + 4, length, _ROW - 8, kind, f"{one.name}: {written}", 2))
         end = start + length + 6 if value >= 0 else start - 6
         anchor = "start" if value >= 0 else "end"
         parts.append(text(end, y + _ROW / 2 + 4, written, "value", anchor))
     parts.append(line(zero, 0, zero, len(bars) * _ROW, "axis"))
-    role = "group" if any(bar.address for bar in bars) else "img"
+    role = "group" if any(one.address for one in bars) else "img"
     return Chart(name, title, WIDTH, len(bars) * _ROW + 4, "".join(parts), *table, role=role)
 
 
-def _name(bar: NamedBar, y: float) -> str:
-    written = text(_BAR_NAMES - 10, y, shortened(bar.name, _LONGEST_BAR_NAME), "name", "end")
-    if bar.address is None:
+def _name(one: NamedBar, y: float) -> str:
+    written = text(_BAR_NAMES - 10, y, shortened(one.name, _LONGEST_BAR_NAME), "name", "end")
+    if one.address is None:
         return written
-    return f'<a href="{escape(bar.address)}" aria-label="{escape(bar.name)}">{written}</a>'
+    return f'<a href="{escape(one.address)}" aria-label="{escape(one.name)}">{written}</a>'
 
 
 def heat_map(
@@ -510,11 +509,7 @@ def heat_map(
         shade = min(4, 1 + int(3.999 * count / most))
         kind = f"heat heat{shade}" + (" restated" if restated else "")
         x, y = days(day), TOP + rows[period] * row_height
-        parts.append(
-            f'<rect class="{kind}" x="{x - 3.5:.1f}" y="{y + 1:.1f}" '
-            f'width="7" height="{row_height - 2}" rx="1.5">'
-            f"<title>{escape(words(period, day, count, restated))}</title></rect>"
-        )
+        parts.append(bar(x - 3.5, y + 1, 7, row_height - 2, kind, words(period, day, count, restated), 1.5))
     return Chart(name, title, WIDTH, height, "".join(parts), *table)
 
 

@@ -92,6 +92,10 @@ PUBLIC_HEADERS: Final[Headers] = [
     for name, value in PAGE_HEADERS
 ]
 """Header fields of a page that is the same for every visitor without a cookie."""
+SECRET_HEADERS: Final[Headers] = [
+    (name, b"no-store") if name == b"cache-control" else (name, value) for name, value in PAGE_HEADERS
+]
+"""Header fields of a page that holds a key, or sets one."""
 EMBED_HEADERS: Final[Headers] = [
     (
         b"content-security-policy",
@@ -289,8 +293,8 @@ async def sign_in(service: Service, site: Site, request: PageRequest, scope: Sco
     if not _LOCAL.fullmatch(following):
         following = "/"
     cookie = f"{request.key_cookie}={key}; {_attributes(site)}"
-    headers = [(name, b"no-store" if name == b"cache-control" else value) for name, value in PAGE_HEADERS]
-    return Reply(303, [*headers, (b"location", following.encode()), (b"set-cookie", cookie.encode())], b"")
+    headers = [*SECRET_HEADERS, (b"location", following.encode()), (b"set-cookie", cookie.encode())]
+    return Reply(303, headers, b"")
 
 
 def _attributes(site: Site) -> str:

@@ -20,6 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import sankofa.web.pages
+from sankofa.model.errors import Problem
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.settings import Settings
 from sankofa.web.charts import Chart
@@ -90,8 +91,6 @@ _NAMED: Final = re.compile(r"\{(\w+)(\*?)\}")
 
 
 class Routes:
-    """Finds the page of a path."""
-
     def __init__(self) -> None:
         self._exact = {path: page for path, page in pages().items() if "{" not in path}
         self._patterns = [(_pattern(path), page) for path, page in pages().items() if "{" in path]
@@ -239,19 +238,19 @@ def _address_in(code: str, request: PageRequest | None) -> str:
 
 
 def write_problem(
-    language: Language, request: PageRequest | None, context: dict[str, Any], upgrade_url: str
+    language: Language, request: PageRequest | None, problem: Problem, request_id: str, upgrade_url: str
 ) -> str:
     """The page of an error; it needs no store and no edition."""
-    return (
-        _environment()
-        .get_template("problem.html")
-        .render(
-            **context,
-            _=language.text,
-            fmt=language,
-            visit=None,
-            upgrade_url=_configured(upgrade_url),
-            path=request.path if request else "/",
-            address_in={code: _address_in(code, request) for code in LANGUAGES},
-        )
+    template = _environment().get_template("problem.html")
+    return template.render(
+        problem=problem,
+        title=language.text(problem.title),
+        own_key=bool(request and request.api_key),
+        request_id=request_id,
+        _=language.text,
+        fmt=language,
+        visit=None,
+        upgrade_url=_configured(upgrade_url),
+        path=request.path if request else "/",
+        address_in={code: _address_in(code, request) for code in LANGUAGES},
     )
