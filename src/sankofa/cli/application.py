@@ -181,7 +181,6 @@ class RequestObserver:
                 writing = asyncio.ensure_future(asyncio.to_thread(self._write))
 
     def stop(self) -> None:
-        """Work off what is left."""
         self._take(len(self.waiting))
         self._write()
 

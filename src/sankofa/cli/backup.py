@@ -57,8 +57,6 @@ _OPTIONS: Final[dict[int, int]] = {
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A part of the backup."""
-
     name: str
     size: int
     sha256: str
@@ -66,8 +64,6 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class BackupListing(msgspec.Struct, frozen=True):
-    """The listing of a backup."""
-
     format: int
     created_at: str
     version: str
@@ -237,8 +233,6 @@ _HARMLESS: Final = ("lost+found",)
 
 
 class Restored(NamedTuple):
-    """The content of a backup that was restored."""
-
     listing: BackupListing
     captures: int
     records: int

@@ -37,8 +37,6 @@ _DAY: Final = timedelta(days=1)
 
 
 class Run(NamedTuple):
-    """The outcome of one run."""
-
     outcomes: list[SourceOutcome]
     manifest: dict[str, Any] | None
 
@@ -48,8 +46,6 @@ class Run(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A request that would be made."""
-
     source: str
     method: str
     url: str

@@ -379,8 +379,6 @@ _NAMED_AT_MOST = 10
 
 
 class ReplayOutcome(NamedTuple):
-    """The outcome of a replay."""
-
     replayed: Replayed
     differences: list[str]
     """The differences from the ledger in HOME, if there is one."""

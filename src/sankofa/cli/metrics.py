@@ -91,8 +91,6 @@ def sample(metric: str, *labels: str, suffix: str = "", bound: str = "") -> str:
 
 
 class WorkerState(msgspec.Struct):
-    """Everything that a worker writes."""
-
     counted: Samples = {}
     edition: str | None = None
     built_from: str | None = None

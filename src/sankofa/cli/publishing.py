@@ -44,8 +44,6 @@ _FILE: Final = ".last-publication.json"
 
 
 class PublicationInputs(msgspec.Struct, frozen=True):
-    """The inputs of an edition."""
-
     ledger: tuple[int, str]
     """The position and the chain of the last seal."""
     others: str

@@ -66,7 +66,6 @@ def library(name: str) -> Any:
 
 
 def names_of(stream: bytes) -> list[str]:
-    """The names of the columns of a stream."""
     if find_spec("pyarrow"):
         return list(_pyarrow().ipc.open_stream(stream).schema.names)
     return list(library("polars").read_ipc_stream(stream).columns)
@@ -98,7 +97,6 @@ def joined(streams: list[bytes]) -> bytes:
 
 
 def to_arrow(source: Source, shape: Shape, attrs: Attrs) -> Any:
-    """A table of pyarrow."""
     pa = _pyarrow()
     kinds = {
         "day": pa.date32(),
@@ -153,7 +151,6 @@ def to_pandas(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> A
 
 
 def to_polars(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> Any:
-    """A frame of Polars."""
     _check_figures(figures)
     pl = library("polars")
     if isinstance(source, bytes):

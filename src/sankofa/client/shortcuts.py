@@ -196,12 +196,10 @@ class FeatureJoin:
         return list(dict.fromkeys(self._ids)) if self.metrics or self.line_items else []
 
     def batches(self) -> Iterator[list[str]]:
-        """The service_ids to ask for together."""
         ids = sorted(set(self.service_ids.values()))
         return (ids[at : at + _ISSUERS_AT_ONCE] for at in range(0, len(ids), _ISSUERS_AT_ONCE))
 
     def observations(self) -> list[tuple[str, date]]:
-        """The series and days to ask for."""
         days = sorted(set(cast("list[date]", self._days)))
         return [(name, day) for name in self.series for day in days]
 

@@ -58,15 +58,12 @@ _VARY: Final = (b"vary", b"X-API-Key, Authorization, Accept, Accept-Encoding")
 
 
 class DialectsApp:
-    """Answers every dialect. `answers` tells which requests those are."""
-
     def __init__(self, service: Service) -> None:
         self._service = service
         self._by_root = {root: dialect for dialect in dialects() for root in dialect.roots}
         self._nobody = grant(service.settings, "", "sample")
 
     def answers(self, path: str) -> bool:
-        """Whether a path is of a dialect."""
         return bool(root_of(path))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,8 +74,6 @@ class DialectsApp:
 
 
 class _DialectExchange(Exchange):
-    """One request and its reply."""
-
     def __init__(self, service: Service, scope: Scope, dialect: Dialect, root: str) -> None:
         super().__init__(service, scope, f"dialect:{dialect.name}")
         self._dialect = dialect

@@ -45,8 +45,6 @@ class _File(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """A table in bulk."""
-
     name: str
     description: str
     attribution: str
@@ -337,7 +335,6 @@ def _package(base: str, tables: list[_Table]) -> dict[str, Any]:
 
 
 def _server(question: DialectQuestion) -> dict[str, Any]:
-    """The entry of a registry of MCP servers."""
     settings, call = question.service.settings, question.call
     url = f"{settings.public_mcp_url}/mcp" if call.lock is None else f"{call.base_url}/mcp"
     key = {"name": "X-API-Key", "description": "An API key.", "isRequired": True, "isSecret": True}

@@ -37,8 +37,6 @@ JSON: Final = "application/json; charset=utf-8"
 
 
 class DialectReply(NamedTuple):
-    """The answer of a dialect."""
-
     body: bytes
     content_type: str = JSON
     status: int = 200

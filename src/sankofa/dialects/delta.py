@@ -246,7 +246,6 @@ async def _file(question: DialectQuestion, edition: Edition, version: _Version, 
 
 
 def _delta_schema(schema: "pyarrow.Schema") -> str:
-    """The schema of a file in Delta's words."""
     return json.dumps(_struct(list(schema)))
 
 

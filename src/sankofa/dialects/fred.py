@@ -89,7 +89,6 @@ async def answer(question: DialectQuestion) -> DialectReply:
 
 
 def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
-    """An error as FRED writes it."""
     status = problem.status
     if ("file_type", "json") in request.query:
         error = {"error_code": status, "error_message": problem.detail}
@@ -122,7 +121,6 @@ def _period(
 
 
 async def _series(question: DialectQuestion) -> DialectReply:
-    """GET /fred/series."""
     period = _period(question)
     key, row = await _asked_series(question, period)
     described = [await _described(edition_on(question, period.known), key, row, period)]
@@ -168,7 +166,6 @@ async def _described(
 
 
 async def _observations(question: DialectQuestion) -> DialectReply:
-    """GET /fred/series/observations."""
     request = question.request
     form = request.number("output_type", 1, 1, 4)
     period = _period(question, since_ever=form > 2)
@@ -249,7 +246,6 @@ def _history(known: History | list[Observed], day: date) -> History:
 
 
 async def _vintage_dates(question: DialectQuestion) -> DialectReply:
-    """GET /fred/series/vintagedates."""
     period = _period(question, since_ever=True, until_ever=True)
     key, _ = await _asked_series(question, period)
     known = await history(question.call.edition, key, period.known)

@@ -316,7 +316,6 @@ _ESCAPED: Final = re.compile(r"[&<>\t\r\n]")
 
 
 def xml_document(root: str, attributes: Mapping[str, object], children: Iterable[str]) -> bytes:
-    """An XML document of one element and its children."""
     inside = "\n".join(children)
     body = f">\n{inside}\n</{root}>" if inside else "/>"
     return f'<?xml version="1.0" encoding="utf-8" ?>\n<{root}{xml_attributes(attributes)}{body}\n'.encode()

@@ -71,8 +71,6 @@ class _Observation(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What a data query asks for."""
-
     codes: tuple[frozenset[str] | None, ...]
     """By dimension the codes that are wanted; None for any."""
     since: str
@@ -163,7 +161,6 @@ def _admits(asked: _Asked, key: tuple[str, str, str]) -> bool:
 
 
 def _codes(rows: Iterable[ListedSeries]) -> dict[str, dict[str, str]]:
-    """The codes of some series, with their names."""
     codes: dict[str, dict[str, str]] = {name: {} for name in DIMENSIONS}
     for row in rows:
         frequency, area, series = _key(row)

@@ -82,7 +82,6 @@ async def answer(question: DialectQuestion) -> DialectReply:
 
 
 def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
-    """An error as the World Bank writes it."""
     key = "Invalid value" if problem.status == 400 else problem.title
     message = {"id": "120" if problem.status == 400 else str(problem.status), "key": key}
     return DialectReply(_encode([{"message": [{**message, "value": problem.detail}]}]), JSON, problem.status)

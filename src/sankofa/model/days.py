@@ -142,8 +142,6 @@ _DAY: Final = timedelta(days=1)
 
 
 class Sessions:
-    """The sessions of one market."""
-
     def __init__(self, entry: dict[str, Any]) -> None:
         self._zone = ZoneInfo(entry["zone"])
         self._first: date = entry["first"]

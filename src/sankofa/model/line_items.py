@@ -56,8 +56,6 @@ class Breakdown(NamedTuple):
 
 
 class Route(NamedTuple):
-    """One way to have a line item."""
-
     item: str
     number: int
     """Its place among the routes of the item."""

@@ -85,7 +85,6 @@ class KnownYears:
                 yield start - 1
 
     def known_by(self, day: int) -> list[Year]:
-        """The years that were known on a day."""
         return self._years[: bisect_right(self._days, day)]
 
 

@@ -63,8 +63,6 @@ _NOTHING_BY: Final = {
 
 
 class _Known(NamedTuple):
-    """The days on which something is known."""
-
     first: date | None
     last: date | None
 
@@ -85,7 +83,6 @@ _covered = msgspec.json.Decoder(list[_Covered]).decode
 
 
 async def absence_of(call: Call, operation: Operation, arguments: Mapping[str, Any]) -> Absence:
-    """The reason for an answer without rows."""
     if arguments.get("cursor") is not None:
         return Absence("end_of_list", "The list ends here: the page before was the last one.")
     asked = _Question(call, operation, arguments)
@@ -101,8 +98,6 @@ async def absence_of(call: Call, operation: Operation, arguments: Mapping[str, A
 
 
 class _Question:
-    """A question that has no rows."""
-
     def __init__(self, call: Call, operation: Operation, arguments: Mapping[str, Any]) -> None:
         self.call = call
         self.operation = operation

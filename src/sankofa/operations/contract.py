@@ -208,7 +208,6 @@ class Operation:
         return perform
 
     def with_perform(self, perform: Perform) -> "Operation":
-        """The same operation, performed by another function."""
         other = copy(self)
         other.perform = perform
         return other

@@ -72,7 +72,6 @@ class _State(msgspec.Struct):
     observed_at: str | None
 
     def values(self) -> Iterator[tuple[str, str]]:
-        """Kind and value of each."""
         single = (
             ("name", self.legal_name),
             ("status", self.status),

@@ -61,7 +61,6 @@ def day_of_path(path: str, today: date) -> tuple[date, str] | None:
 
 
 def without_day(path: str) -> str:
-    """The path after `/at/DAY`."""
     return "/" + path[len(PREFIX) :].partition("/")[2]
 
 

@@ -39,20 +39,14 @@ from sankofa.operations.parameter_types import JsonSchema
 
 
 class _Named(msgspec.Struct):
-    """The metric of a row."""
-
     metric: str
 
 
 class _Month(msgspec.Struct):
-    """The month of a row."""
-
     month: str
 
 
 class _Missing(msgspec.Struct):
-    """A metric without a value."""
-
     metric: str
     reason: str
     changes: list[dict[str, str | None]]

@@ -41,8 +41,6 @@ _SYNONYMS: Final[dict[str, str]] = toml_table("sankofa.operations", "synonyms")
 
 
 class Identified(msgspec.Struct):
-    """An organisation that has an identifier."""
-
     service_id: str
     legal_name: str | None
     id_type: str

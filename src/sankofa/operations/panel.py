@@ -220,8 +220,6 @@ _DETAILS: Final = ("period_type", "period_start", "concept", "unit")
 
 
 class _Vintage(NamedTuple):
-    """One vintage of a value."""
-
     row: tuple[date, str, str, str]
     """The date, and what else tells its row from others."""
     available_at: date

@@ -281,8 +281,6 @@ async def get_contract(
 
 
 class _Builder:
-    """Adds up the releases of a process."""
-
     def __init__(self) -> None:
         self.size = 0
         self._process = Process()
@@ -396,7 +394,6 @@ async def get_flags(
 
 
 async def _rows(page: ListPage, country: str, ocid: str | None, parties: Parties, most: int) -> list[bytes]:
-    """The next rows of a country."""
     known = await flags_on(page.edition, country, page.day.toordinal())
     if known is None or any([await is_stranger(page.edition, one) for one in parties if one]):
         return []

@@ -102,7 +102,6 @@ async def dataset(visit: Visit, name: str, description: str, dates: Sequence[str
 
 
 async def vintages(visit: Visit, service_id: str, line_item: str) -> Result:
-    """Every vintage of a line item."""
     return await visit.ask("get_fundamentals", service_id=service_id, vintages="all", line_items=line_item)
 
 
@@ -159,7 +158,6 @@ async def releases(visit: Visit, series: str) -> list[date]:
 
 
 async def coverage(visit: Visit, country: str = "", *, shown: bool = True) -> list[Row]:
-    """Per dataset and country how much there is."""
     return (await visit.ask("get_coverage", shown=shown, country=country)).rows
 
 

@@ -45,8 +45,6 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """One page of the documentation."""
-
     name: str
     """Its address below /docs/."""
     title: str

@@ -193,7 +193,6 @@ class Process:
         self._supplier_names[award] = served
 
     def compiled(self) -> CompiledRelease:
-        """The compiled release, and who set what."""
         release: dict[str, Json] = {name: value for name, (value, _) in self._head.items()}
         set_by = {f"/{name}": by for name, (_, by) in self._head.items()}
         items: _Items = {}

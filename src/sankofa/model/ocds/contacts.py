@@ -67,8 +67,6 @@ def persons(
 
 
 class _Reader:
-    """One text, word by word."""
-
     def __init__(
         self, text: str, ordinary: Set[str], public: Set[str], emails: list[int], address: bool
     ) -> None:

@@ -318,7 +318,6 @@ class Secrets:
             self.add(text)
 
     def include(self, other: "Secrets") -> None:
-        """Add everything that another has."""
         self._indexes = self._written = None
         self._names |= other._names
         self._literals |= other._literals
@@ -326,7 +325,6 @@ class Secrets:
         self._letters = self._letters or other._letters
 
     def covers(self, other: "Secrets") -> bool:
-        """Whether it has everything that another has."""
         return self._names.keys() >= other._names.keys() and self._literals.keys() >= other._literals.keys()
 
     def spare(self, name: str) -> None:
@@ -347,7 +345,6 @@ class Secrets:
         return bool(self._numbers) and bool(self._numbers_in(folded))
 
     def repeats(self, text: str) -> bool:
-        """Whether a text does repeat a secret."""
         named = may_name_a_person(text)
         return (named or self.may_repeat(text)) and any(
             True for _ in self._spans(composed(text), named=named, numbers=False)

@@ -35,8 +35,6 @@ Identifiers = tuple[tuple[str, str], ...]
 
 
 class Organisation(NamedTuple):
-    """A party with evidence that it is an organisation."""
-
     party_id: str
     """A hash of all other fields."""
     name: str
@@ -385,8 +383,6 @@ class ReleaseSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class CleanRelease(NamedTuple):
-    """A release after cleaning."""
-
     ocid: str
     release_id: str
     release_date: str

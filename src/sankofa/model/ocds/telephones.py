@@ -178,8 +178,6 @@ def _plans() -> _Plans:
 
 
 class _Context(NamedTuple):
-    """The surroundings of a candidate."""
-
     after_word: bool
     near_contact: bool
     reference: bool

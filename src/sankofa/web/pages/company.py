@@ -216,7 +216,6 @@ async def _metrics(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]
 
 
 def _figure_address(visit: Visit, row: Row, as_of: date) -> str:
-    """The page of a figure's vintages."""
     return visit.address(
         f"/company/{row['service_id']}/figure",
         line_item=row["line_item"],

@@ -77,8 +77,6 @@ def _sources(settings: Settings, rows: list[Row]) -> list[dict[str, Any]]:
 
 
 class _Reject(msgspec.Struct):
-    """A line of a rejects file."""
-
     file: str
     reason: str
     position: str = ""

@@ -267,7 +267,6 @@ def _described(operation: Operation) -> dict[str, Any]:
 
 
 def _fields(operation: Operation) -> list[tuple[str, str]]:
-    """The fields of a row with what each means."""
     fields = []
     for name, annotation in get_type_hints(operation.row, include_extras=True).items():
         meta = next((part for part in get_args(annotation) if isinstance(part, Meta)), None)

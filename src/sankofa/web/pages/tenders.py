@@ -50,8 +50,6 @@ _COMPARED: Final = (
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """The differences of a release from the one before."""
-
     path: str
     before: object
     after: object
@@ -188,8 +186,6 @@ def process_address(visit: Visit, row: Row) -> str:
 
 
 class ProcessState(msgspec.Struct, frozen=True):
-    """The state of a process on a day."""
-
     word: str
     """`open`, `closed`, `awarded`, or the status as published."""
     closing: str | None = None
