@@ -15,7 +15,7 @@ from tools.reference_pages.markdown import code, page, table
 _PARTS: Final = {
     "Requests": ("operations", "rest", "mcp", "web", "dialects", "access", "cli", "edition"),
     "Files and publishers": ("model", "sources", "ledger", "collect"),
-    "Stores and backups": ("engines", "replication", "cli.archive"),
+    "Stores and backups": ("engines", "replication", "cli.backup"),
 }
 """Which packages declare the limits of each part; the longest name decides."""
 BEYOND_SETTINGS: Final = {
