@@ -205,12 +205,13 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
         "Asks the service with a key.\n\n    `all` fetches every page and returns them as one answer.\n    "
     )
     body = [f'class Client(Session):\n    """{about}"""']
-    for operation in endpoints():
-        body += _method(operation, signatures[operation.name])
+    body += [_method(operation, signatures[operation.name]) for operation in endpoints()]
+    listed = [o.name for o in endpoints() if _has_pages(signatures[o.name])]
+    body.append("\n".join(f"    iter_{_noun(name)} = row_by_row({name})" for name in listed))
     return f"{head}\n\n\n" + "\n\n".join(body) + "\n\n\n" + _async_client(signatures)
 
 
-def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iterator[str]:
+def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> str:
     name, has_pages = operation.name, _has_pages(signature)
     taken = [*signature, ("all", "bool", "False")] if has_pages else signature
     # a summary may run on into the next line
@@ -218,15 +219,12 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iter
     doc = f"{operation.summary}{between}{operation.description}".strip()
     told = [repr(one) for one in (operation.path, *operation.members)]
     told += [] if operation.rows_under == "data" else [f"rows_under={operation.rows_under!r}"]
-    yield indent(
+    return indent(
         f"@asks({', '.join(told)})\n"
         f"def {name}(self, {_arguments(taken)}) -> Answer[rows.{_rows_of(operation)}]:\n"
         f"{_docstring(doc)}",
         "    ",
     )
-    if has_pages:
-        noun = _noun(name)
-        yield f"    iter_{noun} = row_by_row({name})"
 
 
 def _async_client(signatures: dict[str, list[tuple[str, str, str]]]) -> str:

@@ -43,8 +43,6 @@ class Client(Session):
         one, and `since` with it is a 410: start again. Needs the starter tier or above.
         """
 
-    iter_changes = row_by_row(get_changes)
-
     @asks("/v1/check")
     def check_claim(
         self,
@@ -103,8 +101,6 @@ class Client(Session):
         is covered.
         """
 
-    iter_coverage = row_by_row(get_coverage)
-
     @asks("/v1/cross-rates")
     def get_cross_rates(
         self,
@@ -130,8 +126,6 @@ class Client(Session):
         no rows.
         """
 
-    iter_cross_rates = row_by_row(get_cross_rates)
-
     @asks("/v1/crosswalk", "ambiguous")
     def find_by_identifier(
         self,
@@ -153,8 +147,6 @@ class Client(Session):
         are returned, ordered by service_id.
         """
 
-    iter_by_identifier = row_by_row(find_by_identifier)
-
     @asks("/v1/crosswalk/{service_id}", "withheld_id_types", "crosswalk_loaded")
     def get_crosswalk(
         self,
@@ -175,8 +167,6 @@ class Client(Session):
         `withheld_id_types` instead of being returned, and the answer is `truncated`. `crosswalk_loaded` is
         false until identifiers were loaded.
         """
-
-    iter_crosswalk = row_by_row(get_crosswalk)
 
     @asks("/v1/entities/{service_id}", "successor", "predecessors")
     def get_entity(
@@ -252,8 +242,6 @@ class Client(Session):
         indicator, subject_type and subject. The method is explained at `/methodology/signals-v1/red-flags`.
         """
 
-    iter_flags = row_by_row(get_flags)
-
     @asks("/v1/fundamentals/{service_id}")
     def get_fundamentals(
         self,
@@ -278,8 +266,6 @@ class Client(Session):
         documented line items first, newest period first and in their documented order, then all others; a
         cursor goes on in the order it was given in.
         """
-
-    iter_fundamentals = row_by_row(get_fundamentals)
 
     @asks("/v1/fundamentals/{service_id}/matrix")
     def get_fundamentals_matrix(
@@ -325,8 +311,6 @@ class Client(Session):
         service_id.
         """
 
-    iter_issuers = row_by_row(list_issuers)
-
     @asks("/v1/macro", "as_of")
     def get_macro(
         self,
@@ -360,8 +344,6 @@ class Client(Session):
         those that are close; of one that belongs to the other mode, `hint` says so.
         """
 
-    iter_macro = row_by_row(get_macro)
-
     @asks("/v1/metrics/{service_id}", "omitted", "missing", "basis")
     def get_metrics(
         self,
@@ -384,8 +366,6 @@ class Client(Session):
         figures that a later filing restated or added where that is the reason. Each row's `methodology_ref`
         names its formula, which is explained at `/methodology/` and that name. For information only.
         """
-
-    iter_metrics = row_by_row(get_metrics)
 
     @asks("/v1/panel", "basis")
     def get_panel(
@@ -414,8 +394,6 @@ class Client(Session):
         day on which its first figure was public. Ordered by country, those of none last, then service_id
         and day; with `issuers` by service_id and day. Needs the starter tier or above.
         """
-
-    iter_panel = row_by_row(get_panel)
 
     @asks("/v1/proof", "proof")
     def get_proof(
@@ -452,8 +430,6 @@ class Client(Session):
         maximum; for every other measure it is a minimum.
         """
 
-    iter_quality_metrics = row_by_row(get_quality_metrics)
-
     @asks("/v1/restatements")
     def get_restatements(
         self,
@@ -478,8 +454,6 @@ class Client(Session):
         `/feeds/restatements.atom` has the newest rows as an Atom feed, with the same parameters, and
         `/feeds/company/{service_id}.atom` those of one organisation.
         """
-
-    iter_restatements = row_by_row(get_restatements)
 
     @asks("/v1/screen", "omitted", "basis")
     def get_screen(
@@ -506,8 +480,6 @@ class Client(Session):
         It is not a rating.
         """
 
-    iter_screen = row_by_row(get_screen)
-
     @asks("/v1/search")
     def search(
         self,
@@ -532,8 +504,6 @@ class Client(Session):
         known on that day.
         """
 
-    iter_search = row_by_row(search)
-
     @asks("/v1/series")
     def list_series(
         self,
@@ -552,8 +522,6 @@ class Client(Session):
         `annual`, dates at the ends of its first and last year, and no vintages: its tables evidence no day
         of release. With `q`, those whose key or name has every word, or one that begins with it.
         """
-
-    iter_series = row_by_row(list_series)
 
     @asks("/v1/series/{series}/matrix")
     def get_series_matrix(
@@ -611,8 +579,6 @@ class Client(Session):
         changed nothing is not listed. An annual indicator has none: its tables evidence no day of release.
         """
 
-    iter_series_vintages = row_by_row(get_series_vintages)
-
     @asks("/v1/shared/facts", "as_of")
     def get_shared_facts(
         self,
@@ -642,8 +608,6 @@ class Client(Session):
         award. `entity_name` is the name of today under any `as_of`.
         """
 
-    iter_shared_facts = row_by_row(get_shared_facts)
-
     @asks("/v1/signals/procurement-demand", "basis", rows_under="observations")
     def get_procurement_demand(
         self,
@@ -665,8 +629,6 @@ class Client(Session):
         descending, then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
         """
 
-    iter_procurement_demand = row_by_row(get_procurement_demand)
-
     @asks("/v1/signals/{signal_key}", "basis", rows_under="observations")
     def get_signal(
         self,
@@ -686,8 +648,6 @@ class Client(Session):
         `/methodology/signals-v1/` and its key. `basis` is for the panels of issuers: fundamentals-factors,
         fundamentals-quality, fundamentals-revisions and issuer-persistence.
         """
-
-    iter_signal = row_by_row(get_signal)
 
     @asks("/v1/sources")
     def get_sources(
@@ -729,8 +689,6 @@ class Client(Session):
         `limit` the sample tier gets the first figures with `truncated: true`, paid tiers everything.
         """
 
-    iter_statement = row_by_row(get_statement)
-
     @asks("/v1/tender-parties")
     def get_resolved_parties(
         self,
@@ -751,8 +709,6 @@ class Client(Session):
         sure). Most releases first, then by name, role, country and identifier. Parties not established to
         be organisations are withheld; `org_evidence` says why a party is not.
         """
-
-    iter_resolved_parties = row_by_row(get_resolved_parties)
 
     @asks("/v1/tenders", "filters")
     def search_tenders(
@@ -789,8 +745,6 @@ class Client(Session):
         People are withheld: `withheld_parties` counts them.
         """
 
-    iter_tenders = row_by_row(search_tenders)
-
     @asks("/v1/usage")
     def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer[rows.UsageRow]:
         """Usage and limits of the key, including this request.
@@ -799,6 +753,30 @@ class Client(Session):
         when the next begins. A key that replaced another is counted together with it. The answer is never
         cached.
         """
+
+    iter_changes = row_by_row(get_changes)
+    iter_coverage = row_by_row(get_coverage)
+    iter_cross_rates = row_by_row(get_cross_rates)
+    iter_by_identifier = row_by_row(find_by_identifier)
+    iter_crosswalk = row_by_row(get_crosswalk)
+    iter_flags = row_by_row(get_flags)
+    iter_fundamentals = row_by_row(get_fundamentals)
+    iter_issuers = row_by_row(list_issuers)
+    iter_macro = row_by_row(get_macro)
+    iter_metrics = row_by_row(get_metrics)
+    iter_panel = row_by_row(get_panel)
+    iter_quality_metrics = row_by_row(get_quality_metrics)
+    iter_restatements = row_by_row(get_restatements)
+    iter_screen = row_by_row(get_screen)
+    iter_search = row_by_row(search)
+    iter_series = row_by_row(list_series)
+    iter_series_vintages = row_by_row(get_series_vintages)
+    iter_shared_facts = row_by_row(get_shared_facts)
+    iter_procurement_demand = row_by_row(get_procurement_demand)
+    iter_signal = row_by_row(get_signal)
+    iter_statement = row_by_row(get_statement)
+    iter_resolved_parties = row_by_row(get_resolved_parties)
+    iter_tenders = row_by_row(search_tenders)
 
 
 class AsyncClient(AsyncSession):
