@@ -11,8 +11,14 @@ from sankofa import __version__
 from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest
 from sankofa.model.errors import NotFound, Problem
 from sankofa.model.provenance import LICENSE_NOTICE
-from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
-from sankofa.operations.shared_files import file_schema, is_dated, table_name
+from sankofa.operations.catalogue import (
+    LICENSED_FILES,
+    MEDIA_TYPE,
+    OPEN_FILES,
+    file_schema,
+    is_dated,
+    table_name,
+)
 
 _TITLE: Final = "Sankofa"
 _DESCRIPTION: Final = (

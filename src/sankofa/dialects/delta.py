@@ -18,8 +18,16 @@ import msgspec
 from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import BadRequest, InvalidParameter, MethodNotAllowed, NotFound, Problem
-from sankofa.operations.catalogue import LICENSED_FILES, OPEN_FILES
-from sankofa.operations.shared_files import SIGNED_FOR, day_file, file_schema, is_dated, sign_file, table_name
+from sankofa.operations.catalogue import (
+    LICENSED_FILES,
+    OPEN_FILES,
+    SIGNED_FOR,
+    day_file,
+    file_schema,
+    is_dated,
+    sign_file,
+    table_name,
+)
 
 if TYPE_CHECKING:
     import pyarrow

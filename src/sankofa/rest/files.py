@@ -17,11 +17,10 @@ from sankofa.model.errors import (
     RangeNotSatisfiable,
 )
 from sankofa.operations.answers import JSON, Headers
-from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
+from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES, day_file, signed_grant
 from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.proofs import LOCKED, file_proof
 from sankofa.operations.service import Exchange, Response, Service
-from sankofa.operations.shared_files import day_file, signed_grant
 from sankofa.rest.request import Head, asked_edition, authenticate, read_query
 from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION
 

@@ -327,7 +327,7 @@ def _names_at_ends(ends: Sequence[tuple[float, Line]], x: float) -> str:
     parts, free = [], 0.0
     for y, one in sorted(ends, key=lambda end: end[0]):
         free = max(y + 4, free)
-        words = one.label if len(one.label) <= _LONGEST_NAME else one.label[: _LONGEST_NAME - 1] + "…"
+        words = shortened(one.label, _LONGEST_NAME)
         parts += [line(x, free - 4, x + 12, free - 4, f"line {one.kind}"), text(x + 16, free, words, "name")]
         free += 15
     return "".join(parts)

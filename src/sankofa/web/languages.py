@@ -15,6 +15,7 @@ from babel.messages.pofile import read_po
 from babel.numbers import get_currency_name
 
 from sankofa.model.text import toml_table
+from sankofa.operations.answers import weights_in
 
 LANGUAGES: Final[Mapping[str, str]] = {
     "en": "English",
@@ -216,18 +217,9 @@ def language(code: str) -> Language:
 @lru_cache(maxsize=512)
 def preferred(accept_language: str) -> str:
     """The language of ours that a browser likes best (RFC 9110, section 12.5.4)."""
-    weighted: list[tuple[float, int, str]] = []
-    for position, part in enumerate(accept_language.split(",")[:32]):
-        tag, _, parameter = part.strip().partition(";")
-        _, _, quality = parameter.strip().partition("q=")
-        try:
-            weight = float(quality) if quality else 1.0
-        except ValueError:
-            continue
-        code = tag.strip().lower().partition("-")[0]
-        if code in LANGUAGES and weight > 0:
-            weighted.append((-weight, position, code))
-    return min(weighted)[2] if weighted else DEFAULT
+    weights = weights_in(accept_language.encode("latin-1", "replace"))
+    liked = [tag for tag, weight in weights.items() if weight and tag.partition("-")[0] in LANGUAGES]
+    return max(liked, key=weights.__getitem__, default=DEFAULT).partition("-")[0]
 
 
 def _in_words(name: str) -> str:
