@@ -1,17 +1,20 @@
 """SDMX-REST 2.2 at `/sdmx/`: dated series as the dataflow SANKOFA:MACRO(1.0.0) (contract: DIA-7).
 
 `asOf`, `updatedAfter` and `includeHistory` go by `available_at`, the day on which a value became public: we
-have no load time. Structures are in `sdmx_structures`.
+have no load time. Structures are written as SDMX-JSON 2.0 and, by `sdmx.xml`, as SDMX-ML 2.1.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from jinja2 import Environment, StrictUndefined, Template
 
 from sankofa.dialects.contract import (
     Dialect,
@@ -23,23 +26,151 @@ from sankofa.dialects.contract import (
     rows_numbered,
     tabled_numbers,
 )
-from sankofa.dialects.sdmx_structures import (
-    AGENCY,
-    DIMENSIONS,
-    FLOW,
-    FREQUENCIES,
-    NO_AREA,
-    VERSION,
-    Codes,
-    Wanted,
-    structure_json,
-    structure_xml,
-)
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.countries import country_name
 from sankofa.model.days import parse_day
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.limits import limit
+
+AGENCY: Final = "SANKOFA"
+FLOW: Final = "MACRO"
+VERSION: Final = "1.0.0"
+DIMENSIONS: Final = ("FREQ", "REF_AREA", "SERIES")
+FREQUENCIES: Final = {"daily": "D", "weekly": "W", "monthly": "M", "quarterly": "Q", "annual": "A"}
+NO_AREA: Final = "_Z"
+_JSON_SCHEMAS: Final = "https://raw.githubusercontent.com/sdmx-twg/sdmx-json/master"
+_CONCEPTS: Final = {
+    "FREQ": "Frequency",
+    "REF_AREA": "Reference area",
+    "SERIES": "Series key of Sankofa",
+    "TIME_PERIOD": "Date of the value",
+    "OBS_VALUE": "Value; NaN where it was withdrawn",
+    "AVAILABLE_AT": "Day on which the value became public",
+}
+_FLOW_NAME: Final = "Macroeconomic series, as known on any day"
+_URN: Final = "urn:sdmx:org.sdmx.infomodel."
+_SCHEMAS: Final = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/"
+Codes = Mapping[str, Mapping[str, str]]
+"""By dimension, the names of its codes."""
+
+
+class Wanted(NamedTuple):
+    """The kinds of structures that a message has."""
+
+    flows: bool = True
+    others: bool = True
+    partial: bool = False
+    """Whether the code list of series has some of them only."""
+    constraint: Codes | None = None
+    """The codes that have data, where that was asked for."""
+
+
+def _item(name: str, title: str) -> dict[str, Any]:
+    return {"id": name, "name": title, "names": {"en": title}}
+
+
+def _maintained(name: str, title: str, **more: Any) -> dict[str, Any]:
+    owned = {"version": VERSION, "agencyID": AGENCY, "isExternalReference": False}
+    return {**_item(name, title), **owned, **more}
+
+
+def _message(schema: str, prepared: str, data: dict[str, Any], **more: Any) -> bytes:
+    """A message of SDMX-JSON, whose form `schema` says."""
+    kind, _, _ = schema.partition("-")
+    own = {
+        "schema": f"{_JSON_SCHEMAS}/{kind}-message/tools/schemas/2.0.0/sdmx-json-{schema}.json",
+        "id": f"{AGENCY}-{FLOW}",
+        "test": False,
+        "prepared": prepared,
+    }
+    return msgspec.json.encode({"meta": {**own, **more, "sender": {"id": AGENCY}}, "data": data})
+
+
+def structure_json(codes: Codes, prepared: str, wanted: Wanted) -> bytes:
+    data: dict[str, Any] = {}
+    if wanted.flows:
+        structure = f"{_URN}datastructure.DataStructure={AGENCY}:{FLOW}({VERSION})"
+        data["dataflows"] = [_maintained(FLOW, _FLOW_NAME, structure=structure)]
+    if wanted.others:
+        data["dataStructures"] = [_maintained(FLOW, _FLOW_NAME, dataStructureComponents=_components())]
+        concepts = [_item(name, title) for name, title in _CONCEPTS.items()]
+        data["conceptSchemes"] = [_maintained("CONCEPTS", "Concepts", isPartial=False, concepts=concepts)]
+        data["codelists"] = [
+            _maintained(
+                f"CL_{name}",
+                _CONCEPTS[name],
+                isPartial=wanted.partial and name == "SERIES",
+                codes=[_item(code, title) for code, title in codes[name].items()],
+            )
+            for name in DIMENSIONS
+        ]
+    if wanted.constraint is not None:
+        attached = {"dataflows": [f"{_URN}datastructure.Dataflow={AGENCY}:{FLOW}({VERSION})"]}
+        values = [
+            {"id": name, "include": True, "values": [{"value": code} for code in wanted.constraint[name]]}
+            for name in DIMENSIONS
+        ]
+        regions = [{"include": True, "components": values}]
+        data["dataConstraints"] = [
+            _maintained(
+                "AVAILABLE",
+                "What there is",
+                role="Actual",
+                constraintAttachment=attached,
+                cubeRegions=regions,
+            )
+        ]
+    return _message("structure-schema", prepared, data, contentLanguages=["en"])
+
+
+def _components() -> dict[str, Any]:
+    def component(name: str, representation: dict[str, Any], **more: Any) -> dict[str, Any]:
+        concept = f"{_URN}conceptscheme.Concept={AGENCY}:CONCEPTS({VERSION}).{name}"
+        return {"id": name, "conceptIdentity": concept, "localRepresentation": representation, **more}
+
+    day = {"format": {"dataType": "ObservationalTimePeriod"}}
+    dimensions = [
+        component(
+            name, {"enumeration": f"{_URN}codelist.Codelist={AGENCY}:CL_{name}({VERSION})"}, position=at
+        )
+        for at, name in enumerate(DIMENSIONS)
+    ]
+    measure = component("OBS_VALUE", {"format": {"dataType": "Double"}}, usage="optional")
+    observed = {"observation": {}}
+    attribute = component("AVAILABLE_AT", day, usage="optional", attributeRelationship=observed)
+    return {
+        "dimensionList": {
+            "id": "DimensionDescriptor",
+            "dimensions": dimensions,
+            "timeDimension": component("TIME_PERIOD", day),
+        },
+        "measureList": {"id": "MeasureDescriptor", "measures": [measure]},
+        "attributeList": {"id": "AttributeDescriptor", "attributes": [attribute]},
+    }
+
+
+def structure_xml(codes: Codes, prepared: str, wanted: Wanted) -> bytes:
+    """SDMX-ML 2.1, which older clients read."""
+    written = _template().render(
+        agency=AGENCY,
+        flow=FLOW,
+        flow_name=_FLOW_NAME,
+        version=VERSION,
+        dimensions=DIMENSIONS,
+        concepts=_CONCEPTS,
+        schemas=_SCHEMAS,
+        codes=codes,
+        prepared=prepared,
+        wanted=wanted,
+    )
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n' + "".join(written.splitlines())).encode()
+
+
+@cache
+def _template() -> Template:
+    text = files("sankofa.dialects").joinpath("sdmx.xml").read_text("utf-8")
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
+
 
 MOST_OBSERVATIONS: Final = limit("observations of an SDMX answer", 2_000_000, "observations", "400")
 MOST_SERIES: Final = limit("series of an SDMX data query", 5_000, "series", "400")
@@ -375,15 +506,8 @@ def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:
         "measures": {"observation": [{"id": "OBS_VALUE"}]},
         "attributes": {"observation": [attribute]},
     }
-    meta = {
-        "schema": "https://raw.githubusercontent.com/sdmx-twg/sdmx-json/master/data-message/tools/schemas/2.0.0/"
-        "sdmx-json-data-schema.json",
-        "id": f"{AGENCY}-{FLOW}",
-        "test": False,
-        "prepared": f"{question.call.today}T00:00:00Z",
-        "sender": {"id": AGENCY},
-    }
-    return msgspec.json.encode({"meta": meta, "data": {"dataSets": sets, "structures": [structure]}})
+    sets_and_form = {"dataSets": sets, "structures": [structure]}
+    return _message("data-schema", f"{question.call.today}T00:00:00Z", sets_and_form)
 
 
 def _refuse(problem: Problem, _: DialectRequest) -> DialectReply:

@@ -1,5 +1,5 @@
-"""GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku}, /v1/export and /v1/usage; and files by short-lived
-signed addresses, and tables as they were on the day of a locked view.
+"""GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku}, /v1/export and /v1/usage; and what the files of an
+edition are: their columns, their signed addresses, and their rows on the day of a locked view.
 
 Readers of Parquet send no key, so the address of a file can be signed: for one file of one edition or day,
 for some minutes, with the rights and under the counter of the key that asked for it.
