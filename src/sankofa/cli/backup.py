@@ -193,10 +193,7 @@ class ArchiveReader:
 
     def _content(self) -> Iterator[tuple[str, bytes]]:
         try:
-            with (
-                self._path.open("rb") as stream,
-                zstd.ZstdFile(stream) as unpacked,
-            ):
+            with self._path.open("rb") as stream, zstd.ZstdFile(stream) as unpacked:
                 most = most_unpacked(self._path.stat().st_size)
                 file: Any = _Bounded(unpacked, most)
                 with tarfile.open(fileobj=file, mode="r|", bufsize=_BUFFER) as tar:

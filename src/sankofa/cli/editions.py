@@ -20,12 +20,7 @@ from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.edition.format.keys import holds_withdrawn, ledger_position, may_hold, may_name_a_person
 from sankofa.edition.read.changes import FEEDS
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.read.row_proofs import (
-    RowTree,
-    decode_row_trees,
-    row_tree,
-    state_of,
-)
+from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, row_tree, state_of
 from sankofa.edition.write.context import described, left_out_of
 from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import publish, tightened_since

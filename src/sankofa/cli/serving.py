@@ -72,10 +72,7 @@ class Companion:
     """A process beside the workers, started again where it ends."""
 
     def __init__(
-        self,
-        run: Callable[[], None],
-        needs: Sequence[int] = (),
-        wanted: Callable[[], bool] = lambda: True,
+        self, run: Callable[[], None], needs: Sequence[int] = (), wanted: Callable[[], bool] = lambda: True
     ) -> None:
         """`needs`: descriptors that it inherits; `wanted`: whether it has work to do."""
         self._wanted = wanted

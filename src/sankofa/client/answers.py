@@ -8,14 +8,7 @@ from datetime import date
 from functools import cached_property
 from html import escape
 from itertools import islice
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Generic,
-    TypeVar,
-    cast,
-)
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from sankofa.client import frames
 from sankofa.client.errors import InvalidAnswer, TruncatedWarning
@@ -126,12 +119,7 @@ class Answer(Generic[Row_co]):
     def attrs(self) -> frames.Attrs:
         """The members that every frame carries in its `attrs`."""
         day = None if self.as_of is None else self.as_of.isoformat()
-        return {
-            "_license": self.license,
-            "as_of": day,
-            "edition": self.edition,
-            "truncated": self.truncated,
-        }
+        return {"_license": self.license, "as_of": day, "edition": self.edition, "truncated": self.truncated}
 
     def with_pages(self, pages: "list[Answer[Row_co]]") -> "Answer[Row_co]":
         """This page and those that follow it, as one answer."""

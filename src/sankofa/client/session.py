@@ -256,9 +256,7 @@ def paged(
     return ask
 
 
-def waits(
-    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Any, P], T]:
+def waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
     """The form of a coroutine for a session that sends without suspending: it runs to its end at once."""
 
     @wraps(method)

@@ -20,13 +20,7 @@ from sankofa.dialects.contract import (
     dialects,
     root_of,
 )
-from sankofa.model.errors import (
-    BadRequest,
-    MethodNotAllowed,
-    NotFound,
-    Problem,
-    Unauthorized,
-)
+from sankofa.model.errors import BadRequest, MethodNotAllowed, NotFound, Problem, Unauthorized
 from sankofa.model.limits import limit
 from sankofa.operations.answers import (
     NO_STORE,

@@ -292,12 +292,7 @@ def _croissant(base: str, tables: list[_Table], question: DialectQuestion) -> di
     }
 
 
-_TABLE_TYPES: Final = {
-    "double": "number",
-    "int64": "integer",
-    "bool": "boolean",
-    "date32[day]": "date",
-}
+_TABLE_TYPES: Final = {"double": "number", "int64": "integer", "bool": "boolean", "date32[day]": "date"}
 
 
 def _package(base: str, tables: list[_Table]) -> dict[str, Any]:

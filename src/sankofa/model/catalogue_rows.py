@@ -196,8 +196,7 @@ class SeriesRevisionsRow(Row, frozen=True, kw_only=True):
         doc("Bias: mean relative revision of the revised values; above 0 if values tend to be raised."),
     ]
     median_days_to_final: Annotated[
-        Decimal | None,
-        doc("Median days from the first release of a revised value to its latest vintage."),
+        Decimal | None, doc("Median days from the first release of a revised value to its latest vintage.")
     ]
     largest_days_to_final: Annotated[
         int | None, doc("Most days from the first release of a value to its latest vintage.")

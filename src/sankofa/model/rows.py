@@ -92,8 +92,7 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     fiscal_year: Annotated[int | None, doc("Year in which the financial year ends.")]
     available_at: Annotated[date, doc("Day on which the figure became public.")]
     available_instant: Annotated[
-        str | None,
-        instant("Instant at which its filing was accepted (UTC); null if only the day is known."),
+        str | None, instant("Instant at which its filing was accepted (UTC); null if only the day is known.")
     ]
     available_precision: Annotated[
         str, one_of(AVAILABLE_PRECISIONS, "How exactly it is known when the figure became public.")
@@ -306,8 +305,7 @@ class FactRow(Row, frozen=True, kw_only=True):
     ]
     period_type: Annotated[str, doc("Kind of period, frequency of a series, `annual`, `award` or `tender`.")]
     available_at: Annotated[
-        date | None,
-        doc("Day on which this value became public; null if none is evidenced (annual macro)."),
+        date | None, doc("Day on which this value became public; null if none is evidenced (annual macro).")
     ]
     vintage: Annotated[str, doc("Number of this vintage; 1 is the value as first published.")]
     provenance_id: Annotated[str, doc("Identifier of the five provenance fields together.")]

@@ -314,10 +314,7 @@ class _Question:
         known = _Known(date(years[0], 12, 31), date(years[1], 12, 31))
         whole = self._try("Every year.", "", **{"from": None, "to": None})
         return Absence(
-            "outside_dates",
-            f"{code} has values from {years[0]} to {years[1]}.",
-            *known,
-            suggestions=(whole,),
+            "outside_dates", f"{code} has values from {years[0]} to {years[1]}.", *known, suggestions=(whole,)
         )
 
     async def _elsewhere(self, code: str) -> Absence:

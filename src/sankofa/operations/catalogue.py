@@ -1,5 +1,5 @@
-"""GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku}, /v1/export and /v1/usage; and what the files of an
-edition are: their columns, their signed addresses, and their rows on the day of a locked view.
+"""GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku}, /v1/export and /v1/usage; and the files of an
+edition: their columns, their signed addresses, and their rows on the day of a locked view.
 
 Readers of Parquet send no key, so the address of a file can be signed: for one file of one edition or day,
 for some minutes, with the rights and under the counter of the key that asked for it.
@@ -35,12 +35,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-@operation(
-    "/v1/sources",
-    row=SourceRow,
-    errors=(400, 401, 429, 503),
-    extension=True,
-)
+@operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True)
 async def get_sources(call: Call) -> Answer:
     """Publishers of the data, their licences and attributions.
 
@@ -138,11 +133,7 @@ _SOURCES_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
 
 
 @operation(
-    "/v1/coverage",
-    row=CoverageRow,
-    errors=(400, 401, 402, 429, 503),
-    tool="get_coverage",
-    extension=True,
+    "/v1/coverage", row=CoverageRow, errors=(400, 401, 402, 429, 503), tool="get_coverage", extension=True
 )
 async def get_coverage(
     call: Call,

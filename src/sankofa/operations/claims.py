@@ -71,13 +71,7 @@ _facts = msgspec.json.Decoder(list[_Fact]).decode
 _metrics = msgspec.json.Decoder(list[_Metric]).decode
 
 
-@operation(
-    "/v1/check",
-    row=CheckRow,
-    errors=(400, 401, 429, 503),
-    tool="check_claim",
-    extension=True,
-)
+@operation("/v1/check", row=CheckRow, errors=(400, 401, 429, 503), tool="check_claim", extension=True)
 async def check_claim(
     call: Call,
     *,

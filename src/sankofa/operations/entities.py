@@ -318,9 +318,7 @@ def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
     errors=(400, 401, 402, 429, 503),
     tool="lookup_identifier",
     extensions=("as_of", "limit", "cursor"),
-    members={
-        "ambiguous": {"type": "boolean", "description": "True if several organisations match."},
-    },
+    members={"ambiguous": {"type": "boolean", "description": "True if several organisations match."}},
 )
 async def find_by_identifier(
     call: Call,

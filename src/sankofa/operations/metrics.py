@@ -15,15 +15,7 @@ from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.format.visibility import ANY_TAG, AS_KNOWN
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.issuers import (
-    TOO_OLD,
-    Ranking,
-    dated,
-    rank_of,
-    screen,
-    screen_order,
-    year_end,
-)
+from sankofa.edition.read.issuers import TOO_OLD, Ranking, dated, rank_of, screen, screen_order, year_end
 from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.seek import find_in_list
 from sankofa.model.days import FOREVER, months_before

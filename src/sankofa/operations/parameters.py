@@ -271,14 +271,10 @@ RestatedUntil = Annotated[
     "Last day on which the new figure became public; today (UTC) where omitted.",
 ]
 LineItem = Annotated[
-    str | None,
-    kinds.Text(r"^[a-z0-9_]+$", "profit", longest=LONGEST_LINE_ITEM),
-    "Only this line item.",
+    str | None, kinds.Text(r"^[a-z0-9_]+$", "profit", longest=LONGEST_LINE_ITEM), "Only this line item."
 ]
 MatrixLineItem = Annotated[
-    str,
-    kinds.Text(r"^[a-z0-9_]+$", "revenue", longest=LONGEST_LINE_ITEM),
-    "Line item, e.g. revenue.",
+    str, kinds.Text(r"^[a-z0-9_]+$", "revenue", longest=LONGEST_LINE_ITEM), "Line item, e.g. revenue."
 ]
 Release = Annotated[
     str,

@@ -13,14 +13,7 @@ from sankofa.edition.format.keys import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.search import (
-    ORGANISATION,
-    Hit,
-    NameQuery,
-    macro_spans,
-    search_code,
-    search_symbol,
-)
+from sankofa.edition.read.search import ORGANISATION, Hit, NameQuery, macro_spans, search_code, search_symbol
 from sankofa.edition.read.series_catalogue import (
     annual_series_entry,
     country_entries,
@@ -169,11 +162,7 @@ def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hi
 
 
 @operation(
-    "",
-    row=EntityMatchRow,
-    errors=(400, 401, 402, 429, 503),
-    dataset=ORGANISATIONS,
-    tool="search_entities",
+    "", row=EntityMatchRow, errors=(400, 401, 402, 429, 503), dataset=ORGANISATIONS, tool="search_entities"
 )
 async def search_entities(
     call: Call,

@@ -152,12 +152,7 @@ async def search_tenders(
     else:
         start = await page.start(lambda edition, behind: find_of_country(edition, country, behind))
         selection = await tenders_of_country(page.edition, country, wanted, most, start, compact=compact)
-    applied = {
-        "country": country,
-        "from": from_ and from_.isoformat(),
-        "query": query,
-        "detail": detail,
-    }
+    applied = {"country": country, "from": from_ and from_.isoformat(), "query": query, "detail": detail}
     if ocid is not None:
         applied["ocid"] = ocid
     applied |= dict(bound)

@@ -51,14 +51,7 @@ from sankofa.web.responses import (
 from sankofa.web.view import ASSETS, Page, Routes, View, write_page, write_problem
 from sankofa.web.visit import EMBED, LANGUAGE_COOKIE, PageRequest, Visit, embedded, key_cookie, read_request
 
-_NOT_OURS: Final = (
-    "/v1/",
-    "/open/",
-    "/feeds/",
-    "/mcp",
-    "/health",
-    "/openapi.json",
-)
+_NOT_OURS: Final = ("/v1/", "/open/", "/feeds/", "/mcp", "/health", "/openapi.json")
 _ALSO_TEXT: Final = ("/problems/", "/methodology/")
 """Addresses that are a page for a browser, and text for every other client."""
 _READ: Final = ("GET", "HEAD")

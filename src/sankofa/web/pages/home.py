@@ -75,10 +75,7 @@ def countries_map(visit: Visit, countries: Mapping[str, Mapping[str, int]]) -> C
         tiles[country] = Tile(level, f"{language.country(country)}: {counts}", address)
         table.append((country, language.country(country), *(units.get(unit, 0) for unit in _UNITS)))
     return tile_map(
-        "countries",
-        language.text("Coverage of each country"),
-        tiles,
-        (("code", "country", *_UNITS), table),
+        "countries", language.text("Coverage of each country"), tiles, (("code", "country", *_UNITS), table)
     )
 
 

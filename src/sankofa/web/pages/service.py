@@ -181,12 +181,7 @@ async def contents(visit: Visit) -> View:
         matches = await asyncio.to_thread(search, words)
     except ValueError as failure:
         raise InvalidParameter("q", str(failure)) from None
-    context: dict[str, Any] = {
-        "groups": list(groups()),
-        "words": words,
-        "found": matches,
-        "current": "",
-    }
+    context: dict[str, Any] = {"groups": list(groups()), "words": words, "found": matches, "current": ""}
     return View("docs.html", visit.language.text("Documentation"), context)
 
 
