@@ -136,7 +136,7 @@ def _components() -> dict[str, Any]:
         for at, name in enumerate(DIMENSIONS)
     ]
     measure = component("OBS_VALUE", {"format": {"dataType": "Double"}}, usage="optional")
-    observed = {"observation": {}}
+    observed: dict[str, Any] = {"observation": {}}
     attribute = component("AVAILABLE_AT", day, usage="optional", attributeRelationship=observed)
     return {
         "dimensionList": {
