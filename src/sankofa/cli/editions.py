@@ -17,7 +17,13 @@ import msgspec
 
 from sankofa.cli.ledger import open_ledger
 from sankofa.cli.output import as_json, print_json, print_table
-from sankofa.edition.format.keys import holds_withdrawn, ledger_position, may_hold, may_name_a_person
+from sankofa.edition.format.keys import (
+    holds_withdrawn,
+    last_capture,
+    ledger_position,
+    may_hold,
+    may_name_a_person,
+)
 from sankofa.edition.read.changes import FEEDS
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, row_tree, state_of
@@ -371,9 +377,8 @@ def editions(context: click.Context, as_json: bool) -> None:
         return
     lines = []
     for name in listed.editions:
-        captured = datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
         state = "current" if name == listed.current else "withdrawn" if name in withdrawn else ""
-        lines.append((name, f"{captured:%Y-%m-%d %H:%M}", state))
+        lines.append((name, f"{last_capture(name):%Y-%m-%d %H:%M}", state))
     print_table(("edition", "last capture (UTC)", "state"), lines)
 
 

@@ -24,6 +24,7 @@ import msgspec
 
 from sankofa import __version__
 from sankofa.cli.process import now
+from sankofa.engines.private_files import is_alive
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.operations.service import ObservedRequest, Service, build_id
@@ -203,13 +204,12 @@ class ServiceMetrics:
         """The state of each running worker by its process; the counts of those that ended are kept."""
         running: dict[int, WorkerState] = {}
         for path in sorted(self._folder.glob("[0-9]*.json")):
-            pid = int(path.stem)
             try:
                 state = _decode(path.read_bytes())
             except (OSError, msgspec.DecodeError):
                 continue
-            if _is_running(pid):
-                running[pid] = state
+            if is_alive(path.stem):
+                running[int(path.stem)] = state
             else:
                 self._ended = _added_up(self._ended, state.counted)
                 self._ended_path.write_bytes(msgspec.json.encode(self._ended))
@@ -261,14 +261,6 @@ def _added_up(*parts: Samples) -> Samples:
         for name, value in part.items():
             total[name] += value
     return dict(total)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
 
 
 def _lines(samples: Samples) -> Iterator[str]:

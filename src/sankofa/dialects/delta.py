@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from sankofa.dialects.contract import Dialect, DialectQuestion, DialectReply, DialectRequest
+from sankofa.edition.format.keys import last_capture
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import BadRequest, InvalidParameter, MethodNotAllowed, NotFound, Problem
 from sankofa.operations.catalogue import (
@@ -36,7 +37,6 @@ _SHARE: Final = "sankofa"
 _NDJSON: Final = "application/x-ndjson; charset=utf-8"
 _FORMAT: Final = (b"delta-sharing-capabilities", b"responseformat=parquet")
 _NAMESPACE: Final = uuid.UUID("6f6a3c0e-3d0a-5e0b-9a53-2f1f8f6d5a11")
-_INSTANT: Final = "%Y%m%dT%H%M%SZ"
 
 
 class _Version(NamedTuple):
@@ -134,15 +134,10 @@ async def _versions(question: DialectQuestion) -> list[_Version]:
     logged = await asyncio.to_thread(service.datastore.log.published)
     published_at = {edition_id: at for at, edition_id in reversed(logged)}
     ids = {*published, question.call.edition.id}
-    in_order = sorted((published_at.get(one) or _captured(one), one) for one in ids)
+    in_order = sorted((published_at.get(one) or last_capture(one), one) for one in ids)
     versions = [_Version(number, *one) for number, one in enumerate(in_order)]
     current = next(one.number for one in versions if one.edition_id == question.call.edition.id)
     return versions[: current + 1]  # a later one may be published and not yet served
-
-
-def _captured(edition_id: str) -> datetime:
-    """The instant that an id begins with, of an edition that is not in the log."""
-    return datetime.strptime(edition_id.partition("-")[0], _INSTANT).replace(tzinfo=UTC)
 
 
 def _asked(body: bytes) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """Commands that the owner begins on a page: one at a time, their lines in HOME for every worker."""
 
 import asyncio
-import os
 import subprocess  # nosec B404
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from sankofa.engines.private_files import make_private_folder, open_private
+from sankofa.engines.private_files import is_alive, make_private_folder, open_private
 from sankofa.model.errors import BadRequest
 
 OPERATOR: Final = "/operator"
@@ -70,11 +69,8 @@ class Jobs:
             return False
         if lines and lines[-1].startswith(_ENDED):
             return False
-        try:
-            os.kill(int(self._path.with_name("pid").read_text()), 0)
-        except (OSError, ValueError):  # it was killed, and could not say so
-            return False
-        return True
+        pid = self._path.with_name("pid")
+        return pid.exists() and is_alive(pid.read_text())  # one that was killed could not say so
 
     async def events(self) -> AsyncIterator[bytes]:
         """The lines as server-sent events, until the command has ended."""

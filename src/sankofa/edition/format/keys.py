@@ -7,6 +7,7 @@ The name of an edition has the instant of the ledger, its last capture, and a di
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -164,6 +165,11 @@ def edition_name(clock: str, last_capture: int, digest: str) -> str:
     """The last capture orders the editions of one second; the digest distinguishes their contents."""
     stamp = clock.translate({ord(c): None for c in "-:"})
     return f"{stamp}-{last_capture:05d}-{digest[:10]}"
+
+
+def last_capture(edition: str) -> datetime:
+    """The instant of the last capture in an edition, which its name begins with."""
+    return datetime.strptime(edition.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
 
 def ledger_position(edition: str) -> int:

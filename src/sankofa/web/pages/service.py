@@ -4,7 +4,6 @@ documentation, rendered from the project's files and the code, with search and a
 
 import asyncio
 import re
-from datetime import UTC, datetime
 from typing import Any, Final, get_args, get_type_hints
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -12,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from sankofa import __version__
-from sankofa.edition.format.keys import may_name_a_person
+from sankofa.edition.format.keys import last_capture, may_name_a_person
 from sankofa.edition.read.edition import Edition
 from sankofa.model.days import instant
 from sankofa.model.errors import InvalidParameter, NotFound, Problem, StoreUnavailable, UpgradeRequired
@@ -283,7 +282,12 @@ async def editions(visit: Visit) -> View:
     listed = await asyncio.to_thread(visit.service.datastore.list_editions)
     current = visit.call.edition
     rows = [
-        {"id": name, "current": name == listed.current, "built": _built(name), "before": before}
+        {
+            "id": name,
+            "current": name == listed.current,
+            "built": last_capture(name).isoformat(),
+            "before": before,
+        }
         | {"counts": await _rows_by_kind(visit, name)}
         for name, before in zip(listed.editions, [*listed.editions[1:], None], strict=True)
     ]
@@ -402,12 +406,6 @@ def _shown_at(visit: Visit, row: Row) -> str | None:
         if row.get(name):
             return visit.address(path + row[name])
     return None
-
-
-def _built(edition_id: str) -> str:
-    """The instant of the last capture in an edition, which its id begins with."""
-    moment = datetime.strptime(edition_id.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-    return moment.isoformat()
 
 
 async def _rows_by_kind(visit: Visit, edition_id: str) -> dict[str, int] | None:
