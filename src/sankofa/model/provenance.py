@@ -12,23 +12,11 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-LICENSE_CLASSES: Final = (
-    "public-domain",
-    "cc0",
-    "cc-by",
-    "open-government",
-    "statutory-filing",
-    "licensed-redistribution",
-    "synthetic",
+LICENSE_CLASSES: Final = tuple(
+    "public-domain cc0 cc-by open-government statutory-filing licensed-redistribution synthetic".split()
 )
-_FROM_THE_FREEST: Final = (
-    "public-domain",
-    "cc0",
-    "cc-by",
-    "open-government",
-    "synthetic",
-    "statutory-filing",
-    "licensed-redistribution",
+_FROM_THE_FREEST: Final = tuple(
+    "public-domain cc0 cc-by open-government synthetic statutory-filing licensed-redistribution".split()
 )
 KEYED_CLASSES: Final = frozenset({"statutory-filing", "licensed-redistribution"})
 """Rows of these classes need an API key: no open file holds them."""

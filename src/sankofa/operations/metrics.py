@@ -21,21 +21,13 @@ from sankofa.edition.read.seek import find_in_list
 from sankofa.model.days import FOREVER, months_before
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Suggestion
 from sankofa.model.provenance import FUND, TENDER
-from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, State, panel_key, wire
+from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, State, decoder_of, panel_key, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
-
-
-class _Named(msgspec.Struct):
-    metric: str
-
-
-class _Month(msgspec.Struct):
-    month: str
 
 
 class _Missing(msgspec.Struct):
@@ -48,7 +40,7 @@ _ORDER = RowOrder("metric")
 _TAGS = {slug: tag for tag, slug in enumerate(slugs())}
 _REASON_MARKS = {reason: b'"reason":"%b"' % reason.encode() for reason in REASONS.values()}
 _read = msgspec.json.Decoder(list[_Missing]).decode
-_read_metrics = msgspec.json.Decoder(list[_Named]).decode
+_read_metrics = decoder_of([("metric", str)]).decode
 _OMITTED: dict[str, JsonSchema] = {
     "omitted": {
         "type": "object",
@@ -209,7 +201,7 @@ def _left_out(missing: list[_Missing], path: str, day: date, given: dict[str, st
 
 _DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)
 _EVERY_ROW = 2**31 - 1
-_months = msgspec.json.Decoder(list[_Month]).decode
+_months = decoder_of([("month", str)]).decode
 _raw_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _PANEL_BASIS: dict[str, JsonSchema] = {
     "basis": {

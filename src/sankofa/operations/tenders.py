@@ -45,17 +45,8 @@ from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameter_types import JsonSchema, Text
 
-_NARROWING: Final = (
-    "to",
-    "closing_from",
-    "closing_to",
-    "buyer",
-    "supplier",
-    "category",
-    "status",
-    "min_value",
-    "buyer_query",
-    "method",
+_NARROWING: Final = tuple(
+    "to closing_from closing_to buyer supplier category status min_value buyer_query method".split()
 )
 _SERVICE_ID: Final = re.compile(r"DC[0-9A-F]{24}\Z", re.IGNORECASE)
 _FILTERS: Final[dict[str, JsonSchema]] = {

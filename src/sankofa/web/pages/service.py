@@ -307,15 +307,7 @@ async def editions(visit: Visit) -> View:
     return View("editions.html", visit.language.text("Editions"), context)
 
 
-_IDENTITY: Final = (
-    "line_item",
-    "period_end",
-    "period_type",
-    "value_reported",
-    "unit",
-    "available_at",
-    "vintage",
-)
+_IDENTITY: Final = tuple("line_item period_end period_type value_reported unit available_at vintage".split())
 
 
 _CHANGES_SHOWN: Final = 100

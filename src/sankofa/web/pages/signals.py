@@ -20,14 +20,7 @@ _NAMES: Final = (
     *("legal_name", "metric", "line_item", "category", "series", "country"),
     *("month", "quarter", "date", "period_end"),
 )
-NOT_SHOWN: Final = (
-    "methodology_ref",
-    "service_id",
-    "observed_at",
-    "license_class",
-    "period_start",
-    "concept",
-)
+NOT_SHOWN: Final = tuple("methodology_ref service_id observed_at license_class period_start concept".split())
 _LAST: Final = ("source_ref",)
 _DAYS: Final = frozenset(
     {"period_end", "available_at", "first_available_at", "date", "known_at", "closed_at"}

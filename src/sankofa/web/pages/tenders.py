@@ -36,16 +36,11 @@ _SORTS: Final = ("published", "closing", "value")
 _SORTED_AT_ONCE: Final = 500
 _PAGES_SORTED: Final = 2
 _SORTED_ON_A_PAGE: Final = 25
-_COMPARED: Final = (
-    "title",
-    "status",
-    "category",
-    "procurement_method",
-    "value_amount",
-    "value_currency",
-    "buyer_name",
-    "award_count",
-    "withheld_parties",
+_COMPARED: Final = tuple(
+    (
+        "title status category procurement_method value_amount value_currency buyer_name award_count "
+        "withheld_parties"
+    ).split()
 )
 
 
