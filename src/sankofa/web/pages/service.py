@@ -101,31 +101,11 @@ async def key(visit: Visit) -> View:
     return View("key.html", visit.language.text("Your key"), {"grant": grant, "windows": windows})
 
 
-_STATUSES: Final = ("PASS", "FAIL", "UNMEASURED")
-_SHARES: Final = ("share_", "coverage_", "restatement_rate")
-_COVERAGE: Final = "coverage_"
-
-
 @page("/quality")
 async def quality(visit: Visit) -> View:
     """Every measure of every dataset, with what passes at a glance."""
-    datasets = []
-    for sku in SKUS:
-        rows = (await visit.ask("get_quality_metrics", sku=sku)).rows
-        datasets.append({"sku": sku, "rows": [_measure(row) for row in rows], "counts": _counts(rows)})
+    datasets = {sku: (await visit.ask("get_quality_metrics", sku=sku)).rows for sku in SKUS}
     return View("quality.html", visit.language.text("Quality"), {"datasets": datasets})
-
-
-def _counts(rows: list[Row]) -> dict[str, int]:
-    """How many measures have each status; those without a floor have none."""
-    return {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
-
-
-def _measure(row: Row) -> dict[str, Any]:
-    """A measure with whether it is a share, and the metric whose coverage it is."""
-    measure = row["measure"]
-    of_metric = measure.removeprefix(_COVERAGE) if measure.startswith(_COVERAGE) else None
-    return {**row, "is_share": measure.startswith(_SHARES), "of_metric": of_metric}
 
 
 _EXAMPLE: Final = "/v1/screen?metric=net_margin"
@@ -199,7 +179,8 @@ async def endpoint(visit: Visit) -> View:
     operation = next((one for one in endpoints() if one.name == visit.parameters["name"]), None)
     if operation is None:
         raise NotFound("There is no such endpoint.")
-    context = {"groups": list(groups()), "e": _described(operation), "current": "api", "words": ""}
+    context: dict[str, Any] = {"groups": list(groups()), "current": "api", "words": ""}
+    context |= {"e": operation, "fields": _fields(operation)}
     return View("endpoint.html", operation.path, context)
 
 
@@ -232,32 +213,6 @@ async def document(visit: Visit) -> View:
     number = visit.page_number(len(shown.pages))
     context = {"groups": list(groups()), "document": shown, "number": number, "current": name, "words": ""}
     return View("document.html", shown.title, context)
-
-
-def _described(operation: Operation) -> dict[str, Any]:
-    """The entry of an operation in the reference, read from its own declaration."""
-    parameters = [
-        {
-            "name": parameter.name,
-            "required": parameter.required or parameter.in_path,
-            "in_path": parameter.in_path,
-            "description": parameter.description,
-            "schema": parameter.kind.schema(),
-            "example": (parameter.kind.schema().get("examples") or [""])[0],
-        }
-        for parameter in operation.parameters.values()
-    ]
-    return {
-        "name": operation.name,
-        "path": operation.path,
-        "summary": operation.summary,
-        "description": operation.description,
-        "parameters": parameters,
-        "errors": operation.errors,
-        "tool": operation.tool,
-        "fields": _fields(operation),
-        "rows_under": operation.rows_under,
-    }
 
 
 def _fields(operation: Operation) -> list[tuple[str, str]]:
