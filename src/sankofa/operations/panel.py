@@ -279,20 +279,9 @@ async def get_series_matrix(
     known = defaultdict(list)
     for column in columns:
         async for one in every_vintage(call.edition, column, day):
-            known[column].append(
-                _Vintage(
-                    (one.date, "", "", ""),
-                    one.available_at,
-                    one.vintage,
-                    wire.encode(one.value),
-                    {
-                        "source_ref": one.source_ref,
-                        "license_class": one.license_class,
-                        "observed_at": one.observed_at,
-                        "date": one.date,
-                    },
-                )
-            )
+            row, value = (one.date, "", "", ""), wire.encode(one.value)
+            fields = _fields(one, one.date)
+            known[column].append(_Vintage(row, one.available_at, one.vintage, value, fields))
     if not known:
         await refuse_unknown_series(call.edition, series)
     countries = {column: column.split("|")[3] for column in known}
@@ -348,18 +337,19 @@ async def get_fundamentals_matrix(
             one.available_at,
             one.vintage,
             bytes(one.value_reported),
-            {
-                "source_ref": one.source_ref,
-                "license_class": one.license_class,
-                "observed_at": one.observed_at,
-                "date": one.period_end,
-                **{name: getattr(one, name) for name in _DETAILS},
-            },
+            _fields(one, one.period_end) | {name: getattr(one, name) for name in _DETAILS},
         )
         for chunk in selection.lists()
         for one in _reported(chunk)
     ]
     return await _matrix(call, vintages, day, (from_, to), release, (FigureMatrixRow, NthFigureRow))
+
+
+def _fields(one: Any, day: date) -> dict[str, Any]:
+    """The date of a vintage, and where it is from."""
+    return {name: getattr(one, name) for name in ("source_ref", "license_class", "observed_at")} | {
+        "date": day
+    }
 
 
 async def _matrix(

@@ -141,7 +141,6 @@ async def screen(visit: Visit) -> View:
     context: dict[str, Any] = {
         "metric": slug,
         "countries": await data.issuer_countries(visit),
-        "changed": _changed(rows),
         "metrics": slugs(),
         "summary": next((m.summary for m in metrics() if m.slug == slug), ""),
         "as_of": as_of,
@@ -188,15 +187,6 @@ def _why(now: Row, then: Row | None) -> str:
     if then is None or now["value"] == then["value"]:
         return ""
     return "restated" if now["period_end"] == then["period_end"] else "newer"
-
-
-def _changed(rows: list[dict[str, Any]]) -> dict[str, int]:
-    """How many have another rank, and how many values differ for which reason."""
-    return {
-        "moved": sum(bool(row["moved"]) for row in rows),
-        "restated": sum(row["why"] == "restated" for row in rows),
-        "newer": sum(row["why"] == "newer" for row in rows),
-    }
 
 
 def _ranking_chart(visit: Visit, slug: str, rows: list[dict[str, Any]]) -> Chart:
