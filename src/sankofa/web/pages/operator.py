@@ -5,18 +5,20 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from sankofa.access.keys import KeyRecord
 from sankofa.access.tiers import LastUsed
 from sankofa.collect.state import StateFile
 from sankofa.engines.datastore import Datastore
 from sankofa.model.errors import NotFound, StoreUnavailable
 from sankofa.operations.service import Service
 from sankofa.settings import Settings
-from sankofa.sources.registry import load_sources
+from sankofa.sources.registry import Source, load_sources
 from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
@@ -52,8 +54,8 @@ async def operator(visit: Visit) -> View:
     return View("operator.html", visit.language.text("Operator"), context)
 
 
-def _sources(settings: Settings, rows: list[Row]) -> list[dict[str, Any]]:
-    """Every registered source: how fresh its rows are, and when it was collected last."""
+def _sources(settings: Settings, rows: list[Row]) -> list[tuple[Source, Row, str]]:
+    """Every registered source with its row of `/v1/sources`, and when it was collected last."""
     served = {row["source_id"]: row for row in rows}
     sources = []
     for source in load_sources(settings.home).values():
@@ -61,19 +63,8 @@ def _sources(settings: Settings, rows: list[Row]) -> list[dict[str, Any]]:
         state = StateFile(settings.home, source.id).state
         if not row and not state.succeeded_at and source.collect is None:
             continue
-        sources.append(
-            {
-                "id": source.id,
-                "title": source.title or source.id,
-                "every": source.collect.every if source.collect else None,
-                "collected_at": state.succeeded_at,
-                "captured_at": row.get("captured_at"),
-                "freshness_days": row.get("freshness_days"),
-                "row_count": row.get("row_count", 0),
-                "rejected": row.get("rejected", 0),
-            }
-        )
-    return sorted(sources, key=lambda one: (not one["row_count"], one["id"]))
+        sources.append((source, row, state.succeeded_at))
+    return sorted(sources, key=lambda one: (not one[1].get("row_count"), one[0].id))
 
 
 class _Reject(msgspec.Struct):
@@ -83,7 +74,7 @@ class _Reject(msgspec.Struct):
     count: int = 1
 
 
-def _rejects(folder: Path) -> list[dict[str, Any]]:
+def _rejects(folder: Path) -> list[tuple[str, str, int, str]]:
     """The newest files of rejected rows: how many rows for each reason, and where the first one is."""
     files = sorted(folder.glob("*.jsonl"), key=lambda file: file.stat().st_mtime, reverse=True)
     listed = []
@@ -93,10 +84,7 @@ def _rejects(folder: Path) -> list[dict[str, Any]]:
         for reject in _lines(file):
             reasons[reject.reason] += reject.count
             first.setdefault(reject.reason, f"{reject.file} {reject.position}".strip())
-        listed += [
-            {"file": file.name, "reason": reason, "count": count, "first": first[reason]}
-            for reason, count in reasons.most_common(3)
-        ]
+        listed += [(file.name, reason, count, first[reason]) for reason, count in reasons.most_common(3)]
     return listed
 
 
@@ -108,37 +96,27 @@ def _lines(file: Path) -> Iterator[_Reject]:
                 yield decode(line)
 
 
-async def _keys(service: Service) -> list[dict[str, Any]]:
-    """Keys that can be used, with what they used of their limits."""
+async def _keys(service: Service) -> list[tuple[KeyRecord, int | None, int | None, date | None]]:
+    """Keys that can be used, with the limit of the month, what they used of it, and the day of last use."""
     used = LastUsed(service.usagestore)
     keys = []
     for record in (await service.keys.list())[-_MOST_KEYS:]:
         if record.revoked_at is not None or service.keys.is_expired(record):
             continue
         grant = service.keys.grant_of(record)
-        row: dict[str, Any] = {"id": record.id, "tier": record.tier, "label": record.label}
-        row["limit"] = grant.per_month
-        try:
-            _, row["month"] = await service.quotas.read(grant)
-            row["last"] = await used.day_of(record.id)
-        except StoreUnavailable:
-            row["month"] = row["last"] = None
-        keys.append(row)
+        month = last = None
+        with suppress(StoreUnavailable):
+            _, month = await service.quotas.read(grant)
+            last = await used.day_of(record.id)
+        keys.append((record, grant.per_month, month, last))
     return keys
 
 
-def _editions(store: Datastore) -> list[dict[str, Any]]:
+def _editions(store: Datastore) -> list[tuple[str, int, bool, str | None]]:
+    """The kept editions, each with its size, whether it is current, and the one before."""
     listed = store.list_editions()
-    before = [*listed.editions[1:], None]
-    return [
-        {
-            "id": name,
-            "size": _size(store.edition_folder(name)),
-            "current": name == listed.current,
-            "since": since,
-        }
-        for name, since in zip(listed.editions, before, strict=True)
-    ]
+    before = zip(listed.editions, [*listed.editions[1:], None], strict=True)
+    return [(name, _size(store.edition_folder(name)), name == listed.current, one) for name, one in before]
 
 
 def _disk(home: Path) -> dict[str, Any]:
