@@ -22,7 +22,7 @@ from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.derive import Derived, derive
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.publish import without_cycle_collection
-from sankofa.engines.factory import open_datastore
+from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.rows import State

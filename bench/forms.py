@@ -23,7 +23,7 @@ from sankofa.edition.read.changes import FEEDS, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.block_file import stored_block
-from sankofa.engines.factory import open_datastore
+from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire
 from sankofa.operations.answers import envelope

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from sankofa.engines.factory import open_datastore
+from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.identifiers import cik
 from sankofa.model.records import EntityRecord, Fact, Profile

@@ -38,9 +38,9 @@ from sankofa.edition.format.macro import (
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.engines.block_file import stored_block
 from sankofa.engines.checked_file import FileStates
+from sankofa.engines.datastore import open_datastore
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import OpenParts
-from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import MacroSeriesRow, wire
 

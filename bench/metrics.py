@@ -35,7 +35,7 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.derived_parts import Issuers
 from sankofa.edition.write.metric_rows import METRICS
 from sankofa.edition.write.publish import without_cycle_collection
-from sankofa.engines.factory import open_datastore
+from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.line_items import routes
 

@@ -31,8 +31,8 @@ from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.edition.format.keys import LAYOUT, TENDERS_PER_BLOCK
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.engines.block_file import stored_block
+from sankofa.engines.datastore import open_datastore
 from sankofa.engines.edition_folder import EditionWriter
-from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 
 _SOURCE = """

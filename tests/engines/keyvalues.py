@@ -9,8 +9,7 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import KeyValue, Window
+from sankofa.engines.keyvalue import KeyValue, Window, open_keyvalue
 from sankofa.model.errors import StoreUnavailable
 from tests.depth import deep_after
 from tests.patience import PATIENCE

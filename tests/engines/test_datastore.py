@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from sankofa.engines.factory import open_datastore
+from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import SettingsError
 from tests.engines.datastores import (

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.engines.embedded_kv import EmbeddedKeyValue
-from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import KeyValue, Window
+from sankofa.engines.keyvalue import KeyValue, Window, open_keyvalue
 from tests.engines.keyvalues import WINDOWS, run, unavailable
 from tests.engines.keyvalues import url as url
 from tests.patience import PATIENCE, Stopwatch
@@ -130,7 +129,7 @@ async def longest_pause(seconds: float) -> float:
 
 def test_a_store_in_use_before_a_fork_stays_exact_in_parent_and_child(path: Path) -> None:
     code = (
-        "import asyncio, os, sys\nfrom sankofa.engines.factory import open_keyvalue\n"
+        "import asyncio, os, sys\nfrom sankofa.engines.keyvalue import open_keyvalue\n"
         "from sankofa.engines.keyvalue import Window\n"
         "store = open_keyvalue(sys.argv[1])\n"
         "async def use():\n    for _ in range(500):\n        await store.count('a', (Window('M', 600),))\n"

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import KeyValue, Window
+from sankofa.engines.keyvalue import KeyValue, Window, open_keyvalue
 from sankofa.model.errors import SettingsError
 from tests.engines.keyvalues import WINDOWS, open_files, run, unavailable
 from tests.engines.keyvalues import url as url

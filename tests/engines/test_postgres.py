@@ -12,9 +12,8 @@ import psycopg
 import pytest
 import uvloop
 
-from sankofa.engines.datastore import Datastore
+from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.edition_reader import EditionReader
-from sankofa.engines.factory import open_datastore
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError, StoreUnavailable

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import KeyValue, Window
+from sankofa.engines.keyvalue import KeyValue, Window, open_keyvalue
 from sankofa.model.errors import SettingsError, StoreUnavailable
 from tests.live import create_key
 from tests.live import run as run_command

@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from sankofa.engines import redis_kv
-from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import Window
+from sankofa.engines.keyvalue import Window, open_keyvalue
 from sankofa.model.errors import StoreUnavailable
 from tests.engines.keyvalues import WINDOWS, open_files, run, unavailable
 from tests.engines.keyvalues import runner as runner
@@ -106,7 +105,7 @@ def test_a_server_that_is_not_redis_fails_the_call_in_time(reply: bytes) -> None
 def test_a_missing_driver_is_said_in_words() -> None:
     code = (
         "import sys; sys.modules['hiredis'] = None\n"
-        "from sankofa.engines.factory import open_keyvalue\n"
+        "from sankofa.engines.keyvalue import open_keyvalue\n"
         "try: open_keyvalue('redis://:hush@host')\n"
         "except Exception as error: print(type(error).__name__, error)"
     )

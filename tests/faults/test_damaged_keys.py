@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import open_keyvalue
 from tests.faults.load import ISSUER, ask
 from tests.live import LiveServer, create_key, run, succeed
 from tests.services import RedisServer

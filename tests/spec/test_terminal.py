@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import open_keyvalue
 from sankofa.settings import Settings
 from tests.live import COMMAND, run
 

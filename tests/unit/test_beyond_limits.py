@@ -26,7 +26,7 @@ from sankofa.cli.guard import KnownClients
 from sankofa.collect import fetch, network
 from sankofa.collect.network import CollectFailed
 from sankofa.engines import object_http, private_files
-from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import open_keyvalue
 from sankofa.engines.object_store import ObjectError, open_source
 from sankofa.engines.publication import NOTE_BYTES
 from sankofa.model.errors import FormatError, OperatorError, Unauthorized

@@ -11,7 +11,7 @@ from typing import Any
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.write.publish import publish
-from sankofa.engines.factory import open_datastore
+from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.vintages import Mode

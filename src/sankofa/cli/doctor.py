@@ -27,8 +27,7 @@ from sankofa.cli.process import now
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_folder import BUILDING
-from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import KeyValue
+from sankofa.engines.keyvalue import KeyValue, open_keyvalue
 from sankofa.engines.ledger_store import LedgerRows
 from sankofa.engines.publication import Publication, signers_of
 from sankofa.ledger import seals

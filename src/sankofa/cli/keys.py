@@ -19,7 +19,7 @@ from sankofa.access.tiers import TIERS, LastUsed, Lock, Quotas
 from sankofa.cli.output import as_json, print_json, print_table
 from sankofa.cli.process import now
 from sankofa.engines.embedded_kv import EmptyKeyValue
-from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import open_keyvalue
 from sankofa.model.days import parse_day
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.settings import Settings, load

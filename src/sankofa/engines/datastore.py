@@ -25,7 +25,7 @@ from sankofa.engines.edition_reader import (
     read_seal,
     stored_files,
 )
-from sankofa.engines.ledger_store import LedgerStore, LockName
+from sankofa.engines.ledger_store import LedgerStore, LockName, open_ledgers
 from sankofa.engines.private_files import (
     locked,
     make_private_folder,
@@ -338,3 +338,21 @@ class Datastore:
 
     def close(self) -> None:
         self.ledgers.close()
+
+
+def open_datastore(
+    url: str,
+    home: Path,
+    ledger_schema: str,
+    *,
+    cache_bytes: int = BLOCK_CACHE_BYTES,
+    trusted: tuple[Verifier, ...] = (),
+) -> Datastore:
+    """Editions in HOME (or in FOLDER, for `sqlite:FOLDER`), and the ledger that the URL names.
+
+    The key that signs editions is in HOME in any case. Only what a `trusted` key signed is opened; without
+    them, what the key in HOME signed.
+    """
+    scheme, _, rest = url.partition(":")
+    folder = Path(rest) if scheme == "sqlite" and rest else home
+    return Datastore(folder, open_ledgers(url, home, ledger_schema), cache_bytes, trusted, home)

@@ -3,10 +3,15 @@
 Two stores are used, for keys and for usage; each is read or counted once per request, so the
 protocol is nine calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
 raised within a second: a surface answers 503 and never waits for a frozen dependency.
+
+`open_keyvalue` picks one by its URL, and imports its driver only then.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from sankofa.model.errors import SettingsError
 
 
 class Window(NamedTuple):
@@ -49,3 +54,33 @@ class KeyValue(Protocol):
 
     async def close(self) -> None:
         """Closes connections and files. A later call opens them again."""
+
+
+def open_keyvalue(
+    url: str, component: str = "key-value store", *, reserve: int = 0, create: bool = True
+) -> KeyValue:
+    """The store at `embedded:/path/to/file`, `redis://...`, `redis+sentinel://...` or `redis+cluster://...`
+    (`rediss` for TLS), opened at its first call.
+
+    The component is what a StoreUnavailable names. `reserve` is the disk that a file takes in advance for its
+    counters, in bytes. Without `create` a file that is not there is an empty store, and is not created.
+    """
+    scheme, _, rest = url.partition(":")
+    if scheme == "embedded" and rest:
+        from sankofa.engines.embedded_kv import EmbeddedKeyValue, EmptyKeyValue
+
+        if not create and not Path(rest).exists():
+            return EmptyKeyValue()
+        return EmbeddedKeyValue(rest, component, reserve=reserve)
+    if scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
+        from sankofa.engines.redis_kv import RedisKeyValue
+
+        return RedisKeyValue(url, component)
+    if scheme in ("redis+cluster", "rediss+cluster"):
+        from sankofa.engines.redis_groups import RedisClusterKeyValue
+
+        return RedisClusterKeyValue(url, component)
+    raise SettingsError(
+        "A key-value store is embedded:/path/to/file, redis://..., redis+sentinel://... or "
+        "redis+cluster://... (rediss for TLS)"
+    )

@@ -1,4 +1,4 @@
-"""The ledger's store: SQLite in one file here, PostgreSQL in `engines.postgres_ledger`.
+"""The ledger's store: SQLite in one file here, PostgreSQL in `engines.postgres_ledger`; a URL picks one.
 
 Statements are written once, with `?` for parameters, in the SQL both understand.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from sankofa.engines.private_files import locked, make_private_folder, operator_errors
+from sankofa.model.errors import SettingsError
 
 Row = tuple[Any, ...]
 LockName = Literal["publish", "switch"]
@@ -271,3 +272,15 @@ class SqliteLedgers:
 
     def close(self) -> None:
         """Each session has a connection of its own."""
+
+
+def open_ledgers(url: str, home: Path, schema: str) -> LedgerStore:
+    """`sqlite:` (a file in HOME), `sqlite:FOLDER`, or `postgresql://...`."""
+    scheme, _, rest = url.partition(":")
+    if scheme == "sqlite":
+        return SqliteLedgers(Path(rest) if rest else home, schema)
+    if scheme in ("postgresql", "postgres"):
+        from sankofa.engines.postgres_ledger import PostgresLedgers
+
+        return PostgresLedgers(url, schema)
+    raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")

@@ -8,7 +8,7 @@ processor time a request (docs/decisions/key-value-store.md).
 import asyncio
 from typing import Any, Final
 
-from sankofa.engines.redis_commands import NO_SCRIPT, VALUES, NodesUrl, RedisCommands, Word
+from sankofa.engines.redis_kv import NO_SCRIPT, VALUES, LinkError, NodesUrl, RedisCommands, Word
 from sankofa.model.errors import SettingsError
 
 try:
@@ -96,12 +96,8 @@ _SENTINEL_SECONDS: Final = 0.25
 """The wait for one sentinel, short enough to ask another."""
 
 
-class NoPrimary(Exception):
-    """The sentinels do not answer, or know no primary."""
-
-
 async def find_primary(url: NodesUrl) -> tuple[str, int]:
-    """Its host and port, as the first sentinel that answers has it. Raises NoPrimary."""
+    """Its host and port, as the first sentinel that answers has it. Raises LinkError."""
     options = {
         "socket_timeout": _SENTINEL_SECONDS,
         "socket_connect_timeout": _SENTINEL_SECONDS,
@@ -114,9 +110,9 @@ async def find_primary(url: NodesUrl) -> tuple[str, int]:
     try:
         host, port = await sentinel.discover_master(url.name)
     except MasterNotFoundError:
-        raise NoPrimary("the sentinels know no primary") from None
+        raise LinkError("the sentinels know no primary") from None
     except (RedisError, OSError):
-        raise NoPrimary("the sentinels could not be reached") from None
+        raise LinkError("the sentinels could not be reached") from None
     finally:
         closing = [asyncio.ensure_future(one.aclose()) for one in sentinel.sentinels]
         await asyncio.shield(asyncio.gather(*closing, return_exceptions=True))

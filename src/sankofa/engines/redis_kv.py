@@ -1,21 +1,27 @@
 """The key-value store on a Redis server (or Valkey), for services on more than one machine.
 
-The server is named by its address, or is the primary that sentinels watch.
+Values are the fields of hashes, and every counter is a key that expires: the same for one server, the primary
+that sentinels watch, and a cluster (`engines.redis_groups`). A connection sends a command and gives its reply
+(`RedisCommands.command`).
 
-Commands travel over one connection per process, several at a time, and hiredis reads the answers.
+Commands to a server travel over one connection per process, several at a time, and hiredis reads the answers.
 The connection is ours because its clock is: a client library either costs several times as much per
 request or cannot be stopped in time when the server is frozen (docs/decisions/key-value-store.md).
 """
 
 import asyncio
+import hashlib
 import socket
 import ssl
+from abc import ABC, abstractmethod
 from collections import deque
-from typing import Any, cast
-from urllib.parse import unquote, urlsplit
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+from zlib import crc32
 
-from sankofa.engines.redis_commands import NO_SCRIPT, NodesUrl, RedisCommands, Word
-from sankofa.model.errors import SettingsError
+from sankofa.engines.keyvalue import PROBE, Window
+from sankofa.model.errors import SettingsError, StoreUnavailable
 from sankofa.model.limits import limit
 
 try:
@@ -24,6 +30,183 @@ except ImportError as missing:
     raise SettingsError(
         "redis:// needs a driver: make setup EXTRAS=1, or install sankofa[redis]"
     ) from missing
+
+VALUES: Final = "sankofa:values"
+"""The hash that holds every value of a single server, and of one that sentinels watch."""
+NO_SCRIPT: Final = object()
+"""The reply of a server that does not know a script: it was restarted, or became the primary."""
+Word = str | bytes | int
+_CALL_SECONDS: Final = limit("call of Redis", 0.8, "seconds", "503")
+_COUNT_SCRIPT: Final = """
+local counts = {}
+for i, key in ipairs(KEYS) do
+  counts[i] = redis.call('INCR', key)
+  if counts[i] == 1 then redis.call('EXPIRE', key, ARGV[i]) end
+end
+return counts
+"""
+_REPLACE_SCRIPT: Final = """
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+"""
+"""Arguments: a hash, a field, the expected value and the new value."""
+_COUNT_SHA: Final = hashlib.sha1(_COUNT_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+class RedisCommands(ABC):
+    """See `engines.keyvalue.KeyValue`."""
+
+    hashes: tuple[str, ...] = (VALUES,)
+    """The hashes that share the values."""
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+
+    @abstractmethod
+    async def command(self, deadline: float, *words: Word) -> object:
+        """The reply of the server. Raises StoreUnavailable if it is an error, or none by the deadline."""
+
+    async def get(self, name: str) -> bytes | None:
+        reply = await self._command("HGET", self._hash_of(name), name)
+        if reply is None or isinstance(reply, bytes):
+            return reply
+        raise self.unavailable(_ANOTHER)
+
+    async def put(self, name: str, value: bytes) -> None:
+        await self._number("HSET", self._hash_of(name), name, value)
+
+    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
+        words = (_REPLACE_SCRIPT, 1, self._hash_of(name), name, expected, value)
+        return await self._number("EVAL", *words) == 1
+
+    async def names(self, prefix: str) -> list[str]:
+        stored: list[bytes] = []
+        for key in self.hashes:
+            reply = await self._command("HKEYS", key)
+            if not isinstance(reply, list):
+                raise self.unavailable(_ANOTHER)
+            stored += reply
+        decoded = (name.decode(errors="replace") for name in stored)
+        return sorted(name for name in decoded if name.startswith(prefix))
+
+    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        seconds = [window.seconds for window in windows]
+        words: list[Word] = [len(windows), *_counters(name, windows), *seconds]
+        deadline = _deadline()
+        reply = await self.command(deadline, "EVALSHA", _COUNT_SHA, *words)
+        if reply is NO_SCRIPT:
+            reply = await self.command(deadline, "EVAL", _COUNT_SCRIPT, *words)
+        return self._counts_in(reply, len(windows), 1)
+
+    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        return self._counts_in(await self._command("MGET", *_counters(name, windows)), len(windows), 0)
+
+    async def ping(self) -> None:
+        """A read of every server that holds values."""
+        for key in self.hashes:
+            await self._number("HLEN", key)
+
+    async def probe_counting(self) -> None:
+        await self.count(*PROBE)
+
+    def unavailable(self, reason: str) -> StoreUnavailable:
+        return StoreUnavailable(self._component, reason)
+
+    def _hash_of(self, name: str) -> str:
+        hashes = self.hashes
+        return hashes[0] if len(hashes) == 1 else hashes[crc32(name.encode()) % len(hashes)]
+
+    async def _command(self, *words: Word) -> object:
+        return await self.command(_deadline(), *words)
+
+    async def _number(self, *words: Word) -> int:
+        reply = await self._command(*words)
+        if not isinstance(reply, int):
+            raise self.unavailable(_ANOTHER)
+        return reply
+
+    def _counts_in(self, reply: object, windows: int, least: int) -> tuple[int, ...]:
+        """The counters of an answer. Raises StoreUnavailable if they were altered."""
+        if isinstance(reply, list) and len(reply) == windows:
+            try:
+                counts = tuple(int(count or 0) for count in reply)
+            except (ValueError, TypeError):
+                counts = (-1,)
+            if min(counts, default=least) >= least:
+                return counts
+        raise self.unavailable(_ANOTHER)
+
+
+_ANOTHER: Final = "not the answer asked for"
+
+
+def _deadline() -> float:
+    return asyncio.get_running_loop().time() + _CALL_SECONDS
+
+
+def _counters(name: str, windows: Sequence[Window]) -> list[str]:
+    """The keys of the counters: the braces keep those of one name on one node, as a script demands."""
+    return [f"sankofa:count:{{{name}}}:{window.name}" for window in windows]
+
+
+_FORM: Final = (
+    "A Redis URL of several servers is redis+sentinel://[user:password@]host:port,host:port/name[/database] "
+    "or redis+cluster://[user:password@]host:port,host:port"
+)
+
+
+class NodesUrl(NamedTuple):
+    """Addresses and credentials of the servers. Never shown: the URL may carry a password."""
+
+    cluster: bool
+    tls: bool
+    addresses: tuple[tuple[str, int], ...]
+    name: str
+    database: int
+    credentials: dict[str, str]
+    sentinel_credentials: dict[str, str]
+
+    @classmethod
+    def parse(cls, url: str) -> "NodesUrl":
+        """Raises SettingsError, which does not quote the URL."""
+        scheme, _, rest = url.partition("://")
+        rest, _, query = rest.partition("?")
+        login, _, location = rest.rpartition("@")
+        hosts, *path = location.rstrip("/").split("/")
+        cluster = scheme.endswith("+cluster")
+        user, _, password = login.partition(":")
+        options = dict(parse_qsl(query))
+        known = options.keys() <= {"sentinel_username", "sentinel_password"}
+        try:
+            addresses = tuple(_address(part, 6379 if cluster else 26379) for part in hosts.split(","))
+            database = int(path[1]) if len(path) > 1 else 0
+        except ValueError:
+            raise SettingsError(_FORM) from None
+        if not known or len(path) > (0 if cluster else 2) or (not cluster and not (path and path[0])):
+            raise SettingsError(_FORM)
+        given = {"username": unquote(user), "password": unquote(password)}
+        return cls(
+            cluster,
+            scheme.startswith("rediss"),
+            addresses,
+            "" if cluster else unquote(path[0]),
+            database,
+            {name: value for name, value in given.items() if value},
+            {name.removeprefix("sentinel_"): value for name, value in options.items()},
+        )
+
+
+def _address(text: str, port: int) -> tuple[str, int]:
+    """Raises ValueError."""
+    host, colon, given = text.rpartition(":")
+    if not colon:
+        host, given = text, str(port)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not 0 < int(given) < 65536:
+        raise ValueError(text)
+    return host, int(given)
+
 
 _LARGEST_ANSWER = limit("answer of Redis", 64 << 20, "bytes", "503")
 _WATCH_SECONDS = 0.05
@@ -35,8 +218,8 @@ _LOOK_SECONDS = 1.0
 comes back after they chose another takes writes for seconds, which are lost when it has to follow."""
 
 
-class _LinkError(Exception):
-    """The connection is lost, and with it every outstanding answer."""
+class LinkError(Exception):
+    """There is no connection, or it is lost, and with it every outstanding answer."""
 
 
 class _Link(asyncio.Protocol):
@@ -57,9 +240,9 @@ class _Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     async def call(self, deadline: float, *words: Word) -> object:
-        """Send one command and return its answer, an error reply included; raise _LinkError otherwise."""
+        """Send one command and return its answer, an error reply included; raise LinkError otherwise."""
         if self.lost:
-            raise _LinkError(self.lost)
+            raise LinkError(self.lost)
         answer: asyncio.Future[object] = self.loop.create_future()
         self._waiting.append((deadline, answer))
         if not self._outbox:  # calls of one loop iteration are sent in one write
@@ -81,7 +264,7 @@ class _Link(asyncio.Protocol):
             self._transport.abort()
         for _, answer in self._waiting:
             if not answer.done():
-                answer.set_exception(_LinkError(reason))
+                answer.set_exception(LinkError(reason))
         self._waiting.clear()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -134,14 +317,23 @@ class _Server:
     def __init__(self, url: str) -> None:
         try:
             parts = urlsplit(url)
-            self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 6379
+            self._address = parts.hostname or "127.0.0.1", parts.port or 6379
             database = int(parts.path.strip("/") or 0)
         except ValueError:  # its text would quote the URL
             raise SettingsError("A Redis URL is redis://[user:password@]host[:port][/database]") from None
         if parts.query or parts.fragment:
             raise SettingsError("A Redis URL takes no options after ? or #")
-        self._tls = ssl.create_default_context() if parts.scheme == "rediss" else None
-        self._greeting = _greeting(unquote(parts.username or ""), unquote(parts.password or ""), database)
+        login = unquote(parts.username or ""), unquote(parts.password or "")
+        self._open_with(parts.scheme == "rediss", *login, database)
+
+    def _open_with(self, tls: bool, user: str, password: str, database: int) -> None:
+        """The commands that open a connection follow from the credentials."""
+        self._tls = ssl.create_default_context() if tls else None
+        self._greeting: list[tuple[Word, ...]] = []
+        if password:
+            self._greeting.append(("AUTH", *([user] if user else []), password))
+        if database:
+            self._greeting.append(("SELECT", database))
 
     async def dial(self, deadline: float) -> _Link:
         """A connected link, or a lost one with the reason: a task that is not awaited must not raise."""
@@ -157,42 +349,29 @@ class _Server:
                         link.drop(f"refused: {_code(reply)}")
         except TimeoutError:
             link.drop("did not answer in time")
-        except (OSError, UnicodeError, _LinkError):
+        except (OSError, UnicodeError, LinkError):
             link.drop("could not be reached")
         return link
 
     async def address(self) -> tuple[str, int]:
-        return self._host, self._port
+        return self._address
 
 
 class _WatchedServer(_Server):
     """The primary that sentinels watch. They are asked at each connection."""
 
     def __init__(self, url: str) -> None:
-        from sankofa.engines.redis_groups import NoPrimary, find_primary
+        from sankofa.engines.redis_groups import find_primary
 
         self._url = NodesUrl.parse(url)
-        self._find, self._no_primary = find_primary, NoPrimary
-        self._tls = ssl.create_default_context() if self._url.tls else None
+        self._find = find_primary
         login = self._url.credentials
-        self._greeting = _greeting(login.get("username", ""), login.get("password", ""), self._url.database)
+        user, password = login.get("username", ""), login.get("password", "")
+        self._open_with(self._url.tls, user, password, self._url.database)
 
     async def address(self) -> tuple[str, int]:
-        """Raises _LinkError."""
-        try:
-            return await self._find(self._url)
-        except self._no_primary as failure:
-            raise _LinkError(str(failure)) from None
-
-
-def _greeting(user: str, password: str, database: int) -> list[tuple[Word, ...]]:
-    """The commands that open a connection."""
-    commands: list[tuple[Word, ...]] = []
-    if password:
-        commands.append(("AUTH", *([user] if user else []), password))
-    if database:
-        commands.append(("SELECT", database))
-    return commands
+        """Raises LinkError."""
+        return await self._find(self._url)
 
 
 class RedisKeyValue(RedisCommands):
@@ -231,7 +410,7 @@ class RedisKeyValue(RedisCommands):
             self._looking = loop.create_task(self._look(link))
         try:
             reply = await link.call(deadline, *words)
-        except _LinkError as error:
+        except LinkError as error:
             raise self.unavailable(str(error)) from None
         if not isinstance(reply, hiredis.ReplyError):
             return reply
@@ -248,7 +427,7 @@ class RedisKeyValue(RedisCommands):
         try:
             if await self._server.address() != link.address:
                 link.drop("no longer the primary")
-        except _LinkError:
+        except LinkError:
             pass  # no sentinel answers, so none can have chosen another
 
     async def _connected(self, deadline: float) -> _Link:

@@ -26,8 +26,7 @@ from sankofa.access.records import Cursors, SealedRecords
 from sankofa.access.tiers import AddressCounters, Grant, Quotas, Usage, Visitors, WrongKeys
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.factory import open_keyvalue
-from sankofa.engines.keyvalue import KeyValue
+from sankofa.engines.keyvalue import KeyValue, open_keyvalue
 from sankofa.model.errors import (
     BadRequest,
     InternalError,

@@ -14,11 +14,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sankofa.engines.datastore import Datastore, EditionList
+from sankofa.engines.datastore import Datastore, EditionList, open_datastore
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_log import NO_ENTRIES, LogTree
-from sankofa.engines.factory import open_datastore, open_ledgers
-from sankofa.engines.ledger_store import LedgerStore, LockName
+from sankofa.engines.ledger_store import LedgerStore, LockName, open_ledgers
 from sankofa.engines.object_store import ObjectError, open_destination, open_source
 from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.ledger.store import SCHEMA
