@@ -64,7 +64,7 @@ class Engine:
     def leftovers(self) -> list[str]:
         """Files of editions that are not kept."""
         kept = self.store.list_editions().editions
-        known = {"CURRENT", "PUBLISHED", "editions.note", *kept, *(f"{edition}.seal" for edition in kept)}
+        known = {"CURRENT", "PUBLISHED", "editions.note", *kept}
         if self.name == "postgres":
             known |= {"FOLLOWING", ".look.lock"}
         return sorted({path.name for path in self.editions.iterdir()} - known)

@@ -86,13 +86,11 @@ def _rename_edition(home: Path, forged: str, honest: str) -> None:
     editions = home / "editions"
     shutil.rmtree(editions / honest)
     (editions / forged).rename(editions / honest)
-    (editions / f"{forged}.seal").unlink()
     manifest = editions / honest / "manifest.json"
     content = json.dumps(json.loads(manifest.read_text()) | {"edition": honest}).encode()
     manifest.chmod(0o600)
     manifest.write_bytes(content)
     seal = sha256(content).hexdigest()
-    (editions / f"{honest}.seal").write_text(f"{seal}\n")
     note = read_note(editions)
     others = {name: known for name, known in note.editions.items() if name != forged}
     sign_again(editions, home, current=honest, editions={**others, honest: seal})

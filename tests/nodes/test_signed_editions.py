@@ -265,7 +265,6 @@ def test_a_single_machine_serves_only_what_its_own_key_signed(
     forged = current(forger)
     assert forged
     shutil.copytree(forger / "editions" / forged, home / "editions" / forged)
-    shutil.copy(forger / "editions" / f"{forged}.seal", home / "editions")
     (home / "editions" / "CURRENT").write_text(f"{forged}\n")
     with LiveServer(home) as live:
         until(lambda: live.get(ISSUER, key).status_code == 200)
@@ -289,7 +288,6 @@ def test_what_was_forged_in_home_is_neither_pushed_nor_built_upon(
     forged = current(forger)
     assert forged
     shutil.copytree(forger / "editions" / forged, home / "editions" / forged)
-    shutil.copy(forger / "editions" / f"{forged}.seal", home / "editions")
     push(home, tmp_path / "there")
     assert set(read_note(tmp_path / "there").editions) == set(editions)
     third = publish_another(home, 2)

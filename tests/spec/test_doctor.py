@@ -1,6 +1,5 @@
 """`sankofa doctor`."""
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -160,7 +159,4 @@ def _of_layout(home: Path, layout: int) -> None:
     manifest = json.loads(path.read_text()) | {"format": layout, "content_sha256": "0" * 64}
     content = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
     path.write_bytes(content)
-    seal = path.parent.with_name(f"{path.parent.name}.seal")
-    seal.chmod(0o600)
-    seal.write_text(hashlib.sha256(content).hexdigest() + "\n")
     point_at(home, path.parent.name)

@@ -6,6 +6,7 @@ switching is one rename. CURRENT says the same in one line, for people, and for 
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -15,14 +16,13 @@ from typing import NamedTuple
 
 from sankofa.engines.block_file import BLOCK_CACHE_BYTES, ByteCache
 from sankofa.engines.checked_file import Damaged, FileStates
-from sankofa.engines.edition_folder import EditionWriter, remove_edition
+from sankofa.engines.edition_folder import EditionWriter, edition_contents
 from sankofa.engines.edition_log import EditionLog
 from sankofa.engines.edition_reader import (
     EditionReader,
     OpenParts,
     edition_errors,
     read_manifest,
-    read_seal,
     stored_files,
 )
 from sankofa.engines.ledger_store import LedgerStore, LockName, open_ledgers
@@ -87,8 +87,8 @@ class Datastore:
         self.log = EditionLog(self.editions)
         self._note_read: tuple[tuple[int, int, int], Publication] | None = None
         """The last note that was verified, and the inode, time and size of its file."""
-        self._unsigned: dict[str, str | None] = {}
-        """Editions that this process brought and that are to be signed: the seal of each, where known."""
+        self._unsigned: dict[str, str] = {}
+        """Editions that this process brought and that are to be signed: the seal of each."""
         self._states = FileStates()
         self._opened = OpenParts(self._states, ByteCache(cache_bytes, entry_bytes=512))
 
@@ -100,8 +100,8 @@ class Datastore:
             signed = None if publication is None else publication.editions
             return EditionWriter(self.editions, self._opened, signed, self.await_signature)
 
-    def await_signature(self, edition: str, seal: str | None = None) -> None:
-        """Lets this process open an edition that it copied here before the signed note names it."""
+    def await_signature(self, edition: str, seal: str) -> None:
+        """Lets this process open an edition that it brought here before the signed note names it."""
         self._unsigned[edition] = seal
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
@@ -248,7 +248,7 @@ class Datastore:
         with operator_errors(self._pointer):
             replace_file(self._pointer, f"{current}\n".encode())
             for name in removed:
-                remove_edition(self.editions / name)
+                shutil.rmtree(self.editions / name)
 
     def _sign(self, signers: Sequence[Signer], current: str, kept: Iterable[str]) -> None:
         """Sign the stored editions that were signed before or that this process built. Sign all of them where
@@ -256,13 +256,15 @@ class Datastore:
         before = self.publication()
         editions = {}
         for name in kept:
-            if name in self._unsigned or before is None:
-                with suppress(OSError, ValueError):  # one without its seal is damaged
-                    editions[name] = read_seal(self.editions / name)
+            if name in self._unsigned:
+                editions[name] = self._unsigned[name]
+            elif before is None:
+                with suppress(EditionError):  # it is damaged
+                    editions[name] = edition_contents(self.editions / name).seal
             elif name in before.editions:
                 editions[name] = before.editions[name]
         if current not in editions:
-            raise EditionError(f"edition {current}: not there, or without its seal")
+            raise EditionError(f"edition {current}: not there, or damaged")
         with operator_errors(self._note):
             _, note = sign_publication(
                 signers,

@@ -1,7 +1,6 @@
 """The editions under HOME: one folder each, with its parts and its Parquet files.
 
 editions/editions.note                 what is published, signed (`engines.publication`)
-editions/<edition>.seal                the SHA-256 of the manifest
 editions/<edition>/manifest.json       what the edition is; the digest of the checksums
 editions/<edition>/checksums           the digests of the pages of every file, one after another
 editions/<edition>/parts/<sha256>      see `engines.block_file`
@@ -35,11 +34,9 @@ from sankofa.engines.edition_reader import (
     link_or_copy,
     listed_files,
     read_manifest,
-    read_seal,
-    seal_path,
     stored_files,
 )
-from sankofa.engines.private_files import PRIVATE_FOLDER, operator_errors, replace_file, sync
+from sankofa.engines.private_files import PRIVATE_FOLDER, operator_errors, sync
 from sankofa.engines.publication import Manifest, open_manifest, seal_manifest
 from sankofa.model.errors import EditionError
 
@@ -59,17 +56,14 @@ class EditionWriter:
         editions: Path,
         opened: OpenParts,
         signed: Mapping[str, str] | None = None,
-        finished: Callable[[str], object] = lambda edition: None,
+        finished: Callable[[str, str], object] = lambda edition, seal: None,
     ) -> None:
         """Reuses files of the stored editions that are `signed` (edition and seal), or of all if nothing
-        is signed yet. `finished` is called with the edition that was built."""
+        is signed yet. `finished` is called with the edition that was built, and its seal."""
         self._editions = editions
         self._opened = opened
         self._signed = signed
         self._finished = finished
-        for seal in editions.glob("*.seal"):  # of a build that was killed at its last step
-            if not seal.with_suffix("").exists():
-                seal.unlink(missing_ok=True)
         self._folder, self._lock = building_folder(editions)
         self._unfinished = self._folder / "part"
         self._parts = self._folder / PARTS
@@ -126,11 +120,12 @@ class EditionWriter:
         `manifest["files"]` has the `name`, `size_bytes` and `sha256` of each file. `manifest["parts"]` has of
         each part its `content`, the `kinds` of keys in it, and the `first` of these keys: the parts of a kind
         follow each other in the order of their keys. Without it, all that was written is one part.
-        If it already exists, complete and with the same content, that one stays: it may be in use.
+        If it already exists, as it was signed and with the same content, that one stays: it may be in use.
         """
         destination = self._editions / edition
-        self._finished(edition)
-        if is_whole(destination, manifest):
+        signed = (self._signed or {}).get(edition, "")
+        if signed and _is_whole(destination, signed, manifest):
+            self._finished(edition, signed)
             self.abandon()
             return
         with operator_errors(self._unfinished):
@@ -154,9 +149,9 @@ class EditionWriter:
             self._make_durable()
             if destination.exists():
                 shutil.rmtree(destination)
-            replace_file(seal_path(destination), f"{seal}\n".encode())
             self._folder.rename(destination)
             sync(self._editions)
+        self._finished(edition, seal)
         self._unlock()
 
     def abandon(self) -> None:
@@ -240,20 +235,14 @@ def _files_of_editions(
     return files
 
 
-def is_whole(folder: Path, manifest: Manifest) -> bool:
-    """Whether the edition is complete and has this manifest."""
+def _is_whole(folder: Path, seal: str, manifest: Manifest) -> bool:
+    """Whether the edition is complete, as it was signed, and has the content of this manifest."""
     try:
-        reader = EditionReader(folder, OpenParts(FileStates()), check_all=True)
+        reader = EditionReader(folder, OpenParts(FileStates()), seal, check_all=True)
     except EditionError:
         return False
     reader.close()
     return bool(reader.manifest.get("content_sha256") == manifest.get("content_sha256"))
-
-
-def remove_edition(folder: Path) -> None:
-    """Removes the seal last: an edition without a seal looks damaged, a seal alone does no harm."""
-    shutil.rmtree(folder)
-    seal_path(folder).unlink(missing_ok=True)
 
 
 def building_folder(parent: Path) -> tuple[Path, int | None]:
@@ -290,9 +279,10 @@ class EditionContents(NamedTuple):
 
 
 def edition_contents(folder: Path) -> EditionContents:
-    """Raises EditionError if its manifest is not the one that was sealed."""
+    """Raises EditionError if its manifest cannot be read, or is that of another edition."""
     try:
-        return listed_contents(folder.name, (folder / MANIFEST).read_bytes(), read_seal(folder))
+        content = (folder / MANIFEST).read_bytes()
+        return listed_contents(folder.name, content, hashlib.sha256(content).hexdigest())
     except (OSError, ValueError, KeyError) as failure:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
 
@@ -306,7 +296,7 @@ def listed_contents(edition: str, content: bytes, seal: str) -> EditionContents:
     return EditionContents(edition, manifest, seal, (*own, *listed))
 
 
-def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> None:
+def link_edition(folder: Path, files: Iterable[tuple[str, Path]]) -> None:
     """Assembles an edition from links to files (path in its folder, file), in one step. Replaces one of
     the same name. Raises OperatorError."""
     editions = folder.parent
@@ -320,8 +310,7 @@ def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> 
             for changed in {target.parent for target in building.rglob("*")}:
                 sync(changed)
             if folder.exists():
-                remove_edition(folder)
-            replace_file(seal_path(folder), f"{seal}\n".encode())
+                shutil.rmtree(folder)
             building.rename(folder)
             sync(editions)
         finally:

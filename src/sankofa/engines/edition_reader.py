@@ -6,7 +6,6 @@ links to the same inode, so the file is stored once and checked once.
 
 import asyncio
 import errno
-import hashlib
 import os
 import shutil
 import sys
@@ -174,7 +173,7 @@ class EditionReader:
     def __init__(
         self, folder: Path, opened: OpenParts, seal: str | None = None, *, check_all: bool = False
     ) -> None:
-        """`seal` is the digest of its manifest that was signed; without it, the `.seal` file is trusted."""
+        """`seal` is the digest of its manifest that was signed; None where nothing is signed yet."""
         self.scope: Hashable = folder.name
         """Its id. Names of what is cached begin with it."""
         self.cache = opened.cache
@@ -309,28 +308,10 @@ class EditionReader:
         return StoreUnavailable("datastore", f"edition {self.scope}: {damage}")
 
 
-def seal_path(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.seal")
-
-
 def read_manifest(folder: Path, seal: str | None = None) -> Manifest:
-    """Raises ValueError if it is not the one that was sealed, OSError where it cannot be read."""
+    """Raises ValueError if it is not the one that was signed, OSError where it cannot be read."""
     content = (folder / MANIFEST).read_bytes()
-    own = read_seal(folder)
-    if seal is not None and own != seal:
-        raise ValueError(f"its seal {seal_path(folder).name} is not the one that was signed")
-    return open_manifest(content, own, folder.name)
-
-
-def read_seal(folder: Path) -> str:
-    """Raises ValueError or OSError."""
-    try:
-        seal, line_end, rest = seal_path(folder).read_text("ascii").partition("\n")
-    except FileNotFoundError:
-        raise ValueError(f"its seal {seal_path(folder).name} is missing: publish again") from None
-    if not line_end or rest:
-        raise ValueError(f"its seal {seal_path(folder).name} is damaged")
-    return seal
+    return open_manifest(content, seal or sha256(content).hexdigest(), folder.name)
 
 
 class ListedFile(NamedTuple):
@@ -352,7 +333,7 @@ def listed_files(manifest: Manifest) -> list[ListedFile]:
 def stored_files(folder: Path, manifest: Manifest) -> list[tuple[Path, StoredFile]]:
     """Every part and every Parquet file, with the digests of its pages. Raises Damaged, OSError, KeyError."""
     checksums = (folder / CHECKSUMS).read_bytes()
-    if hashlib.sha256(checksums).hexdigest() != manifest["checksums_sha256"]:
+    if sha256(checksums).hexdigest() != manifest["checksums_sha256"]:
         raise Damaged(f"corrupt: {CHECKSUMS} is not what was published")
     files = []
     start = 0

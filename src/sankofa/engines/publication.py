@@ -1,11 +1,9 @@
 """The chain of trust of editions: a signed note names manifests, and a manifest everything else.
 
-The file `.seal` beside the folder of an edition has the SHA-256 of its manifest's bytes, and the manifest the
-digests of everything else. So one changed byte anywhere in an edition is noticed.
-
 The file `editions.note` is a signed note (`model.signed_notes`). It names the current edition, the kept
-ones with the SHA-256 of their manifests, those that are withdrawn, and the list of everything that was
-ever published. So one signature covers all that is served.
+ones with their seals, those that are withdrawn, and the list of everything that was ever published. A seal
+is the SHA-256 of a manifest's bytes, and the manifest has the digests of everything else. So one signature
+covers all that is served, and one changed byte anywhere is noticed.
 """
 
 import hashlib
@@ -83,9 +81,9 @@ def seal_manifest(manifest: Manifest) -> tuple[bytes, str]:
 
 
 def open_manifest(content: bytes, seal: str, edition: str) -> dict[str, Any]:
-    """The manifest, if it is the one that was sealed under this edition. Raises ValueError."""
+    """The manifest, if it has this seal and is of this edition. Raises ValueError."""
     if hashlib.sha256(content).hexdigest() != seal:
-        raise ValueError("its manifest is damaged: it is not the one that was sealed")
+        raise ValueError("its manifest is damaged: it is not the one that was signed")
     if _decode(content).edition != edition:
         raise ValueError("its manifest is damaged: it is the manifest of another edition")
     manifest: dict[str, Any] = json.loads(content)

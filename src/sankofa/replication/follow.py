@@ -8,6 +8,7 @@ removes meanwhile is missing, and the next look finds the new ones.
 
 import logging
 import random
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ from sankofa.engines.edition_folder import (
     edition_contents,
     link_edition,
     listed_contents,
-    remove_edition,
 )
 from sankofa.engines.edition_log import (
     CHECKPOINT,
@@ -169,7 +169,7 @@ class FollowingStore(Datastore):
                 replace_file(self._pointer, f"{current}\n".encode())
             for name in self.list_editions().editions:
                 if name not in keep and name != current:
-                    remove_edition(self.editions / name)
+                    shutil.rmtree(self.editions / name)
         self._unsigned.clear()
 
     def trusted(self) -> tuple[Verifier, ...]:
@@ -503,7 +503,7 @@ class Follower:
     def _link(self, remote: EditionContents) -> None:
         folder = self._editions / remote.edition
         with self._store.locked_here("switch"):
-            link_edition(folder, remote.seal, [(file.path, self._pool.path(file)) for file in remote.files])
+            link_edition(folder, [(file.path, self._pool.path(file)) for file in remote.files])
 
     def _repair(self, edition: str) -> None:
         """Remove the damaged files of an edition and pull them again."""
