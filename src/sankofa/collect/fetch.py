@@ -1,11 +1,15 @@
 """Fetches one request completely: redirects, retries and resuming. An interrupted transfer resumes where
 it stopped if the server supports that and the document is unchanged. Partial content is in a separate file
-until it is complete."""
+until it is complete. Each source has one small file of its last replies, replaced whole: losing it costs a
+download and nothing else."""
 
 import hashlib
 import os
 import random
-from collections.abc import Mapping
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -13,9 +17,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import httpx
+import msgspec
 
 from sankofa import __version__
-from sankofa.collect import network, state
+from sankofa.collect import network
 from sankofa.collect.network import (
     CollectFailed,
     DeadlinePassed,
@@ -25,11 +30,132 @@ from sankofa.collect.network import (
     refuse_unsafe_behind_proxy,
 )
 from sankofa.collect.plan import PlannedRequest, hide, without_credentials
-from sankofa.collect.state import LastReply
-from sankofa.engines.private_files import open_private
+from sankofa.engines.private_files import open_private, replace_file
+from sankofa.model.days import instant
 from sankofa.model.limits import limit
 from sankofa.sources.registry import Collect
 from sankofa.vault.store import HttpExchange
+
+
+class LastReply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The reply that was ingested last."""
+
+    sha256: str
+    size: int
+    etag: str = ""
+    last_modified: str = ""
+
+
+class SourceState(msgspec.Struct, omit_defaults=True):
+    """The state of a source."""
+
+    succeeded_at: str = ""
+    replies: dict[str, LastReply] = {}
+
+
+class StateFile:
+    """The state of one source on disk."""
+
+    def __init__(self, home: Path, source_id: str) -> None:
+        self._path = home / "collect" / "state" / f"{source_id}.json"
+        self.state = SourceState()
+        self._written = time.monotonic()
+        with suppress(OSError, msgspec.MsgspecError):
+            self.state = msgspec.json.decode(self._path.read_bytes(), type=SourceState)
+
+    @property
+    def succeeded_at(self) -> datetime | None:
+        text = self.state.succeeded_at
+        return datetime.fromisoformat(text) if text else None
+
+    def reply(self, key: str) -> LastReply | None:
+        return self.state.replies.get(key)
+
+    def remember(self, key: str, reply: LastReply) -> None:
+        """Written at most once a second: a source may have thousands of documents."""
+        self.state.replies[key] = reply
+        if time.monotonic() - self._written > 1:
+            self.write()
+
+    def succeed(self, now: datetime) -> None:
+        self.state.succeeded_at = instant(now)
+        self.write()
+
+    def write(self) -> None:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(self._path, msgspec.json.encode(self.state), durable=False)
+        self._written = time.monotonic()
+
+
+_CHUNK: Final = 1 << 16
+
+
+class Partial(msgspec.Struct, frozen=True):
+    """A transfer under way: the validator with which to ask for the rest."""
+
+    validator: str
+
+
+def progress_of(partial: Path) -> tuple[int, Partial | None]:
+    """The bytes received so far, and the validator they belong to."""
+    if not os.path.exists(f"{partial}.json"):  # noqa: PTH110 - most often; to catch an exception costs more
+        return 0, None
+    try:
+        known = msgspec.json.decode(partial.with_suffix(".json").read_bytes(), type=Partial)
+        return partial.stat().st_size, known if known.validator else None
+    except (OSError, msgspec.MsgspecError):
+        return 0, None
+
+
+def note_validator(partial: Path, headers: Mapping[str, str]) -> None:
+    """A transfer with a weak ETag starts again: weak tags do not identify bytes."""
+    etag = headers.get("etag", "")
+    validator = etag if etag and not etag.startswith("W/") else headers.get("last-modified", "")
+    ranges = headers.get("accept-ranges", "").lower() != "none"
+    partial.with_suffix(".json").write_bytes(msgspec.json.encode(Partial(validator if ranges else "")))
+
+
+@contextmanager
+def noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
+    """Notes a small transfer only when it is cut."""
+    try:
+        yield
+    except httpx.TransportError:
+        if not partial.with_suffix(".json").exists():
+            note_validator(partial, headers)
+        raise
+
+
+def forget(partial: Path) -> None:
+    """Forgets a transfer: the next one starts from the beginning."""
+    partial.unlink(missing_ok=True)
+    partial.with_suffix(".json").unlink(missing_ok=True)
+
+
+def continues(headers: Mapping[str, str], size: int) -> bool:
+    """Whether a partial reply begins where the file ends."""
+    return str(headers.get("content-range", "")).startswith(f"bytes {size}-")
+
+
+def decompress(source: Path, target: Path, most: int) -> None:
+    """Unpacks gzip, up to a number of bytes. Raises ReplyRefused."""
+    unzip = zlib.decompressobj(wbits=31)
+    written = 0
+    try:
+        with source.open("rb") as packed, open(target, "wb", opener=open_private) as stream:
+            while chunk := packed.read(_CHUNK):
+                while chunk and not unzip.eof:
+                    unpacked = unzip.decompress(chunk, 16 * _CHUNK)
+                    chunk = unzip.unconsumed_tail
+                    written += len(unpacked)
+                    if written > most:
+                        raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")
+                    stream.write(unpacked)
+    except zlib.error as failure:
+        raise ReplyRefused(f"the reply is not the gzip that it says it is: {failure}") from failure
+    if not unzip.eof or unzip.unused_data:
+        raise ReplyRefused("the reply is not the gzip that it says it is")
+
 
 _SMALL: Final = 1 << 20
 """Transfers up to this size start again after a kill."""
@@ -120,7 +246,7 @@ class Fetcher:
             except DeadlinePassed as failure:
                 raise DeadlinePassed(f"{call.public_url}: {failure}") from None
             except ReplyRefused as failure:
-                state.remove(partial)
+                forget(partial)
                 raise ReplyRefused(f"{call.public_url}: {hide(str(failure), call.hidden)}") from None
         raise CollectFailed(f"{call.public_url}: {hide(why, call.hidden)} ({self._attempts} attempts)")
 
@@ -136,9 +262,9 @@ class Fetcher:
     ) -> Fetched | None:
         self._patience.look()
         headers = self._headers | call.headers
-        size, known = state.progress(partial)
+        size, known = progress_of(partial)
         if size and known is None:
-            state.remove(partial)
+            forget(partial)
         elif size and known is not None:
             headers |= {"Range": f"bytes={size}-", "If-Range": known.validator}
         if "Range" not in headers and conditional is not None:
@@ -206,7 +332,7 @@ class Fetcher:
         if status in (404, 410) and self._collect.may_be_missing:
             return None
         if status == 416:  # the rest of a document that has changed
-            state.remove(partial)
+            forget(partial)
             raise _Cut("what was begun has changed")
         if status in _AGAIN:
             raise _Cut(f"status {status}", _retry_after(headers))
@@ -238,17 +364,17 @@ class Fetcher:
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
     ) -> None:
         """Write the bytes as they come. Raises _Cut if they end too soon."""
-        size, known = state.progress(partial)
-        if resumed and (known is None or not state.continues(headers, size)):
-            state.remove(partial)
+        size, known = progress_of(partial)
+        if resumed and (known is None or not continues(headers, size)):
+            forget(partial)
             raise _Cut("the server sent another part than was asked for")
         expected = headers.get("content-length", "")
         if not resumed:
             if size:
-                state.remove(partial)
+                forget(partial)
             size = 0
             if not expected.isdigit() or int(expected) > _SMALL:
-                state.note(partial, headers)
+                note_validator(partial, headers)
         most = self._collect.max_bytes
         if expected.isdigit() and int(expected) + size > most:
             raise ReplyRefused(
@@ -257,7 +383,7 @@ class Fetcher:
         came = 0
         # Chunks as they come: what a buffer holds back is lost with the connection.
         with (
-            state.noted_when_cut(partial, headers),
+            noted_when_cut(partial, headers),
             open(partial, "ab" if resumed else "wb", opener=open_private) as stream,
         ):
             for chunk in reply.iter_raw():
@@ -283,8 +409,8 @@ class Fetcher:
         """Stores the content, unpacked and checked; returns its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):
-            state.decompress(partial, path, self._collect.max_bytes)
-            state.remove(partial)
+            decompress(partial, path, self._collect.max_bytes)
+            forget(partial)
         elif encoding in ("", "identity"):
             partial.replace(path)
             partial.with_suffix(".json").unlink(missing_ok=True)

@@ -21,10 +21,9 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from sankofa.collect.fetch import WHOLE, Fetched, Fetcher
+from sankofa.collect.fetch import WHOLE, Fetched, Fetcher, StateFile
 from sankofa.collect.network import CollectFailed, HostRates, Patience, ReplyRefused, Stopped, open_client
 from sankofa.collect.plan import RequestList, next_call, request_lists
-from sankofa.collect.state import StateFile
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.ledger.capture import Counts
 from sankofa.ledger.ingest import Summary

@@ -13,7 +13,7 @@ import msgspec
 
 from sankofa.access.keys import KeyRecord
 from sankofa.access.tiers import LastUsed
-from sankofa.collect.state import StateFile
+from sankofa.collect.fetch import StateFile
 from sankofa.engines.datastore import Datastore
 from sankofa.model.errors import NotFound, StoreUnavailable
 from sankofa.operations.service import Service
