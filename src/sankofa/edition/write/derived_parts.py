@@ -35,8 +35,7 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.quality import MacroCounts
 from sankofa.derive.series import MacroColumn, MacroMetadata
-from sankofa.derive.tender_values import processes
-from sankofa.derive.tenders import Tenders
+from sankofa.derive.tenders import Tenders, processes
 from sankofa.edition.format.issuer_pages import Step
 from sankofa.edition.write.checks import refuse_rows
 from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep

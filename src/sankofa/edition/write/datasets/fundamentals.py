@@ -9,24 +9,33 @@ Restatements: each figure that replaced an earlier one, by organisation and in o
 Order: available_at descending, service_id, period_end descending, line_item, concept, unit, period_start,
 then vintage. The lists of all organisations and of each country are cut by the year of `available_at`, so a
 new filing leaves the parts of earlier years as they are.
+
+Company facts: the figures of an issuer as the SEC's companyfacts writes them. An entry is a vintage. A later
+vintage changes no earlier entry, so a day's answer is the entries known then.
 """
 
+import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from sankofa.derive.issuers import Issuer, item_of, statement_figures
-from sankofa.derive.rounding import rounded
 from sankofa.edition.format.columns import extra_column
+from sankofa.edition.format.issuer_pages import (
+    COMPANY_FACTS,
+    CompanyConcept,
+    company_facts,
+    pack_company_facts,
+)
 from sankofa.edition.format.keys import (
     FULL_YEARS,
     RESTATEMENT_LISTS,
@@ -57,6 +66,7 @@ from sankofa.ledger.spells import places
 from sankofa.model.catalogue_rows import RestatementRow, StatementFigureRow
 from sankofa.model.countries import currency
 from sankofa.model.days import FOREVER, ordinal
+from sankofa.model.figures import rounded
 from sankofa.model.line_items import LINE_ITEMS, statement_kind
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import (
@@ -253,7 +263,6 @@ provenance_table("af-fund-fact", FUND)
 
 
 _read_statements = msgspec.msgpack.Decoder(list[PreparedRows]).decode
-_write_statements = msgspec.msgpack.Encoder().encode
 _PLACE = {item: place for place, item in enumerate(LINE_ITEMS)}
 _MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in LINE_ITEMS}
 
@@ -263,9 +272,7 @@ def _derived_statements(issuer: Issuer) -> bytes:
     entries = _statement_entries(issuer)
     years = [entry for entry in entries if entry.tag == TAGS["FY"]]
     key = issuer.entity.service_id
-    return _write_statements(
-        [prepare(STATEMENTS, StatementFigureRow, key, rows) for rows in (entries, years)]
-    )
+    return _write([prepare(STATEMENTS, StatementFigureRow, key, rows) for rows in (entries, years)])
 
 
 @dataset(STATEMENTS, StatementFigureRow, by_organisation=True)
@@ -405,3 +412,73 @@ def _unpacked(packed: bytes, seen: Sequence[_Seen] = ((0, FOREVER, _EVERY_MODE),
         for since, until, modes in seen:
             if first < until:
                 yield Entry(row, max(first, since), until, modes)
+
+
+_DOCUMENT: Final = re.compile(r"[^:]*:([^#@]*)")
+"""The accession number in a source_ref, such as `sec-companyfacts:0001835632-24-000012#us-gaap:Revenues`."""
+_NAMED_PERIODS: Final = frozenset(("FY", "Q1", "Q2", "Q3", "Q4"))
+
+
+class _Figure(msgspec.Struct, gc=False):
+    """A figure as the SEC writes it. The form of its filing is not held."""
+
+    start: date | msgspec.UnsetType
+    end: date
+    val: Decimal
+    accn: str
+    fy: int
+    fp: str
+    form: str
+    filed: date
+
+
+_Known = tuple[tuple[object, ...], int, FundamentalsRow]
+"""The order of a row, the day from which on it is known, and the row."""
+_read_known = msgspec.msgpack.Decoder(tuple[Entry, Entry]).decode
+
+
+@issuer_part(COMPANY_FACTS)
+def _derived_company_facts(issuer: Issuer) -> bytes:
+    return _write(company_facts(_concepts(served_figures(issuer))))
+
+
+@dataset(COMPANY_FACTS, None, pack=pack_company_facts, by_organisation=True)
+def _company_facts(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
+    for entity in some:
+        if part := context.issuers.part(COMPANY_FACTS, entity.service_id):
+            yield KeyRows(entity.service_id, _read_known(part), entity.aliases)
+
+
+def _concepts(figures: Iterable[ServedFigure]) -> list[CompanyConcept]:
+    """The figures by taxonomy, tag and unit. A vintage that withdraws a figure is none."""
+    known: defaultdict[tuple[str, str, str], dict[tuple[object, ...], _Known]] = defaultdict(dict)
+    for row, vintage, _ in figures:
+        if row.value_reported is None:
+            continue
+        taxonomy, colon, tag = (row.concept or f"sankofa:{row.line_item}").partition(":")
+        concept = (taxonomy, tag) if colon else ("sankofa", taxonomy)
+        order = row.period_end, row.period_start or date.min, row.available_at, row.vintage
+        known[*concept, row.unit or "pure"].setdefault(
+            (order, row.line_item), (order, vintage.known_from, row)
+        )
+    return [_concept(key, sorted(own.values(), key=itemgetter(0))) for key, own in sorted(known.items())]
+
+
+def _concept(key: tuple[str, str, str], known: Sequence[_Known]) -> CompanyConcept:
+    label = min(known, key=itemgetter(1, 0))[2].line_item.replace("_", " ").capitalize()
+    return CompanyConcept(*key, label, [(first, _figure(row)) for _, first, row in known])
+
+
+def _figure(row: FundamentalsRow) -> bytes:
+    document = _DOCUMENT.match(row.source_ref)
+    figure = _Figure(
+        row.period_start or msgspec.UNSET,
+        row.period_end,
+        cast("Decimal", row.value_reported),
+        document[1] if document else "",
+        row.fiscal_year or row.period_end.year,
+        row.period_type if row.period_type in _NAMED_PERIODS else "",
+        "",
+        row.available_at,
+    )
+    return wire.encode(figure)
