@@ -15,8 +15,8 @@ from itertools import groupby
 from statistics import median
 from typing import Final, NamedTuple
 
-from sankofa.derive.rounding import SIGNIFICANT_DIGITS, quotient
 from sankofa.model.catalogue_rows import DERIVED, METHODOLOGY, CrossRateInput, CrossRateRow
+from sankofa.model.figures import SIGNIFICANT_DIGITS, quotient
 from sankofa.model.provenance import strictest
 from sankofa.model.text import page_text
 

@@ -11,8 +11,10 @@ more than 5% (contract: CLM-2).
 
 import re
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from fractions import Fraction
 from functools import lru_cache
+from math import isqrt
 from typing import Final, NamedTuple
 
 from sankofa.model.countries import currency
@@ -342,3 +344,34 @@ def _word(word: str) -> tuple[int, bool, str]:
 def _is_percent(unit: str | None) -> bool:
     words = (unit or "").lower()
     return "%" in words or "percent" in words
+
+
+SIGNIFICANT_DIGITS: Final = 10
+"""Derived values are exact until they are rounded here, half to even (contract: MET-4)."""
+_ROUNDED = Context(prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN)
+_GUARD = 20
+"""Extra decimal places that a root is computed to before it is rounded."""
+
+
+def quotient(numerator: Decimal, denominator: Decimal) -> Decimal:
+    """One exact figure divided by another."""
+    return _ROUNDED.divide(numerator, denominator)
+
+
+def rounded(value: Fraction) -> Decimal:
+    """An exact value, written as a decimal."""
+    return quotient(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def rounded_root(value: Fraction) -> Decimal:
+    """The square root of an exact value that is not negative.
+
+    Digits are cut off, not rounded, until the last step: a 1 stands for whatever was cut, so that
+    a root close to the middle between two decimals is rounded to the right one.
+    """
+    top, bottom = value.numerator, value.denominator
+    places = _GUARD + max(0, bottom.bit_length() - top.bit_length())
+    scaled = top * 10 ** (2 * places)
+    root = isqrt(scaled // bottom)
+    digits = root * 10 + (root * root * bottom != scaled)
+    return quotient(Decimal(digits), Decimal((0, (1,), places + 1)))

@@ -8,7 +8,6 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
-from sankofa.derive.rounding import quotient
 from sankofa.edition.format.flag_steps import Flag, spellings
 from sankofa.edition.format.keys import party_key, searched_words
 from sankofa.edition.format.row_blocks import RowOrder
@@ -33,6 +32,7 @@ from sankofa.model.catalogue_rows import (
     TenderRow,
 )
 from sankofa.model.errors import Absence, NotFound
+from sankofa.model.figures import quotient
 from sankofa.model.ocds.compiled import Process, SetBy
 from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.ocds.release import decode

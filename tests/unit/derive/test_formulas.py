@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.derive.metrics.contract import Metric, Ratio, methodology, metrics, slugs
-from sankofa.derive.rounding import rounded, rounded_root
+from sankofa.model.figures import rounded, rounded_root
 from sankofa.model.line_items import routes
 from sankofa.model.provenance import LICENSE_CLASSES, strictest
 from tests.every import every

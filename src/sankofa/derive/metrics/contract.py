@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.derive.rounding import SIGNIFICANT_DIGITS, quotient
+from sankofa.model.figures import SIGNIFICANT_DIGITS, quotient
 from sankofa.model.line_items import LINE_ITEMS, Route, routes
 from sankofa.model.text import page_text, toml_table
 

@@ -27,8 +27,8 @@ from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDa
 from sankofa.derive.metrics.lines import Fact, Figure, odd_measures
 from sankofa.derive.metrics.period_views import deciding_concepts
 from sankofa.derive.metrics.routes import items_asked
-from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
+from sankofa.model.figures import quotient
 from sankofa.model.rows import State
 
 T = TypeVar("T")

@@ -16,13 +16,13 @@ import sankofa.derive.signals.panels
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.full_years import FullYear
 from sankofa.derive.metrics.lines import Figure
-from sankofa.derive.rounding import SIGNIFICANT_DIGITS
 from sankofa.derive.series import SeriesVintages
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER
+from sankofa.model.figures import SIGNIFICANT_DIGITS
 from sankofa.model.ocds.red_flags import FlagCounts
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row, doc, panel_key

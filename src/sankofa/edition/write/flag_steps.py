@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.derive.rounding import quotient
 from sankofa.edition.format.flag_steps import (
     FlagRecord,
     FlagSource,
@@ -46,6 +45,7 @@ from sankofa.edition.write.flag_values import (
     standing_out,
 )
 from sankofa.model.days import FOREVER
+from sankofa.model.figures import quotient
 from sankofa.model.ocds.flag_facts import (
     PROCESS,
     TENDERER,

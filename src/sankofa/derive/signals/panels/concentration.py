@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Literal, NamedTuple
 
-from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import METHOD, Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import (
     AwardedQuarter,
@@ -21,6 +20,7 @@ from sankofa.derive.signals.tenders import (
     quarter,
     quarter_number,
 )
+from sankofa.model.figures import rounded
 from sankofa.model.rows import doc
 
 

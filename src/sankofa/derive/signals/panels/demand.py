@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Annotated, Final, Literal, NamedTuple
 
 from sankofa.derive.metrics.contract import EXACT
-from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import (
     METHOD,
     Basis,
@@ -38,6 +37,7 @@ from sankofa.derive.signals.tenders import (
 from sankofa.derive.tenders import Tender
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import ordinal
+from sankofa.model.figures import rounded
 from sankofa.model.provenance import LICENSE_CLASSES, strictness
 from sankofa.model.rows import Figure, doc
 

@@ -14,8 +14,8 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import Computed, MetricYears, stretches
 from sankofa.derive.metrics.full_years import FullYear, YearOnDay
 from sankofa.derive.metrics.lines import Figure
-from sankofa.derive.rounding import rounded_root
 from sankofa.derive.signals.contract import METHOD, Observation, PanelRow, issuer_panel, year_fields
+from sankofa.model.figures import rounded_root
 from sankofa.model.rows import doc, one_of
 
 FACTORS: Final = (

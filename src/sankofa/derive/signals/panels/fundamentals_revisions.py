@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 from sankofa.derive.issuers import Issuer, item_of
-from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import METHOD, Observation, PanelRow, filed, issuer_fields, issuer_panel
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import FOREVER, ordinal
+from sankofa.model.figures import rounded
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.rows import Figure, doc, one_of
 from sankofa.model.vintages import Vintage

@@ -6,11 +6,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, Literal
 
-from sankofa.derive.rounding import quotient
 from sankofa.derive.series import Series, SeriesReport, SeriesVintages, series_of
 from sankofa.derive.signals.contract import METHOD, Basis, Captures, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import month_number, quarter_number
 from sankofa.model.days import ordinal
+from sankofa.model.figures import quotient
 from sankofa.model.rows import Figure, doc, one_of
 from sankofa.model.vintages import Vintage
 
