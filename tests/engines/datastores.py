@@ -88,9 +88,9 @@ class Engine:
 
 def keys_of(path: Path) -> list[tuple[str, str]]:
     """Every (kind, key) in a file of blocks."""
-    with closing(block_file(path)) as blocks:
-        names = (blocks._name_at(at).decode().partition("\0") for at in blocks._order)
-        return [(kind, key) for kind, _, key in names]
+    blocks = block_file(path)
+    names = (blocks._name_at(at).decode().partition("\0") for at in blocks._order)
+    return [(kind, key) for kind, _, key in names]
 
 
 def block_file(path: Path) -> BlockFileReader:

@@ -102,7 +102,7 @@ class EditionLogWriter:
         publication = store.publication()
         if publication is None:
             return
-        logged = store.log.tree().decoded()
+        logged = store.log.tree().decoded
         witnesses = parse_witnesses(self._settings.log_witnesses) if attest else ()
 
         def cosign(note: bytes, leaves: Sequence[bytes]) -> bytes:
@@ -123,7 +123,7 @@ class EditionLogWriter:
         if new := sorted(store.withdrawn() - erased - {current}):
             entries.append(LoggedErasure(instant(datetime.now(UTC)), new))
         with store.exclusive("switch"):
-            if store.publication() != publication or store.log.tree().decoded() != logged:
+            if store.publication() != publication or store.log.tree().decoded != logged:
                 return  # another command changed them, and it tells the log
             signers = store.signers()
             store.log.append(entries, signers, cosign)
@@ -173,7 +173,7 @@ class Rebuilt(NamedTuple):
 def rebuild(settings: Settings, moment: datetime) -> Rebuilt:
     """Build the edition that was the newest at an instant. Raises OperatorError if there was none."""
     with closing(open_fresh_store(settings)) as store:
-        entries = [one for one in store.log.tree().decoded() if isinstance(one, LoggedEdition)]
+        entries = [one for one in store.log.tree().decoded if isinstance(one, LoggedEdition)]
         then = [one for one in entries if datetime.fromisoformat(one.published_at) <= moment]
         if not then:
             raise OperatorError("the log has no edition that was published by then")
@@ -312,7 +312,7 @@ def _wrong_with_log(store: Datastore) -> str | None:
         return None  # an older version published
     try:
         tree = checked_log(store.log.tree().bundle(), checkpoint or b"", publication.verifiers(), NO_ENTRIES)
-        logged = [entry for entry in tree.decoded() if not isinstance(entry, LoggedErasure)]
+        logged = [entry for entry in tree.decoded if not isinstance(entry, LoggedErasure)]
         names = [entry.edition for entry in logged]
         for edition in publication.editions:  # an older version hashed no rows, and wrote no log
             if edition not in names and row_trees_path(store.edition_folder(edition)).exists():

@@ -308,7 +308,7 @@ class Delivery:
         write_cursor(self._folder, self._hook.id, HookCursor(cursor.logged, target))
 
     def _editions(self, store: Datastore, cursor: HookCursor) -> Iterator[tuple[Message, HookCursor]]:
-        entries = store.log.tree().decoded()
+        entries = store.log.tree().decoded
         for number, entry in enumerate(entries[cursor.logged :], cursor.logged + 1):
             after = HookCursor(number, cursor.edition)
             if isinstance(entry, LoggedEdition):

@@ -216,7 +216,7 @@ class BlockFileReader:
         size = file.size
         if size < len(_MAGIC) + _TRAILER.size:
             raise Damaged(f"incomplete: {file.name} is too short")
-        self._file, self._state = file, file.state
+        self.file, self._state = file, file.state
         # Not through the map: for one byte of it a system may count all of the file as our memory.
         table, slots, rows, blocks, magic = _TRAILER.unpack(file.read(size - _TRAILER.size, size))
         if magic != _MAGIC:  # the one before the blocks is not looked at: a page more to compare
@@ -244,7 +244,7 @@ class BlockFileReader:
         slot = hashed & mask
         while True:
             if not complete and not verified[(table_at + 16 * slot) >> PAGE_BITS]:
-                self._file.check(table_at + 16 * slot, table_at + 16 * slot + 16)
+                self.file.check(table_at + 16 * slot, table_at + 16 * slot + 16)
             if not (occupant := table[2 * slot]):
                 return None
             if occupant == hashed:
@@ -291,18 +291,18 @@ class BlockFileReader:
         """Some bytes of a block's rows."""
         at, stored, raw = self._rows_of(block)
         if stored == raw:
-            self._file.check(at + start, at + end)
+            self.file.check(at + start, at + end)
             return bytes(self._bytes[at + start : at + end])
         rows = self._cache.get(self._serial + at)
         if rows is None:
-            self._file.check(at, at + stored)
+            self.file.check(at, at + stored)
             rows = self._decompressed(at, stored)
         return rows[start:end]
 
     def _rows_of(self, block: int) -> tuple[int, int, int]:
         """The offset of a block's rows, their stored length and their real length."""
         at = self._rows_at + _ROWS.size * (block - 1)  # blocks are numbered from one
-        self._file.check(at, at + _ROWS.size)
+        self.file.check(at, at + _ROWS.size)
         return _ROWS.unpack_from(self._bytes, at)
 
     def _decompressed(self, at: int, stored: int) -> bytes:
@@ -317,9 +317,9 @@ class BlockFileReader:
         return end >> PAGE_BITS == page and bool(self._state.verified[page])
 
     def _check_key(self, at: int) -> None:
-        self._file.check(at, at + _KEY.size)
+        self.file.check(at, at + _KEY.size)
         count, length = _KEY.unpack_from(self._bytes, at)
-        self._file.check(at, at + _KEY.size + length + 8 + _EXTENT.size * count)
+        self.file.check(at, at + _KEY.size + length + 8 + _EXTENT.size * count)
 
     def _check_extents(self, extents: list[Extent]) -> None:
         """Checks that the blocks of a key follow each other."""
@@ -329,13 +329,13 @@ class BlockFileReader:
 
     def _check(self, start: int, end: int) -> None:
         if end - start <= _AT_ONCE:
-            self._file.check(start, end)
-        elif self._file.needs_check(start, end):
-            raise NotChecked(self._file, start, end)
+            self.file.check(start, end)
+        elif self.file.needs_check(start, end):
+            raise NotChecked(self.file, start, end)
 
     def digests(self, kind: str, after: str, most: int, *, with_it: bool = False) -> list[tuple[str, bytes]]:
         """See `EditionReader`; `with_it` the key itself among them."""
-        self._check(self._order_at, self._file.size)
+        self._check(self._order_at, self.file.size)
         prefix = _name(kind, "")
         bisect = bisect_left if with_it else bisect_right
         first = bisect(self._order, _name(kind, after), key=self._name_at)
@@ -360,13 +360,6 @@ class BlockFileReader:
             self._check_key(at)
         _, length = _KEY.unpack_from(self._bytes, at)
         return bytes(self._bytes[at + _KEY.size : at + _KEY.size + length])
-
-    def close(self) -> None:
-        """The map closes with its last view: an answer may still be in transit."""
-        self._table.release()
-        self._order.release()
-        self._digests.release()
-        self._bytes.release()
 
 
 class LazyBlocks(Sequence[Block]):

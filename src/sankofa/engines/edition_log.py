@@ -91,12 +91,9 @@ class LogTree:
     def levels(self) -> list[Sequence[bytes]]:
         return levels_above(self.leaves)
 
+    @cached_property
     def decoded(self) -> list[LoggedEdition | LoggedErasure]:
         """Raises StoreUnavailable for a malformed entry."""
-        return self._decoded
-
-    @cached_property
-    def _decoded(self) -> list[LoggedEdition | LoggedErasure]:
         try:
             return [_decode(entry) for entry in self.entries]
         except msgspec.DecodeError as failure:
@@ -334,5 +331,5 @@ class EditionLog:
 
     def published(self) -> list[tuple[datetime, str]]:
         """When each edition was published, and its id, in the order of the log."""
-        entries = [entry for entry in self.tree().decoded() if isinstance(entry, LoggedEdition)]
+        entries = [entry for entry in self.tree().decoded if isinstance(entry, LoggedEdition)]
         return [(datetime.fromisoformat(entry.published_at), entry.edition) for entry in entries]

@@ -69,29 +69,22 @@ def link_or_copy(source: Path, destination: Path) -> None:
         shutil.copyfile(source, destination)
 
 
-class OpenPart:
-    """A file of blocks that is open."""
-
-    def __init__(self, path: Path, file: StoredFile, states: FileStates, cache: ByteCache[Hashable]) -> None:
-        self.file = CheckedFile(path, file.size, file.pages, states)
-        self.blocks = BlockFileReader(self.file, cache)
-
-
 class OpenParts:
     """The files of blocks that this process has open: editions that share one share its map and its cache."""
 
     def __init__(self, states: FileStates, cache: ByteCache[Hashable] | None = None) -> None:
         self.states = states
         self.cache = cache or ByteCache()
-        self._open: WeakValueDictionary[tuple[int, int, bytes], OpenPart] = WeakValueDictionary()
+        self._open: WeakValueDictionary[tuple[int, int, bytes], BlockFileReader] = WeakValueDictionary()
 
-    def open(self, path: Path, file: StoredFile) -> OpenPart:
+    def open(self, path: Path, file: StoredFile) -> BlockFileReader:
         """Raises Damaged, or OSError where it is not there."""
         status = path.stat()
         key = status.st_dev, status.st_ino, file.pages
         part = self._open.get(key)
         if part is None or part.file.state.damage or part.file.state.suspicion:
-            part = self._open[key] = OpenPart(path, file, self.states, self.cache)
+            checked = CheckedFile(path, file.size, file.pages, self.states)
+            part = self._open[key] = BlockFileReader(checked, self.cache)
         return part
 
 
@@ -191,7 +184,7 @@ class EditionReader:
             self._scrubbed = [*(part.file for part in parts), *self._files.values()]
             _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
             self._mapped = [part.file for part in parts]
-            self._parts = PartsByKind(self.manifest, [part.blocks for part in parts])
+            self._parts = PartsByKind(self.manifest, parts)
         self._ranges: dict[str, ByteCache[ByteRange]] = {}
         """Rows of a kind by their ranges. The top rows of a metric change little from day to day, so those of
         thousands of screens fit."""

@@ -6,7 +6,7 @@ so on).
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,7 @@ from sankofa.engines.object_store import (
     FILE_SECONDS,
     READ_SECONDS,
     SMALL_SECONDS,
+    ObjectDestination,
     ObjectError,
     ObjectMissing,
     StoredObject,
@@ -33,8 +34,8 @@ _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 _NEVER: Final = {"Cache-Control": "no-cache"}
 
 
-class CloudObjects:
-    """See `ObjectDestination`."""
+class CloudObjects(ObjectDestination):
+    """Objects of a bucket. obstore closes its connections itself."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -100,12 +101,6 @@ class CloudObjects:
         with _object_errors("delete"):
             if listed := list(paths):
                 obstore.delete(self._store, listed)
-
-    def batch(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def close(self) -> None:
-        """obstore closes its connections itself."""
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from sankofa.engines.object_store import (
     SMALL_SECONDS,
     ObjectError,
     ObjectMissing,
+    ObjectSource,
 )
 
 _LOOK_SECONDS: Final = 0.25
@@ -101,8 +102,8 @@ class _PacedBackend(httpcore.SyncBackend):
         return PatientStream(super().connect_tcp(*args, **kwargs), self._pace.look)
 
 
-class HttpObjects:
-    """See `ObjectSource`. A user and password in the URL are sent as basic authentication."""
+class HttpObjects(ObjectSource):
+    """Objects below an address. A user and password in the URL are sent as basic authentication."""
 
     def __init__(self, url: str) -> None:
         self._base = url.rstrip("/")

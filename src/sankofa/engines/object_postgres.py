@@ -15,7 +15,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from sankofa.engines.object_store import CHUNK, READ_SECONDS, ObjectError, ObjectMissing, StoredObject
+from sankofa.engines.object_store import (
+    CHUNK,
+    READ_SECONDS,
+    ObjectDestination,
+    ObjectError,
+    ObjectMissing,
+    StoredObject,
+)
 from sankofa.engines.postgres_server import (
     NO_SUCH_TABLE,
     BoundedConnection,
@@ -53,8 +60,8 @@ _LIST: Final = """
 """
 
 
-class PostgresObjects:
-    """See `ObjectDestination`."""
+class PostgresObjects(ObjectDestination):
+    """Objects of a database."""
 
     def __init__(self, url: str) -> None:
         self._server = Server(url)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
+from sankofa.engines.private_files import replacing
 from sankofa.model.errors import SankofaError, SettingsError
 from sankofa.model.limits import limit
 
@@ -25,7 +26,6 @@ RATE_SECONDS: Final = 20
 LEAST_RATE: Final = limit("least rate of a store", 4096, "bytes a second", "tried again, from there")
 """Measured over RATE_SECONDS."""
 _CLOUD: Final = ("s3", "gs", "az")
-_PARTIAL: Final = ".partial-"
 
 
 class ObjectError(SankofaError):
@@ -51,7 +51,8 @@ class ObjectSource(Protocol):
     def stream(self, path: str, start: int, size: int) -> AbstractContextManager[Iterator[bytes]]:
         """The bytes [start, size) of an object of that size, or fewer where it is cut short."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        return  # nothing is held, unless the store says otherwise
 
 
 class ObjectDestination(ObjectSource, Protocol):
@@ -71,6 +72,7 @@ class ObjectDestination(ObjectSource, Protocol):
 
     def batch(self) -> AbstractContextManager[None]:
         """Writes inside appear together if the store has transactions, otherwise one after another."""
+        return nullcontext()
 
 
 def open_source(url: str) -> ObjectSource:
@@ -106,9 +108,8 @@ def open_destination(url: str) -> ObjectDestination:
     raise SettingsError("expected a folder, file:///folder, s3://bucket/path, gs://, az:// or postgresql://")
 
 
-class FolderObjects:
-    """See `ObjectDestination`. Files have the permissions of the umask, so that a web server can read
-    them."""
+class FolderObjects(ObjectDestination):
+    """Files in a folder. They have the permissions of the umask, so that a web server can read them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -130,12 +131,12 @@ class FolderObjects:
 
     def write(self, path: str, content: bytes, *, immutable: bool) -> None:
         """Sets no cache headers: the web server does (docs/how-to/operating.md has a configuration)."""
-        with _object_errors(path), self._replacing(path) as partial:
-            partial.write_bytes(content)
+        with self._replacing(path) as stream:
+            stream.write(content)
 
     def upload(self, path: str, file: Path) -> None:
-        with _object_errors(path), self._replacing(path) as partial:
-            shutil.copyfile(file, partial)
+        with self._replacing(path) as stream, file.open("rb") as content:
+            shutil.copyfileobj(content, stream, CHUNK)
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         for folder, _, names in os.walk(self._folder / prefix):
@@ -153,24 +154,12 @@ class FolderObjects:
                 with suppress(OSError):  # not empty
                     (self._folder / path).parent.rmdir()
 
-    def batch(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def close(self) -> None:
-        """Nothing is held."""
-
     @contextmanager
-    def _replacing(self, path: str) -> Iterator[Path]:
+    def _replacing(self, path: str) -> Iterator[BinaryIO]:
         target = self._folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f"{_PARTIAL}{os.getpid()}-{target.name}")
-        try:
-            yield partial
-            with partial.open("rb") as file:
-                os.fsync(file.fileno())
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with _object_errors(path), replacing(target, private=False) as stream:
+            yield stream
 
 
 def _chunks(file: BinaryIO, path: str) -> Iterator[bytes]:

@@ -13,22 +13,12 @@ from typing import Any, Final
 from sankofa.model.errors import OperatorError, SettingsError
 
 try:
-    import psycopg
+    import psycopg as psycopg
     from psycopg.conninfo import conninfo_to_dict
 except ImportError as missing:
     raise SettingsError(
         "SANKOFA_DATASTORE: postgresql:// needs a driver: make setup EXTRAS=1, or install sankofa[postgres]"
     ) from missing
-
-__all__ = [
-    "NO_SUCH_TABLE",
-    "BoundedConnection",
-    "Server",
-    "Unanswered",
-    "message_of",
-    "operator_errors",
-    "psycopg",
-]
 
 LATE = "did not answer in time"
 LOST = "connection closed"

@@ -48,11 +48,12 @@ def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
 
 
 @contextmanager
-def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """The same for content that is written inside; a failure leaves the old content."""
+def replacing(path: Path, *, durable: bool = True, private: bool = True) -> Iterator[BinaryIO]:
+    """The same for content that is written inside; a failure leaves the old content. The file has the
+    permissions of the umask unless it is `private`."""
     partial = path.with_name(f"{PARTIAL}{os.getpid()}-{path.name}")
     try:
-        with open(partial, "wb", opener=open_private) as stream:
+        with open(partial, "wb", opener=open_private if private else None) as stream:
             yield stream
             stream.flush()
             if durable:

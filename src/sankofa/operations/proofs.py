@@ -198,7 +198,7 @@ def _entry_proof(service: Service, edition: str, since_size: int | None) -> dict
     tree, checkpoint = log.tree(), log.checkpoint() or b""
     size = int(checkpoint.split(b"\n")[1]) if checkpoint else 0
     tree = tree.first(size)
-    logged = [one.edition if isinstance(one, LoggedEdition) else "" for one in tree.decoded()]
+    logged = [one.edition if isinstance(one, LoggedEdition) else "" for one in tree.decoded]
     if edition not in logged:
         return None
     index = logged.index(edition)

@@ -280,7 +280,7 @@ def take_log(
         known = frozenset(there.entries)
         own = [entry for entry in here.entries if entry not in known]
         store.log.take(LogTree((*there.entries, *own), ()).bundle(), checkpoint)
-        for entry in there.decoded():
+        for entry in there.decoded:
             if isinstance(entry, LoggedErasure):
                 store.withdraw(entry.editions)
             else:

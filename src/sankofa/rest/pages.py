@@ -305,7 +305,7 @@ def _of_type(media_type: str) -> Headers:
 
 def _feed(service: Service, base_url: str) -> bytes:
     """The newest editions, each with the number of rows of its datasets."""
-    entries = service.datastore.log.tree().decoded()
+    entries = service.datastore.log.tree().decoded
     logged = [entry for entry in reversed(entries) if isinstance(entry, LoggedEdition)][:_MOST_ENTRIES]
     updated = logged[0].published_at if logged else "1970-01-01T00:00:00Z"
     listed = [
