@@ -5,7 +5,6 @@ See contract: ING-1, ING-2, ING-3, ING-4.
 
 import hashlib
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import IO, Any, Final
 
 import msgspec
 
+from sankofa.engines.private_files import open_private
 from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.matching import named_key
@@ -69,7 +69,7 @@ class RejectsFile:
     def stream(self) -> IO[str] | None:
         if self._stream is None and self._path is not None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._stream = open(self._path, "x+", opener=_private)  # noqa: SIM115 - closed by close()
+            self._stream = open(self._path, "x+", opener=open_private)  # noqa: SIM115 - closed by close()
         return self._stream
 
     def close(self) -> Path | None:
@@ -142,10 +142,6 @@ class RejectsOfFile:
 
 def _line(row: dict[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 _LONGEST_KEY = limit(  # what every engine can hold in an index
@@ -258,17 +254,13 @@ def _path_inside(path: Path, folders: Sequence[Path]) -> str:
     return min(inside, key=len, default=path.name)
 
 
-def _unheard(file: str, position: str, warning: str) -> None:
-    """Ignores warnings."""
-
-
 def read_into(
     capture: Capture,
     source: Source,
     file: InputFile,
     reject: Callable[[Rejected], None],
     now: datetime,
-    warn: Callable[[str, str, str], None] = _unheard,
+    warn: Callable[[str, str, str], None] = lambda file, position, warning: None,
 ) -> None:
     """Take everything that a file of a source says. Raises FormatError."""
     records = adapters()[source.adapter].read(file)

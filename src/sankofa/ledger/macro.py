@@ -177,7 +177,9 @@ class MacroCapture:
         held: defaultdict[tuple[str, str], Years] = defaultdict(dict)
         dated: defaultdict[tuple[str, str], list[tuple[str, Years]]] = defaultdict(list)
         undated: defaultdict[tuple[str, str], list[tuple[str, Years]]] = defaultdict(list)
-        for country, indicator, document, column_json in self._held("annual", _HELD_ANNUAL, asked):
+        for country, indicator, document, column_json in self._rows(
+            "annual", _HELD_ANNUAL, asked, self._source_id
+        ):
             said = _years(column_json)
             held[country, indicator].update(said)
             if day := day_of_name(document):
@@ -213,7 +215,7 @@ class MacroCapture:
         self._refuse_other_kinds()
         held: defaultdict[tuple[str, ...], _Held] = defaultdict(lambda: _Held(every=self._repeated))
         keys = {column[:4] for column in self._series}
-        for *identity, column_json in self._held("series", _HELD_SERIES, keys):
+        for *identity, column_json in self._rows("series", _HELD_SERIES, keys, self._source_id):
             known = held[tuple(identity)]
             for entry in _reported_values(column_json):
                 known.add(entry)
@@ -312,18 +314,14 @@ class MacroCapture:
                 "INSERT INTO series_info SELECT * FROM staged_series_info WHERE true ON CONFLICT DO NOTHING"
             )
 
-    def _held(self, table: str, query: str, keys: set[Any]) -> Iterator[Row]:
-        """The source's earlier values of the columns at hand."""
-        return self._rows(table, query, keys, self._source_id)
-
-    def _rows(self, table: str, query: str, keys: set[Any], *parameters: object) -> Iterator[Row]:
-        """The ledger's columns with these keys."""
+    def _rows(self, table: str, query: str, keys: set[Any], *parameters: object) -> list[Row]:
+        """The ledger's columns with these keys: earlier values of the columns at hand."""
         if not keys:
-            return iter(())
+            return []
         self._session.stage(table, [(*key, 0, 0, "", "", "") for key in sorted(keys)])
         rows = list(self._session.query(query, parameters))
         self._session.absorb(_FORGET_STAGED[table])
-        return iter(rows)
+        return rows
 
     def _append(self, table: str, rows: list[Row]) -> None:
         if rows:

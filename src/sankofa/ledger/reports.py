@@ -259,8 +259,7 @@ def _published(facts: FactColumns) -> FactColumns:
     if not doubted:
         return facts
     published = [said not in doubted for said in facts.confidence]
-    columns: list[list[Any]] = [list(compress(column, published)) for column in facts]
-    return FactColumns(*columns)
+    return _only(facts, published)
 
 
 def _first_captures(reports: list[Report]) -> list[Report]:

@@ -375,3 +375,10 @@ def rounded_root(value: Fraction) -> Decimal:
     root = isqrt(scaled // bottom)
     digits = root * 10 + (root * root * bottom != scaled)
     return quotient(Decimal(digits), Decimal((0, (1,), places + 1)))
+
+
+def relative_change(before: Decimal | None, after: Decimal | None) -> Decimal | None:
+    """(after - before) / |before|; None if the first is 0 or one of them is not there."""
+    if after is None or not before:
+        return None
+    return rounded((Fraction(after) - Fraction(before)) / abs(Fraction(before)))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import brotli
 import msgspec
 
-from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import in_thread_if_large
+from sankofa.engines.block_file import BoundedCache
 from sankofa.model.errors import ABSENCES, Problem, Unauthorized
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row

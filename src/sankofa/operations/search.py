@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from sankofa.edition.format.keys import ID_TYPES, MACRO_ITEMS
 from sankofa.edition.format.keys import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.format.row_blocks import SortKey
-from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.search import ORGANISATION, Hit, NameQuery, macro_spans, search_code, search_symbol
 from sankofa.edition.read.series_catalogue import (
@@ -22,6 +21,7 @@ from sankofa.edition.read.series_catalogue import (
     entry_on,
 )
 from sankofa.edition.read.yield_points import YieldPoints
+from sankofa.engines.block_file import BoundedCache
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
 from sankofa.model.countries import country_in
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text

@@ -33,10 +33,9 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.row_forms import RowForm
-from sankofa.engines.block_file import Block
+from sankofa.engines.block_file import Block, BoundedCache
 from sankofa.engines.edition_reader import ALIASES
 from sankofa.model.days import FOREVER
 from sankofa.model.vintages import Mode

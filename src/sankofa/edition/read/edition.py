@@ -20,10 +20,9 @@ from sankofa.edition.format.row_blocks import (
     without_last,
 )
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.row_forms import BareReader, FormReader, RowForm, Sources
 from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
-from sankofa.engines.block_file import Block, ByteRange, NeedsRows
+from sankofa.engines.block_file import Block, BoundedCache, ByteRange, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
 from sankofa.model.vintages import Mode

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 from sankofa.edition.format import macro
 from sankofa.edition.format.keys import FULL_YEARS, MACRO_SERIES, STATEMENTS
 from sankofa.edition.format.row_blocks import Rewrite, RowSlice, with_rewritten_rows
-from sankofa.edition.read.bounded_cache import BoundedCache
-from sankofa.engines.block_file import Block, ByteCache, ByteRange, LazyBlocks, NeedsRows
+from sankofa.engines.block_file import Block, BoundedCache, ByteCache, ByteRange, LazyBlocks, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
 
 Sources = frozenset[bytes]

@@ -20,7 +20,6 @@ from sankofa.edition.format.keys import (
     SearchRecord,
     code_key,
 )
-from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.day_view import DayView, organisation
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search_words import (
@@ -33,6 +32,7 @@ from sankofa.edition.read.search_words import (
     words_begun,
 )
 from sankofa.edition.read.yield_points import YieldPoints
+from sankofa.engines.block_file import BoundedCache
 from sankofa.model.limits import limit
 from sankofa.model.text import words
 

@@ -16,10 +16,10 @@ from sankofa.edition.format.keys import (
     bucket,
     former_scope,
 )
-from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints
+from sankofa.engines.block_file import BoundedCache
 from sankofa.model.text import near_words, neighbourhood, tolerated, words
 
 _WORDS_PER_YIELD: Final = 256

@@ -211,7 +211,7 @@ class BuildContext:
             held.add(some.held)
             for source_id, _, total in some.facts:
                 facts, dated = served[source_id]
-                served[source_id] = ServedFacts(facts + total.facts, dated + total.dated)
+                served[source_id] = ServedFacts(facts + total.rows, dated + total.dated)
         organisations = {subject for entity in self.entities for subject in entity.subjects}
         for subject, _ in self.ledger.fact_subjects():
             if subject not in organisations:  # withheld: held, and never served

@@ -21,12 +21,13 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
-from sankofa.edition.write.dataset import Counted, PreparedRows
+from sankofa.edition.write.dataset import NEVER, Counted, PreparedRows
 from sankofa.edition.write.derived_parts import Issuers, issuer_part
 from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Shown, Standings, coverage_steps
 from sankofa.edition.write.reuse import Partition, sum_of_digests
 from sankofa.engines.record_file import PackedRecord, RecordFile, pack_record
-from sankofa.ledger.entities import NEVER, Entity
+from sankofa.ledger.entities import NEVER as NO_END
+from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.spells import PARENT, Placed, first_records, places
 from sankofa.model.days import FOREVER, ordinal
@@ -174,29 +175,17 @@ FACT_COUNTS: Final = "fact-counts"
 HOLDINGS: Final = "holdings"
 
 
-class FactTotals(msgspec.Struct, array_like=True):
-    """Counts of the served facts of issuers from one source."""
+class FactTotals(Counted, array_like=True):
+    """Issuers and their served facts from one source; first and last are of periods that ended before their
+    capture."""
 
-    issuers: int = 0
-    facts: int = 0
     dated: int = 0
     """Facts with an evidenced day of publication."""
-    first: int = FOREVER
-    last: int = 0
-    """Earliest and latest period_end before the capture; 0 for none."""
-    published: int = 0
-    """Newest evidenced day of publication; 0 for none."""
-    days: dict[int, Counted] = {}
-    """What became known of one issuer on each day."""
 
-    def add(self, other: "FactTotals") -> None:
-        """The facts of other issuers."""
-        self.issuers += other.issuers
-        self.facts += other.facts
+    def add_issuers(self, other: "FactTotals") -> None:
+        """Without what became known on each day."""
+        self.add(other.count, other.rows, other.first, other.last, other.published)
         self.dated += other.dated
-        self.first = min(self.first, other.first)
-        self.last = max(self.last, other.last)
-        self.published = max(self.published, other.published)
 
 
 _read_counts_of_issuer = msgspec.msgpack.Decoder(dict[str, FactTotals]).decode
@@ -213,18 +202,12 @@ def _counted(issuer: Issuer) -> bytes:
             report = vintage.report
             counts = by_source.get(report.capture.source_id)
             if counts is None:
-                counts = by_source[report.capture.source_id] = FactTotals(issuers=1)
-            counts.facts += 1
-            known = counts.days.get(vintage.known_from)
-            if known is None:
-                known = counts.days[vintage.known_from] = Counted()
-            known.add(0, 1, end, end, report.available if report.evidenced else 0)
-            if report.evidenced:
-                counts.dated += 1
-                counts.published = max(counts.published, report.available)
-            if period_end <= report.capture.observed_at[:10]:
-                counts.first = min(counts.first, end)
-                counts.last = max(counts.last, end)
+                counts = by_source[report.capture.source_id] = FactTotals(count=1)
+            published = report.available if report.evidenced else NEVER
+            ended = (end, end) if period_end <= report.capture.observed_at[:10] else (FOREVER, NEVER)
+            counts.add(0, 1, *ended, published)
+            counts.dated += bool(report.evidenced)
+            counts.on(vintage.known_from).add(0, 1, end, end, published)
     return _write_changes({source_id: by_source[source_id] for source_id in sorted(by_source)})
 
 
@@ -333,7 +316,7 @@ class PartitionSummaries:
         for entity in issuers:
             held.add(issuer_holdings(self._issuers, entity))
             for source_id, own in issuer_counts(self._issuers, entity).items():
-                totals[source_id, entity.country or ""].add(own)
+                totals[source_id, entity.country or ""].add_issuers(own)
                 self._add_known(known, source_id, entity, own)
         for entity in partition.entities:
             first = dict(first_records(entity, self._captures))
@@ -346,7 +329,7 @@ class PartitionSummaries:
             for claim in entity.claims:
                 statements[self._captures[claim.capture_id].source_id, entity.country or ""] += 1
             for relation in entity.relations:
-                if relation.kind == PARENT and relation.until == NEVER:
+                if relation.kind == PARENT and relation.until == NO_END:
                     statements[relation.evidence.source_id, entity.country or ""] += 1
         return PartitionCounts(
             [(*key, totals[key]) for key in sorted(totals)],

@@ -18,7 +18,6 @@ that follows from its key.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -80,35 +79,24 @@ class BuildRecord(msgspec.Struct, frozen=True):
     """Whether it returned something that other datasets need."""
 
 
-class Memo:
+class Memo(RecordFile):
     """What builds made, by the digest of its inputs, and results they computed on the way."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._file = RecordFile(path)
 
     def known(self, inputs: str) -> BuildRecord | None:
         """What the last build made of these inputs."""
-        record = self._file.carry(inputs, b"")
+        record = self.carry(inputs, b"")
         return record and msgspec.msgpack.decode(record.part(_MADE), type=BuildRecord)
 
     def remember(self, inputs: str, record: BuildRecord) -> None:
-        self._file.put(inputs, b"", pack_record({_MADE: _write(record)}))
+        self.put(inputs, b"", pack_record({_MADE: _write(record)}))
 
     def recall(self, name: str, inputs: str, shape: type[T], compute: Callable[[], T]) -> T:
         """The result for these inputs, computed if it is not known."""
-        if known := self._file.carry(name, inputs.encode()):
+        if known := self.carry(name, inputs.encode()):
             return msgspec.msgpack.decode(known.part(_MADE), type=shape)
         result = compute()
-        self._file.put(name, inputs.encode(), pack_record({_MADE: _write(result)}))
+        self.put(name, inputs.encode(), pack_record({_MADE: _write(result)}))
         return result
-
-    def finish(self) -> None:
-        """Leave it to the next build."""
-        self._file.fill(())
-
-    def close(self) -> None:
-        """Leave nothing, unless it is finished."""
-        self._file.close()
 
 
 def sum_of_digests(digests: Iterable[bytes]) -> bytes:

@@ -20,7 +20,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from operator import itemgetter
@@ -66,7 +65,7 @@ from sankofa.ledger.spells import places
 from sankofa.model.catalogue_rows import RestatementRow, StatementFigureRow
 from sankofa.model.countries import currency
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.figures import rounded
+from sankofa.model.figures import relative_change
 from sankofa.model.line_items import LINE_ITEMS, statement_kind
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import (
@@ -359,13 +358,6 @@ def restatement(before: FundamentalsRow, after: FundamentalsRow, legal_name: str
         change=relative_change(before.value_reported, after.value_reported),
         available_before=before.available_at,
     )
-
-
-def relative_change(before: Decimal | None, after: Decimal | None) -> Decimal | None:
-    """(after - before) / |before|; None if the first is 0 or one of them is not there."""
-    if after is None or not before:
-        return None
-    return rounded((Fraction(after) - Fraction(before)) / abs(Fraction(before)))
 
 
 @dataset(RESTATEMENTS, RestatementRow, by_organisation=True)

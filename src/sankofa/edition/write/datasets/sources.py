@@ -57,7 +57,7 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
     for some in context.counts:
         for source_id, country, total in some.facts:
             key = TallyKey(FUND, country, source_id, "issuers")
-            tally[key].add(total.issuers, total.facts, total.first, total.last, total.published)
+            tally[key].add(total.count, total.rows, total.first, total.last, total.published)
         for source_id, country, days in some.fact_days:
             tally[TallyKey(FUND, country, source_id, "issuers")].become_known(dict(days))
     for capture_id, country, text, count in context.ledger.rows(_RELEASES):
