@@ -38,8 +38,6 @@ from sankofa.vault.store import HttpExchange
 
 
 class LastReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The reply that was ingested last."""
-
     sha256: str
     size: int
     etag: str = ""
@@ -47,8 +45,6 @@ class LastReply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SourceState(msgspec.Struct, omit_defaults=True):
-    """The state of a source."""
-
     succeeded_at: str = ""
     replies: dict[str, LastReply] = {}
 

@@ -24,8 +24,6 @@ _CREDENTIAL_WORDS: Final = (
 
 
 class PlannedRequest(NamedTuple):
-    """One request."""
-
     url: str
     method: str
     headers: dict[str, str]

@@ -69,8 +69,6 @@ def methodology() -> str:
 
 
 class SeriesVintage(NamedTuple):
-    """One vintage of one value."""
-
     day: date
     """The date of the value."""
     available_at: date

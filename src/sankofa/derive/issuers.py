@@ -190,7 +190,6 @@ class Issuer:
         }
 
     def facts(self, subject: str) -> FactColumns:
-        """The ledger's facts of one of its subjects."""
         return self._ledger.facts(subject)
 
     @property
@@ -235,7 +234,6 @@ class Issuer:
 
     @cached_property
     def years(self) -> IssuerYearList:
-        """Its full years."""
         ends, published = self._ends, self._published
         first_days = {
             (start, end): day

@@ -66,8 +66,6 @@ class ServedFacts(NamedTuple):
 
 
 class SourceHoldings(msgspec.Struct, array_like=True):
-    """The facts of one source in the ledger."""
-
     facts: int = 0
     subjects: int = 0
     newest: str = ""
@@ -86,7 +84,6 @@ class HeldFacts(msgspec.Struct, array_like=True):
     """Distinct facts reported with more than one figure."""
 
     def add(self, other: "HeldFacts") -> None:
-        """The facts of other subjects."""
         for source_id, counts in other.by_source.items():
             own = self.by_source.setdefault(source_id, SourceHoldings())
             own.facts += counts.facts
@@ -98,7 +95,6 @@ class HeldFacts(msgspec.Struct, array_like=True):
 
 
 def count_facts(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> HeldFacts:
-    """The facts of one subject."""
     held = HeldFacts(periods=set(facts.period_end))
     for capture_id, number in Counter(facts.capture_id).items():
         held.by_source.setdefault(captures[capture_id].source_id, SourceHoldings(subjects=1)).facts += number
@@ -145,7 +141,6 @@ class MacroCounts(msgspec.Struct, array_like=True):
     restated: int = 0
 
     def add(self, other: "MacroCounts") -> None:
-        """The counts of other columns."""
         for source_id, count in other.observations.items():
             self.observations[source_id] = self.observations.get(source_id, 0) + count
         for source_id, day in other.newest.items():
@@ -195,8 +190,6 @@ class MacroCounts(msgspec.Struct, array_like=True):
 
 
 class DatasetCounts(NamedTuple):
-    """Counts of one dataset."""
-
     figures: dict[str, Decimal]
     by_source: dict[str, dict[str, Decimal]]
     newest: dict[str, str]

@@ -27,8 +27,6 @@ from sankofa.model.vintages import Vintage, vintages
 
 
 class Series(NamedTuple):
-    """The identity of a series."""
-
     series: str
     series_type: str
     frequency: str
@@ -55,8 +53,6 @@ class SeriesReport(NamedTuple):
 
 
 class SeriesVintages(NamedTuple):
-    """A series and the vintages of its values."""
-
     identity: Series
     name: str
     days: list[tuple[str, int, list[Vintage[SeriesReport]]]]
@@ -64,8 +60,6 @@ class SeriesVintages(NamedTuple):
 
 
 class Indicator(NamedTuple):
-    """One indicator in one country."""
-
     country: str
     indicator: str
     name: str

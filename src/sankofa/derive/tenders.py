@@ -77,7 +77,6 @@ class Tenders:
 
     @cached_property
     def countries(self) -> list[str]:
-        """The countries that have releases."""
         return [country for country in self._ledger.release_countries() if country]
 
     def of(self, country: str, *, bodies: bool = False) -> Iterator[Tender]:
@@ -145,8 +144,6 @@ _NOT_AWARDED: Final = ("cancelled", "unsuccessful")
 
 
 class Award(NamedTuple):
-    """One award as one release has it."""
-
     award_id: str
     day: str | None
     """The day of the award, where published."""

@@ -57,8 +57,6 @@ Cosign = Callable[[bytes, Sequence[bytes]], bytes]
 
 
 class LoggedEdition(msgspec.Struct, frozen=True, tag="edition"):
-    """The entry of an edition."""
-
     edition: str
     published_at: str
     manifest_sha256: str
@@ -100,7 +98,6 @@ class LogTree:
             raise StoreUnavailable("datastore", f"{ENTRIES}: {failure}") from failure
 
     def text(self, origin: str) -> str:
-        """The text of the checkpoint."""
         return f"{origin}\n{len(self.leaves)}\n{b64encode(root_of(self.leaves)).decode()}\n"
 
     def bundle(self) -> bytes:

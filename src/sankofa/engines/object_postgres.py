@@ -61,8 +61,6 @@ _LIST: Final = """
 
 
 class PostgresObjects(ObjectDestination):
-    """Objects of a database."""
-
     def __init__(self, url: str) -> None:
         self._server = Server(url)
         self._idle: list[BoundedConnection] = []

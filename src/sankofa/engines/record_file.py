@@ -38,8 +38,6 @@ class _Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PackedRecord(NamedTuple):
-    """The compressed parts of a record."""
-
     parts: dict[str, _Part]
     content: bytes
 
@@ -49,8 +47,6 @@ class PackedRecord(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """Position of a record and of its parts."""
-
     key: bytes
     parts: dict[str, _Part]
     checksum: int
@@ -121,7 +117,6 @@ class RecordFile:
         return None
 
     def put(self, name: str, key: bytes, record: PackedRecord) -> None:
-        """Add a record."""
         checksum = crc32(record.content)
         head = msgspec.msgpack.encode((name, key, record.parts, checksum))
         self._file.write(_HEAD.pack(len(head), crc32(head), len(record.content)) + head)

@@ -375,8 +375,6 @@ class _WatchedServer(_Server):
 
 
 class RedisKeyValue(RedisCommands):
-    """A KeyValue on one Redis server."""
-
     def __init__(self, url: str, component: str) -> None:
         super().__init__(component)
         self._watched = url.partition(":")[0].endswith("+sentinel")

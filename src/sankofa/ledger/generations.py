@@ -32,8 +32,6 @@ _WITHDRAWALS: Final = (
 
 
 class WithdrawnFile(msgspec.Struct, frozen=True, array_like=True):
-    """One file that was withdrawn."""
-
     capture_id: int
     file_name: str
     content_sha256: str
@@ -97,7 +95,6 @@ class Generations:
         return self._current.get(source_id, 1)
 
     def stored_id(self, source_id: str) -> str:
-        """The id under which the valid generation is stored."""
         return stored_id(source_id, self.generation(source_id))
 
     @property
@@ -111,7 +108,6 @@ def stored_id(source_id: str, generation: int) -> str:
 
 
 def source_of(stored: str) -> str:
-    """The source that a stored id is of."""
     return stored.partition(GENERATION_MARK)[0]
 
 

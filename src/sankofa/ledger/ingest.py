@@ -83,8 +83,6 @@ class RejectsFile:
 
 
 class RejectsOfFile:
-    """The rejects of one ingested file."""
-
     def __init__(self, rejects: RejectsFile, capture: Capture) -> None:
         self._rejects = rejects
         self._capture = capture

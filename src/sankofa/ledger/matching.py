@@ -137,7 +137,6 @@ def _holders(
 
 
 def _names(statements: Iterable[Statement]) -> Iterator[tuple[str, str]]:
-    """The country and the text of every name."""
     for statement in statements:
         profile = statement.profile
         if profile.country:
@@ -230,7 +229,6 @@ class PartyMatcher:
         return self._own_id.get(service_id)
 
     def like(self, name: str, country: str) -> list[tuple[float, _Holder]]:
-        """The organisations of a country with a name like it."""
         if country not in self._similar:
             self._similar[country] = _SimilarNames(country, self._names.get(country, ()))
         return list(self._similar[country].like(name))
@@ -477,7 +475,6 @@ class EvidencedParties:
         ]
 
     def first_day(self, party: Party) -> str:
-        """The day of the first release that names a party."""
         return self._first_days[party.party_id] or ""
 
     @cached_property

@@ -104,8 +104,6 @@ _ACCEPTANCE: Final = "SELECT capture_id, document, instant FROM acceptance WHERE
 
 
 class LedgerReader:
-    """Reads a ledger."""
-
     def __init__(
         self,
         rows: LedgerRows,
@@ -252,7 +250,6 @@ class LedgerReader:
         return rows if self._filter is None else self._filter.passed(rows)
 
     def count_facts(self, subject: str) -> int:
-        """Number of facts of a subject."""
         return sum(count for (count,) in self._rows.query(_COUNT_FACTS, (subject,)))
 
     def acceptances(self, subject: str) -> dict[str, str]:

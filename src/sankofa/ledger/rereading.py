@@ -42,8 +42,6 @@ _LONGEST_REASON: Final = 1_000
 
 
 class FileOfSource(NamedTuple):
-    """A file that was read from a source."""
-
     number: int
     file_name: str
     content_sha256: str

@@ -102,7 +102,6 @@ class RowSums:
         return {capture_id for sums in self.by_table.values() for capture_id in sums}
 
     def content(self, capture_id: int) -> str:
-        """The content of a capture's seal."""
         return _content(
             {table: sums[capture_id] for table, sums in self.by_table.items() if capture_id in sums}
         )

@@ -233,7 +233,6 @@ def too_long_text(most: int) -> str:
 
 
 def _longest_text(value: Any) -> int:
-    """The characters of the longest text inside."""
     longest = 0
     waiting = [value]
     while waiting:

@@ -34,8 +34,6 @@ class Request(msgspec.Struct):
 
 
 class FactLine(msgspec.Struct, tag="fact"):
-    """One fact of the report."""
-
     prefix: str
     namespace: str
     name: str
@@ -56,8 +54,6 @@ class FactLine(msgspec.Struct, tag="fact"):
 
 
 class Ending(msgspec.Struct, tag="end"):
-    """How it ended."""
-
     missing: list[str]
     """Addresses of taxonomies that no package has."""
 

@@ -51,8 +51,6 @@ class _Registrant(msgspec.Struct):
 
 
 class _Filings(msgspec.Struct):
-    """Filings by column."""
-
     accession: list[str] = msgspec.field(name="accessionNumber")
     accepted: list[str] = msgspec.field(name="acceptanceDateTime")
     form: list[str] = []

@@ -21,8 +21,6 @@ _LONGEST_LINE = 1 << 20
 
 
 class Table(NamedTuple):
-    """A table below its header."""
-
     header: list[str]
     rows: Iterator[tuple[int, list[str]]]
     """With the number of the line each ends on."""

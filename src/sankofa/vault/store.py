@@ -186,8 +186,6 @@ class Verified(NamedTuple):
 
 
 class Vault:
-    """The vault of a HOME."""
-
     def __init__(self, home: Path, gate_key: bytes, vault_key: str = "", retention_days: int = 0) -> None:
         self._folder = home / "vault"
         self._journal = Journal(self._folder / "journal.jsonl", gate_key)

@@ -106,7 +106,6 @@ class Metric:
 
 @cache
 def metrics() -> tuple[Metric, ...]:
-    """Every metric by slug."""
     return tuple(Metric(*declared) for declared in sorted(toml_table(__package__, "metrics").items()))
 
 

@@ -109,7 +109,6 @@ _MOST_CHANGES = 5
 
 
 def derive(years: IssuerYearList) -> Derived:
-    """The values of an issuer from its full years."""
     asked = windows(years)
     if not asked:
         return Derived([], [[] for _ in metrics()], [[] for _ in metrics()])
@@ -182,7 +181,6 @@ class MetricYears:
         self._tables = {year.end: _Table(years, year) for year in years.published}
 
     def computed(self, year: FullYear, slug: str, day: int) -> Computed:
-        """A metric of a year."""
         with localcontext(EXACT):
             return self._tables[year.end].computed(slugs().index(slug), day)
 
@@ -236,7 +234,6 @@ class _Table:
         return odd_measures(self._now.lines) if self._now else []
 
     def computed(self, number: int, day: int) -> Computed:
-        """A metric as known on a day."""
         return _metrics_of(self._years.on(self._year, day))[number]
 
     def now_and_then(self, day: int) -> tuple[tuple[Computed, ...], tuple[Computed, ...]]:

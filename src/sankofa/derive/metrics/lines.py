@@ -123,7 +123,6 @@ class Lines:
         return None
 
     def figures(self, item: str) -> Iterator[Figure]:
-        """The figures of an item by every route that is open."""
         number = 0
         while (figure := self.figure(item, number)) is not None:
             yield figure
@@ -385,7 +384,6 @@ MEASURES: Final = (*(check.measure for check in _CHECKS), *_BY_IDENTITY.values()
 
 
 def odd_measures(lines: Lines) -> list[str]:
-    """The measures that a year counts for."""
     unmet = [_BY_IDENTITY[name] for name in sorted(lines.unmet & _BY_IDENTITY.keys())]
     return unmet + [check.measure for check in _CHECKS if _is_odd(lines, check)]
 

@@ -151,7 +151,6 @@ def _holds(
 
 @cache
 def deciding_concepts(item: str) -> frozenset[str]:
-    """Every concept that can decide the figure of an item."""
     items, concepts = {item}, set[str]()
     for identity in table().identities:
         names = {term.concept for term in identity.items}
@@ -180,8 +179,6 @@ _STANDARDS = ("us-gaap", "ifrs-full")
 
 
 class ReportedFigure(NamedTuple):
-    """Every report of one figure of a period."""
-
     concept: str
     unit: str
     start: str

@@ -169,8 +169,6 @@ panel = Panel
 
 
 class IssuerFields(TypedDict):
-    """The fields by which a row names its issuer."""
-
     service_id: str
     legal_name: str | None
     country: str | None

@@ -151,7 +151,6 @@ class RowFilter(NamedTuple):
 
 
 def columns_kind(kind: str) -> str:
-    """The kind that stores the columns of a dataset."""
     return f"{kind}-columns"
 
 
@@ -236,7 +235,6 @@ def extra_column(name: str) -> str:
 
 
 def read_stored(columns: bytes | memoryview) -> "pyarrow.Table":
-    """Stored columns as a table."""
     import pyarrow
 
     alone = pyarrow.ipc.IpcReadOptions(use_threads=False)

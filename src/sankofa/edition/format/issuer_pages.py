@@ -203,8 +203,6 @@ CellOrigin = tuple[str, str, str, str]
 
 
 class IssuerHistory(msgspec.Struct, frozen=True, array_like=True):
-    """The history of an issuer."""
-
     known_from: int
     """The day on which its first figure was known."""
     names: bytes

@@ -87,7 +87,6 @@ def series_list(country: str, series_type: str, frequency: str) -> str:
 
 
 def key_list(series: str) -> str:
-    """The list of the series under one key."""
     return f"={series}"
 
 
@@ -117,7 +116,6 @@ def coverage_key(country: str | None, sku: str | None) -> str:
 
 
 def party_key(country: str | None = None, role: str | None = None, service_id: str | None = None) -> str:
-    """The key of a question about parties."""
     return service_id or f"{country or '*'}|{(role or '*').lower()}"
 
 
@@ -157,7 +155,6 @@ def size_of(amount: Decimal | None) -> int:
 
 
 def panel_kind(key: str) -> str:
-    """The kind of a panel's rows."""
     return f"signal-{key}"
 
 

@@ -140,7 +140,6 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[RowSlice], int
 
 
 def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
-    """A block of a column whose rows are rewritten."""
     index, stored = block
     count, replaced, _ = _HEADER.unpack_from(index)
     at = _SIZE + 4 * (2 * count + 3 * replaced)
@@ -251,7 +250,6 @@ def encode_ranges(columns: Iterable[Iterable[int]]) -> bytes:
 
 
 def first_range(block: RowSlice) -> ByteRange:
-    """The byte range of the first fact of a block."""
     numbers = memoryview(block).cast("i")
     count = len(numbers) // 5
     return numbers[2 * count], numbers[3 * count], numbers[4 * count]

@@ -234,8 +234,6 @@ def row_ends(block: Block) -> list[int]:
 
 
 class RowColumns(NamedTuple):
-    """The index of a block by column."""
-
     firsts: list[int]
     untils: list[int]
     ends: list[int]
@@ -262,7 +260,6 @@ Rewrite = Callable[[bytes, Sequence[int]], tuple[bytes, Sequence[int]]]
 
 
 def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
-    """A block whose rows are rewritten."""
     index, stored = block
     ends = row_ends(block)
     rows, moved = rewrite(bytes(stored), ends)
@@ -323,7 +320,6 @@ class RowOrder:
         self._names = tuple(paths[0][0] for paths in self._paths)
 
     def key_of(self, row: RowSlice) -> SortKey:
-        """The sort key of an encoded row."""
         fields = self._decode(row)
         values = [getattr(fields, name) for name in self._names]
         return tuple(

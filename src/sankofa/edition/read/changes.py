@@ -52,8 +52,6 @@ class ChangePosition(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One changed row."""
-
     dataset: str
     change: str
     key: tuple[str, ...]

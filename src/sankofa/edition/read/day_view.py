@@ -106,8 +106,6 @@ class KnownDays(msgspec.Struct, frozen=True):
 
 
 class DayView(Edition):
-    """An edition on a day."""
-
     def __init__(self, edition: Edition, day: date, *, locked: bool = True) -> None:
         """`locked` is False for a question about a day that its caller may leave."""
         # The edition itself, which is closed once nothing refers to it, also where a view is made of a view.

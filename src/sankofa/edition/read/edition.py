@@ -180,7 +180,6 @@ class Edition:
         return self._reader.row_trees()
 
     async def rows_at(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Byte ranges of the rows of a kind."""
         return await self._reader.byte_ranges(kind, ranges)
 
     async def select(

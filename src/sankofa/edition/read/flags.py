@@ -49,8 +49,6 @@ Parties = tuple[str | None, str | None]
 
 
 class CountryOnDay:
-    """The flags of a country on a day."""
-
     def __init__(self, edition: Edition, country: str, day: int, limits: Thresholds) -> None:
         self.population = limits.population
         self._edition = edition

@@ -371,7 +371,6 @@ async def _core_rows(edition: Edition, key: str) -> list[_CoreRow]:
 
 
 async def _texts(edition: Edition, key: str, rows: Sequence[_CoreRow]) -> list[RowSlice]:
-    """The encoded rows."""
     blocks: dict[int, RowSlice] = {}
     yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     for number in {row.block for row in rows}:

@@ -53,7 +53,6 @@ class IssuerOrder(NamedTuple):
     """The sort keys of those that were in another country than today, by service_id."""
 
     def key(self, row: bytes) -> SortKey:
-        """The sort key of the beginning of a row."""
         key = issuer_key(row)
         return self.moved.get(str(key[1]), key)
 

@@ -73,7 +73,6 @@ async def read_series(
 
 
 def column_order(key: str) -> list[str]:
-    """The sort key of a column on a list."""
     return key.split("|")
 
 

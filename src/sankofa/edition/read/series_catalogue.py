@@ -298,7 +298,6 @@ class RestatementQuestion(NamedTuple):
                 yield -year, RESTATEMENT_LISTS, restatement_list(self.country or "", year)
 
     def test(self) -> Callable[[bytes], bool]:
-        """A test for encoded rows."""
         since, until = self.since.isoformat(), self.until.isoformat()
 
         def admits(row: bytes) -> bool:

@@ -35,7 +35,6 @@ _DAYS: Final = "tender_day"
 async def tenders_of_country(
     edition: Edition, country: str, wanted: TenderFilter, most: int, start: Start, *, compact: bool
 ) -> Selection:
-    """The next releases of a country."""
     first = int(start[0]) if start else await _first(edition, country, wanted)
     end = 0 if wanted.nothing else await _end(edition, country, wanted.earliest)
     if wanted.by_index:

@@ -273,7 +273,6 @@ class BuildContext:
         return notices
 
     def _named_by(self) -> set[str]:
-        """Sources of organisations."""
         return {source_id for some in self.counts for source_id, _, _ in some.statements}
 
     @cached_property
@@ -346,7 +345,6 @@ def described(withdrawal: Withdrawal) -> dict[str, object]:
 
 
 def with_reasons(manifest: Mapping[str, Any], withdrawals: Sequence[Withdrawal]) -> dict[str, Any]:
-    """A manifest for the operator."""
     listed = [{**described(one), "reason": one.reason} for one in withdrawals]
     return {**manifest, "withdrawals": listed}
 

@@ -52,8 +52,6 @@ NEVER: Final = 0
 
 
 class TallyKey(NamedTuple):
-    """The key of a count."""
-
     sku: str
     country: str
     """Alpha-2 code; empty for none."""

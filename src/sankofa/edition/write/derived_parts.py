@@ -66,8 +66,6 @@ MakePart = Callable[[Issuer], bytes]
 
 
 class _IssuerTask(NamedTuple):
-    """An issuer to derive."""
-
     entity: Entity
     key: bytes
 
@@ -228,8 +226,6 @@ def macro_part(make: MakeGroupParts) -> MakeGroupParts:
 
 
 class _StoredColumn(NamedTuple):
-    """A column as the ledger stores it."""
-
     code: str
     country: str
     """Empty for the series of a key."""
@@ -242,8 +238,6 @@ class _StoredColumn(NamedTuple):
 
 
 class _GroupTask(NamedTuple):
-    """Columns to derive."""
-
     columns: list[_StoredColumn]
     key: bytes
 
@@ -308,7 +302,6 @@ class MacroParts:
         return filter(None, (self._cache.read(name, kind) for name in self._names))
 
     def counts(self) -> Iterator[MacroCounts]:
-        """The counts of every group."""
         return map(_read_counts, self.parts(_COUNTS))
 
     def _anew(self, ledger: LedgerReader) -> Iterator[_GroupTask]:

@@ -77,7 +77,6 @@ class Shown(NamedTuple):
 
 
 def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
-    """The values of one issuer as entries."""
     write = _Writer(entity)
     return [
         Entry(

@@ -67,12 +67,10 @@ class TableWriter:
             self._settle()
 
     def add_columns(self, flat: pa.Table) -> None:
-        """Add rows as flat columns."""
         if flat.num_rows:
             self._take(self._columns.of_flat(flat))
 
     def add_group(self, group: RowGroup) -> None:
-        """Add an encoded row group."""
         self.flush()
         self._begin_file_if_full()
         self._files[-1].write(group)

@@ -101,7 +101,6 @@ class ParquetColumns:
 
 @cache
 def parquet_columns(row: type[Row]) -> ParquetColumns:
-    """The columns of a type of rows."""
     return ParquetColumns(row)
 
 
@@ -311,7 +310,6 @@ class TableFile:
         self._at = self._file.write(parquet_footer.MAGIC)
 
     def write(self, group: RowGroup) -> None:
-        """Append a row group."""
         self.left_out += group.left_out
         if not group.rows:
             return

@@ -89,7 +89,6 @@ def _elements(content: bytes, at: int) -> Iterator[int]:
 
 
 def _end(content: bytes, at: int, kind: int) -> int:
-    """Where a value ends."""
     if kind in _BOOLEANS or kind == _BYTE:
         return at + 1
     if kind == _DOUBLE:
@@ -180,7 +179,6 @@ def footer(schema: Schema, groups: Sequence[bytes], rows: int, metadata: Mapping
 
 
 def _structs(structs: Sequence[bytes]) -> bytes:
-    """A list of structs."""
     count = len(structs)
     header = bytes([count << 4 | _STRUCT]) if count < 0xF else bytes([0xF0 | _STRUCT]) + _packed(count)
     return header + b"".join(structs)

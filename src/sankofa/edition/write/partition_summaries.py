@@ -212,7 +212,6 @@ def _counted(issuer: Issuer) -> bytes:
 
 
 def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, FactTotals]:
-    """Counts of the facts of one issuer by source."""
     part = issuers.part(FACT_COUNTS, entity.service_id)
     return _read_counts_of_issuer(part) if part else {}
 
@@ -226,7 +225,6 @@ def _held(issuer: Issuer) -> bytes:
 
 
 def issuer_holdings(issuers: Issuers, entity: Entity) -> HeldFacts:
-    """Counts of the facts of one issuer in the ledger."""
     part = issuers.part(HOLDINGS, entity.service_id)
     return _read_holdings(part) if part else HeldFacts()
 
@@ -236,8 +234,6 @@ _SCREEN: Final = "screen"
 
 
 class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Counts of the organisations of a partition."""
-
     facts: list[tuple[str, str, FactTotals]]
     """By source and country (empty if unknown)."""
     fact_days: list[tuple[str, str, list[tuple[int, Counted]]]]

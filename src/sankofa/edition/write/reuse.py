@@ -106,8 +106,6 @@ def sum_of_digests(digests: Iterable[bytes]) -> bytes:
 
 
 class BuildInputs:
-    """Digests of the inputs of one build."""
-
     def __init__(
         self,
         base: object,
@@ -279,12 +277,10 @@ class PartWriter:
 
     @property
     def first(self) -> str:
-        """The first key."""
         return self._directory[0][1]
 
     @property
     def next_block(self) -> int:
-        """The number of the next block."""
         return self._next
 
     def end(self, first: str) -> PartEntry:

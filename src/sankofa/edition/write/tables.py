@@ -175,7 +175,6 @@ table = _declaring(Table)
 
 @cache
 def tables() -> tuple[Table, ...]:
-    """Every table by name."""
     load_declarations()
     return tuple(_TABLES[name] for name in sorted(_TABLES))
 
@@ -224,13 +223,11 @@ _DIGITS: Final = 2 * DIGEST_BYTES
 
 
 def organisation_entity(entity: Entity) -> FactEntity:
-    """An organisation as the entity of a fact."""
     return FactEntity(entity.service_id, entity.legal_name, alpha3_of().get(entity.country or ""))
 
 
 @cache
 def country_entity(alpha2: str) -> FactEntity:
-    """A country as the entity of a fact."""
     code = alpha3_of()[alpha2]
     return FactEntity(code, country_name(alpha2), code)
 

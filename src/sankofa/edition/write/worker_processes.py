@@ -107,7 +107,6 @@ class WorkerProcesses:
                 self._workers.append(_Worker(process, own))
 
     def close(self, *, at_once: bool = False) -> None:
-        """End every process."""
         workers, self._workers = self._workers, []
         for worker in workers:
             if at_once:

@@ -325,7 +325,6 @@ class _Check:
         self._row = None if dataset.row is None else RowCheck(dataset.kind, dataset.row)
 
     def blocks(self, one: KeyRows) -> Iterator[StoredBlock]:
-        """The rows of a key as they are stored."""
         return starmap(stored_block, self._pack(self.passed(one.entries, one.key)))
 
     def passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:

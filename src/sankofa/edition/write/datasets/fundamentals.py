@@ -188,7 +188,6 @@ def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity) ->
 
 
 def _provenance_id(row: FundamentalsRow) -> str:
-    """The provenance_id of the fact of a row."""
     return provenance_id(source_of(row))
 
 

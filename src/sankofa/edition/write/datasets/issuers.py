@@ -197,7 +197,6 @@ def _listings(entity: Entity) -> list[Listing]:
 
 
 def _beginning(entity: Entity, own: IssuerSteps, listings: list[Listing]) -> bytes:
-    """The constant beginning of a row."""
     identifiers = (stored_identifier(claim.identifier) for claim in entity.claims)
     fixed = wire.encode(
         {

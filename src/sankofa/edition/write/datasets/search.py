@@ -44,8 +44,6 @@ _Catalogue = Built[list[CatalogueEntry]]
 def _declare(
     index: SearchIndex, records: Callable[..., Iterator[SearchRecord]], *needs: str, reads: tuple[Input, ...]
 ) -> None:
-    """Declare the datasets of an index over records."""
-
     @dataset(index.records, None, needs=needs, reads=reads)
     def named(context: BuildContext, *built: _Catalogue) -> Iterator[KeyRows]:
         for number, record in enumerate(records(context, *built)):
