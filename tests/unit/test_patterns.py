@@ -21,7 +21,7 @@ from sankofa.model.ocds.redaction import _number
 from sankofa.model.ocds.telephones import _plans
 from sankofa.model.organisations.tables import spelling
 from sankofa.operations.parameter_types import whole_match
-from sankofa.sources import alfred
+from sankofa.sources import central_banks
 from sankofa.web.view import _pattern
 from tests.depth import deep_after
 from tests.every import every
@@ -310,7 +310,9 @@ def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
         ],
         ("model/organisations/tables.py", "people_too"): [],
         ("operations/parameter_types.py", "whole_match"): [whole_match("^[0-9a-f]{64}$")],
-        ("sources/alfred.py", "_family"): [re.compile(pattern) for _, pattern in alfred._FAMILIES],
+        ("sources/central_banks.py", "_family"): [
+            re.compile(pattern) for _, pattern in central_banks._FAMILIES
+        ],
         ("web/view.py", "_pattern"): [_pattern("/docs/{name*}"), _pattern("/company/{service_id}/{page}")],
     }
     found = examples.get((file, function))

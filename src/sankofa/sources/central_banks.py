@@ -1,4 +1,8 @@
-"""ALFRED, the archive of FRED: observations of one series with the days between which each was in force."""
+"""Series of central banks.
+
+ALFRED, the archive of FRED: observations of one series with the days between which each was in force. Euro
+reference rates of the European Central Bank: the history file, one column per currency.
+"""
 
 import re
 from collections import defaultdict
@@ -10,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from sankofa.model.countries import currency
 from sankofa.model.days import parse_day
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
@@ -17,6 +22,7 @@ from sankofa.model.observations import ReportedValue, SeriesColumn, SeriesInfo, 
 from sankofa.model.records import Record, Rejected
 from sankofa.model.text import name
 from sankofa.sources.base import InputFile, adapter
+from sankofa.sources.tables import read_table
 
 _EXPECTED: Final = "expected observations of FRED or ALFRED (JSON) in a file named after the series"
 _FOREVER: Final = "9999-12-31"
@@ -67,7 +73,7 @@ _descriptions = msgspec.json.Decoder(_Descriptions).decode
 
 
 @adapter("alfred")
-def read(file: InputFile) -> Iterator[Record]:
+def observations(file: InputFile) -> Iterator[Record]:
     """Observations of FRED and ALFRED (JSON) with their real-time periods; a file is named after its series.
 
     A value is public from realtime_start; if no other follows the day after realtime_end, it was
@@ -166,3 +172,61 @@ def _frequency(days: dict[str, list[tuple[str, str]]]) -> str:
 
 def _family(key: str) -> str:
     return next((family for family, pattern in _FAMILIES if re.match(pattern, key)), "other")
+
+
+_EXPECTED_RATES = "expected the ECB history of reference rates: a column Date, then one per currency"
+_NOT_QUOTED = ("", "N/A")
+
+
+@adapter("ecb-fx")
+def reference_rates(file: InputFile) -> Iterator[Record]:
+    """Euro reference rates of the European Central Bank, the history file: units of a currency for one euro.
+
+    A rate is public on its day. One that is found changed later is known from the day it was found so.
+    """
+    readable = False
+    for path, stream in file.documents(".csv"):
+        document = PurePosixPath(path).name
+        table = read_table(file.name, stream, "date")
+        if table is None or not any(map(currency, table.header[1:])) or table.header[0].lower() != "date":
+            continue
+        readable = True
+        columns: dict[int, list[ReportedValue]] = {}
+        for column, code in enumerate(table.header):
+            if column and code and currency(code) in (None, "EUR"):
+                yield Rejected(f"{document} column {column + 1}", "header: not an ISO 4217 code")
+            elif column and code:
+                columns[column] = []
+        for line, row in table.rows:
+            yield from _take(columns, table.header, f"{document} line {line}", row)
+        for column, values in columns.items():
+            quote = currency(table.header[column])
+            yield SeriesColumn(f"FX.EUR.{quote}", "fx", "daily", "", document, values, on_its_day=True)
+    if not readable:
+        raise FormatError(f"{file.name}: {_EXPECTED_RATES}")
+
+
+def _take(
+    columns: dict[int, list[ReportedValue]], header: list[str], position: str, row: list[str]
+) -> Iterator[Rejected]:
+    """One day's rates, each into its column."""
+    if not any(row):
+        return
+    if len(row) != len(header):
+        yield Rejected(position, f"{len(row)} fields where the header has {len(header)}")
+        return
+    try:
+        day = parse_day(row[0].strip()).isoformat()
+    except ValueError as failure:
+        yield Rejected(position, f"date: {failure}")
+        return
+    for column, values in columns.items():
+        text = row[column].strip()
+        try:
+            rate = "" if text in _NOT_QUOTED else exact(text)
+            if rate and (rate == "0" or rate[0] == "-"):
+                raise ValueError("not above zero")
+        except ValueError as failure:
+            yield Rejected(f"{position}, {header[column]}", f"rate: {failure}")
+            continue
+        values.append(ReportedValue(day, "", rate, header[column].upper(), ""))

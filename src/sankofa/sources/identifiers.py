@@ -1,6 +1,8 @@
-"""GLEIF: LEI records (level 1), whose accounts consolidate an organisation (level 2), and ISINs of LEIs.
+"""Identifiers of organisations and of their securities.
 
-Golden copies and relationship files as CSV, and replies of the GLEIF API as JSON.
+GLEIF: LEI records (level 1), whose accounts consolidate an organisation (level 2), and ISINs of LEIs. Golden
+copies and relationship files are CSV, replies of the GLEIF API JSON. OpenFIGI: FIGIs of listed shares, in
+replies of its API.
 """
 
 import csv
@@ -17,7 +19,7 @@ from sankofa.model import text
 from sankofa.model.countries import country
 from sankofa.model.days import file_instant, instant
 from sankofa.model.errors import FormatError
-from sankofa.model.identifiers import is_isin, is_lei, make_identifier
+from sankofa.model.identifiers import exchange_of_figi, is_isin, is_lei, make_identifier
 from sankofa.model.records import EntityRecord, IdentifierLink, Profile, Record, Rejected, Skipped, Withheld
 from sankofa.sources.base import InputFile, adapter
 
@@ -362,8 +364,7 @@ def _isin_links(pairs: Pairs) -> Iterator[Record]:
         location, lei, isin = pair
         try:
             if lei != previous:  # the file has the ISINs of an LEI together, thousands for a bank
-                subject = f"lei:{lei}" if is_lei(lei) else str(make_identifier("lei", lei))
-                previous = lei
+                subject, previous = lei_subject(lei), lei
             identifier = f"isin:{isin}" if is_isin(isin) else str(make_identifier("isin", isin))
         except ValueError as failure:
             yield Rejected(location, str(failure))
@@ -398,3 +399,98 @@ def _isins_of_json(title: str, prefix: str, data: bytes) -> Pairs:
             yield location, lei, isin
         else:
             yield Rejected(location, "malformed record")
+
+
+_EXPECTED_FIGIS: Final = "expected a reply of the OpenFIGI API (mapping, search or filter)"
+_FIGIS: Final = ("figi", "compositeFIGI", "shareClassFIGI")
+_SHARES: Final = {"common stock", "preference", "depositary receipt", "partnership shares", "reit"}
+"""By `securityType2`, else `securityType`: what an issuer is known by. Options, warrants, rights, indices
+and funds trade as equities too, but their tickers name the instrument."""
+_REPLY: Final = {"data", "next", "total", "error", "warning"}
+
+
+@adapter("openfigi")
+def figi_links(file: InputFile) -> Iterator[Record]:
+    """OpenFIGI mapping responses JSON; search and filter replies too.
+
+    Each FIGI of a share, its composite and its share-class FIGI are linked to EXCHANGE:TICKER where it is
+    listed. A job answered with an error or a warning ("No identifier found.", one or the other by version of
+    the API) is rejected in the reply's own words: the rejects file then says which jobs remained unmapped.
+    """
+    for name, stream in file.documents(".json", expected=f"{_EXPECTED_FIGIS}, found none in the archive"):
+        prefix = f"{name} " if file.is_zip else ""
+        for position, reply in _replies(f"{file.name}: {prefix}".strip(), stream.read()):
+            yield from _instruments(prefix + position, reply)
+
+
+def _replies(title: str, content: bytes) -> list[tuple[str, object]]:
+    """Each reply and its place: a mapping request has one for each of its jobs."""
+    try:
+        document = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise FormatError(f"{title} {_EXPECTED_FIGIS}; this is not JSON") from None
+    if isinstance(document, list):
+        replies = [(f"{index}/", reply) for index, reply in enumerate(document)]
+    else:
+        replies = [("", document)]
+    if replies and not any(_is_reply(reply) for _, reply in replies):
+        raise FormatError(f"{title} {_EXPECTED_FIGIS}; this is other JSON")
+    return replies
+
+
+def _is_reply(reply: object) -> bool:
+    if not isinstance(reply, dict):
+        return False
+    data = reply.get("data")
+    if isinstance(data, list) and data:
+        return any(isinstance(instrument, dict) and "figi" in instrument for instrument in data)
+    return bool(reply) and reply.keys() <= _REPLY  # other services answer with an empty `data` as well
+
+
+def _instruments(position: str, reply: object) -> Iterator[Record]:
+    data = _get(reply, "data")
+    if isinstance(data, list):
+        nasdaq = {
+            _at(instrument, "compositeFIGI") for instrument in data if _exchange(instrument) == "NASDAQ"
+        }
+        for index, instrument in enumerate(data):
+            if _exchange(instrument) == "NYSE" and _at(instrument, "compositeFIGI") in nasdaq:
+                yield Skipped(1)  # every American share trades on the NYSE, wherever it is listed
+            else:
+                yield from _links(f"{position}data/{index}", instrument)
+        return
+    for outcome in ("error", "warning"):
+        if message := _at(reply, outcome):
+            yield Rejected(f"{position}{outcome}", f"nothing was mapped: {text.name(message[:200])}")
+            return
+    yield Rejected(position.rstrip("/"), "malformed reply")
+
+
+def _links(location: str, instrument: object) -> Iterator[Record]:
+    if not isinstance(instrument, dict):
+        yield Rejected(location, "malformed instrument")
+        return
+    fields = {key: value.strip() for key, value in instrument.items() if isinstance(value, str)}
+    name = _exchange(fields)
+    kind = fields.get("securityType2") or fields.get("securityType", "")
+    if fields.get("marketSector") != "Equity" or kind.lower() not in _SHARES or name is None:
+        yield Skipped(1)
+        return
+    try:
+        # The standard writes a slash where the exchange has a dot: BRK/B is BRK.B, BP/ is BP.
+        subject = str(make_identifier("ticker", fields.get("ticker", "").replace("/", "."), name))
+    except ValueError as failure:
+        yield Rejected(location, str(failure))
+        return
+    figis = dict.fromkeys(fields[key] for key in _FIGIS if fields.get(key))
+    if not figis:
+        yield Rejected(location, "no FIGI is given")
+    for figi in figis:
+        try:
+            yield IdentifierLink(str(make_identifier("figi", figi)), subject, location)
+        except ValueError as failure:
+            yield Rejected(location, str(failure))
+
+
+def _exchange(instrument: object) -> str | None:
+    return exchange_of_figi(_at(instrument, "exchCode"))
