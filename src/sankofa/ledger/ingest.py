@@ -8,10 +8,11 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -54,88 +55,56 @@ _OTHER: Final = "other reasons"
 
 
 class RejectsFile:
-    """Created with the first reject. The rejects of a file that fails as a whole are removed again."""
+    """The rejected rows of a command, file by file. Those of a file that fails as a whole are left out."""
 
     def __init__(self, path: Path | None, reasons: list[str]) -> None:
         """`reasons` takes the first ones, for the operator. Without a path no file is written."""
         self._path = path
-        self._stream: IO[str] | None = None
-        self.reasons = reasons
+        self._reasons = reasons
+        self.written: Path | None = None
+        """The file, once it has a row."""
 
-    def of(self, capture: Capture, shown_path: str) -> "RejectsOfFile":
+    @contextmanager
+    def of(self, capture: Capture, shown_path: str) -> Iterator[Callable[[Rejected], None]]:
+        """Takes the rejects of one file. They are written at its end: its name may turn out to name somebody
+        who is withheld."""
         capture.shown_path = shown_path
-        return RejectsOfFile(self, capture)
+        reasons: list[str] = []
+        listed: list[dict[str, Any]] = []
+        others: Counter[str] = Counter()
+        size = 0
 
-    def stream(self) -> IO[str] | None:
-        if self._stream is None and self._path is not None:
+        def take(rejected: Rejected) -> None:
+            nonlocal size
+            if len(self._reasons) + len(reasons) < REASONS_SHOWN:
+                value = f" ({rejected.value})" if rejected.value else ""
+                reasons.append(f"{rejected.position[:_LONGEST_REASON]}: {rejected.reason}{value}")
+            row = {"file": shown_path, "position": rejected.position, "reason": rejected.reason}
+            own = len(_line(row).encode(errors="replace"))
+            if len(listed) < MOST_LINES and size + own <= MOST_BYTES - _FOR_COUNTS:
+                size += own
+                listed.append(row)
+            else:
+                reason = rejected.reason[:_LONGEST_REASON]
+                others[reason if reason in others or len(others) < _MOST_REASONS else _OTHER] += 1
+
+        try:
+            yield take
+            name = {"file": capture.shown_path}
+            counts = ({"position": "", "reason": reason, "count": n} for reason, n in others.most_common())
+            self._write([_line({**row, **name}) for row in (*listed, *({**name, **one} for one in counts))])
+        except FormatError:
+            reasons.clear()
+            raise
+        finally:
+            self._reasons += [f"{capture.shown_path}, {reason}" for reason in reasons]
+
+    def _write(self, lines: list[str]) -> None:
+        if lines and self._path is not None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._stream = open(self._path, "x+", opener=open_private)  # noqa: SIM115 - closed by close()
-        return self._stream
-
-    def close(self) -> Path | None:
-        if self._stream is None or self._path is None:
-            return None
-        has_rows = self._stream.tell() > 0
-        self._stream.close()
-        if not has_rows:
-            self._path.unlink()
-        return self._path if has_rows else None
-
-
-class RejectsOfFile:
-    def __init__(self, rejects: RejectsFile, capture: Capture) -> None:
-        self._rejects = rejects
-        self._capture = capture
-        self._named = capture.shown_path
-        self._start: int | None = None
-        self._lines = 0
-        self._bytes = 0
-        self._more: Counter[str] = Counter()
-        self._first_reason = len(rejects.reasons)
-
-    def __enter__(self) -> Callable[[Rejected], None]:
-        return self._write
-
-    def _write(self, rejected: Rejected) -> None:
-        reasons = self._rejects.reasons
-        if len(reasons) < REASONS_SHOWN:
-            value = f" ({rejected.value})" if rejected.value else ""
-            reasons.append(f"{self._named}, {rejected.position[:_LONGEST_REASON]}: {rejected.reason}{value}")
-        stream = self._rejects.stream()
-        if stream is None:
-            return
-        if self._start is None:
-            self._start = stream.tell()
-        line = _line({"file": self._named, "position": rejected.position, "reason": rejected.reason})
-        size = len(line.encode(errors="replace"))
-        if self._lines >= MOST_LINES or self._bytes + size > MOST_BYTES - _FOR_COUNTS:
-            reason = rejected.reason[:_LONGEST_REASON]
-            known = reason in self._more or len(self._more) < _MOST_REASONS
-            self._more[reason if known else _OTHER] += 1
-            return
-        self._lines += 1
-        self._bytes += size
-        stream.write(line)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        reasons, shown = self._rejects.reasons, self._capture.shown_path
-        own = reasons[self._first_reason :]
-        reasons[self._first_reason :] = (
-            [] if kind is FormatError else [shown + reason.removeprefix(self._named) for reason in own]
-        )
-        stream = self._rejects.stream() if self._start is not None else None
-        if stream is None or self._start is None:
-            return
-        if kind is not None or shown != self._named:
-            stream.seek(self._start)
-            rows = [] if kind is not None else [json.loads(line) for line in stream]
-            stream.seek(self._start)
-            stream.truncate()
-            for row in rows:  # its name turned out to name somebody who is withheld
-                stream.write(_line({**row, "file": shown}))
-        if kind is None:
-            for reason, count in self._more.most_common():
-                stream.write(_line({"file": shown, "position": "", "reason": reason, "count": count}))
+            with open(self._path, "a", opener=open_private) as stream:
+                stream.writelines(lines)
+            self.written = self._path
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -242,7 +211,7 @@ def ingest(
             summary.empty.append(path.name)
         elif counts.rejected and counts.accepted == counts.skipped:
             summary.failures.append(f"{path.name}: not one of its {counts.read} rows was accepted")
-    summary.rejects = rejects.close()
+    summary.rejects = rejects.written
     return summary
 
 

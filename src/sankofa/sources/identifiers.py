@@ -7,7 +7,7 @@ replies of its API.
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from itertools import chain
 from operator import itemgetter
@@ -110,11 +110,11 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
         yield Rejected(position, "a name is missing or not in UTF-8")
         return
     fields: dict[str, str] = {}
-    for make in (_registered, _successor, _effective, _first_registered):
+    for name, make in _OPTIONAL.items():
         try:
-            fields[make.__name__] = make(published)
+            fields[name] = make(published)
         except ValueError as failure:
-            yield Rejected(position, f"the record is kept without {make.__name__[1:]}: {failure}")
+            yield Rejected(position, f"the record is kept without {name}: {failure}")
     coded = published.legal_form and published.legal_form not in _NO_FORM
     profile = Profile(
         legal_name=legal_name,
@@ -124,12 +124,12 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
         status=published.registration_status or published.entity_status or None,
         category=published.category or None,
         legal_form=published.legal_form if coded else text.name(published.other_form),
-        identifiers=(subject, *filter(None, (fields.get("_registered"),))),
-        successor=fields.get("_successor") or None,
+        identifiers=(subject, *filter(None, (fields.get("registered"),))),
+        successor=fields.get("successor") or None,
         document=subject.removeprefix("lei:"),
-        registered=fields.get("_first_registered", ""),
+        registered=fields.get("first_registered", ""),
     )
-    yield EntityRecord(subject, fields.get("_effective", ""), profile)
+    yield EntityRecord(subject, fields.get("effective", ""), profile)
 
 
 def lei_subject(written: str) -> str:
@@ -137,24 +137,11 @@ def lei_subject(written: str) -> str:
     return f"lei:{written}" if is_lei(written) else str(make_identifier("lei", written))
 
 
-def _successor(published: _Published) -> str:
-    return lei_subject(published.successor) if published.successor else ""
-
-
 def _registered(published: _Published) -> str:
     """The number in a companies register. A placeholder (`N/A`, `0`) would make strangers one."""
     if published.authority in ("", *_NO_AUTHORITY) or not _ASSIGNED.search(published.number):
         return ""
     return str(make_identifier("registry", published.number, published.authority))
-
-
-def _effective(published: _Published) -> str:
-    return instant_text(published.updated)
-
-
-def _first_registered(published: _Published) -> str:
-    """The day on which the LEI was issued."""
-    return instant_text(published.first)[:10]
 
 
 def instant_text(text: str) -> str:
@@ -167,6 +154,13 @@ def instant_text(text: str) -> str:
         raise ValueError("expected an instant") from None
 
 
+_OPTIONAL: Final[dict[str, Callable[[_Published], str]]] = {
+    "registered": _registered,
+    "successor": lambda one: lei_subject(one.successor) if one.successor else "",
+    "effective": lambda one: instant_text(one.updated),
+    "first_registered": lambda one: instant_text(one.first)[:10],
+}
+"""Members without which a record is kept."""
 Published = Iterator[tuple[str, _Published | None, list[str]]]
 
 
