@@ -20,13 +20,14 @@ reads what the build reads, even if something is ingested meanwhile (`ledger.gen
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import cache, partial
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast, get_type_hints
 
@@ -39,7 +40,7 @@ from sankofa.derive.tenders import Tenders, processes
 from sankofa.edition.format.issuer_pages import Step
 from sankofa.edition.write.checks import refuse_rows
 from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
-from sankofa.edition.write.worker_processes import WorkerProcesses
+from sankofa.edition.write.worker_processes import Job, WorkerProcesses
 from sankofa.engines.ledger_store import LedgerRows, Row
 from sankofa.engines.record_file import PackedRecord, RecordFile, pack_record
 from sankofa.ledger.entities import Entity
@@ -157,10 +158,9 @@ class Issuers:
             yield from map(alone, tasks)
             return
         setup = (processes.open_ledger, self._ledger.capture_filter(), self._captures)
-        yield from processes.derive(partial(_reading, *setup), alone, tasks, self._facts_of)
-
-    def _facts_of(self, task: _IssuerTask) -> int:
-        return self._facts[task.entity.service_id]
+        yield from processes.derive(
+            partial(_reading, *setup), alone, tasks, lambda task: self._facts[task.entity.service_id]
+        )
 
     def part(self, kind: str, service_id: str) -> bytes:
         """The part of an issuer for a dataset; empty if it has none."""
@@ -246,13 +246,9 @@ class _GroupTask(NamedTuple):
         """The name of its first column."""
         return f"{self.columns[0].country}|{self.columns[0].code}"
 
-
-@contextmanager
-def _deriving_columns(
-    metadata: MacroMetadata, captures: Mapping[int, CaptureInfo]
-) -> Iterator[Callable[[_GroupTask], tuple[str, bytes, PackedRecord]]]:
-    """Derives columns in a process of its own."""
-    yield partial(_group_record, metadata, captures)
+    @property
+    def values(self) -> int:
+        return sum(column.values for column in self.columns)
 
 
 def _group_record(
@@ -273,10 +269,6 @@ def _group_record(
     return task.name, task.key, pack_record({kind: part for kind, part in parts if part})
 
 
-def _values_of(task: _GroupTask) -> int:
-    return sum(column.values for column in task.columns)
-
-
 class MacroParts:
     """The parts of every group of macro columns: of published series by key, of annual tables by country and
     indicator."""
@@ -293,9 +285,11 @@ class MacroParts:
         self._cache = RecordFile(path)
         self._names: list[str] = []
         anew = self._anew(ledger)
-        alone = partial(_group_record, self._metadata, captures)
-        job = partial(_deriving_columns, self._metadata, captures)
-        self._cache.fill(processes.derive(job, alone, anew, _values_of) if processes else map(alone, anew))
+        make = partial(_group_record, self._metadata, captures)
+        job: Job = partial(nullcontext, make)  # type: ignore[assignment]
+        self._cache.fill(
+            processes.derive(job, make, anew, attrgetter("values")) if processes else map(make, anew)
+        )
 
     def parts(self, kind: str) -> Iterator[bytes]:
         """The parts of all groups for a dataset or table, without those that have none."""
