@@ -12,15 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sankofa.edition.format.keys import (
-    LAYOUT,
-    SOURCES,
-    edition_name,
-    holds_withdrawn,
-    ledger_position,
-    may_hold,
-    may_name_a_person,
-)
+from sankofa.edition.format import keys
 from sankofa.edition.write.checks import refuse_rows
 from sankofa.edition.write.context import BuildContext, with_reasons
 from sankofa.edition.write.dataset import datasets
@@ -128,11 +120,11 @@ def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any], sources: Mappin
     for name in others:
         try:
             older = store.manifest(name)
-            is_open = bool(tightened[name]) or (tightened[name] is None and may_hold(older, now_keyed))
-            held = is_open or may_hold(older, refused) or holds_withdrawn(name, older, withdrawals)
+            is_open = bool(tightened[name]) or (tightened[name] is None and keys.may_hold(older, now_keyed))
+            held = is_open or keys.may_hold(older, refused) or keys.holds_withdrawn(name, older, withdrawals)
         except EditionError:
-            held = bool(refused or now_keyed) or holds_withdrawn(name, {}, withdrawals)
-        if held or may_name_a_person(name, manifest["proven"]):
+            held = bool(refused or now_keyed) or keys.holds_withdrawn(name, {}, withdrawals)
+        if held or keys.may_name_a_person(name, manifest["proven"]):
             withdrawn.append(name)
     return withdrawn
 
@@ -149,7 +141,7 @@ def tightened_since(store: Datastore, edition: str, sources: Mapping[str, Source
         return frozenset()
     try:
         with closing(store.open(edition)) as reader:
-            blocks = asyncio.run(reader.blocks(SOURCES, "", 0, sys.maxsize)) or ()
+            blocks = asyncio.run(reader.blocks(keys.SOURCES, "", 0, sys.maxsize)) or ()
             rows = b",".join(bytes(block[1]).strip(b",") for block in blocks)
             then = msgspec.json.decode(b"[%b]" % rows, type=list[_SourceClass])
     except (EditionError, StoreUnavailable, msgspec.DecodeError):
@@ -164,9 +156,10 @@ def _refuse_to_move_back(edition: str, before: str | None, current: str | None) 
     advice = f"{edition} is kept and not served; `sankofa editions rollback {edition}` serves it"
     if current != before:
         raise EditionError(f"the current edition was changed to {current} while this one was built: {advice}")
-    if current is not None and ledger_position(edition) < ledger_position(current):
+    position = keys.ledger_position(edition)
+    if current is not None and position < keys.ledger_position(current):
         raise EditionError(
-            f"the ledger stands at capture {ledger_position(edition)}, the current edition {current} was "
+            f"the ledger stands at capture {position}, the current edition {current} was "
             f"made of a later one: {advice}"
         )
 
@@ -230,7 +223,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
 def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[str, Any]]) -> dict[str, Any]:
     """The manifest. The name of the edition follows from its content."""
     said = {
-        "format": LAYOUT,
+        "format": keys.LAYOUT,
         "owed": {name: context.owed((name,))[0] for name in context.held_sources if context.owed((name,))},
         "rows": dict(sorted(written.rows.items())),
         "indexes": dict(sorted(written.indexes.items())),
@@ -244,7 +237,7 @@ def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[st
     digest = hashlib.sha256(json.dumps([said, content], sort_keys=True).encode()).hexdigest()
     return {
         **said,
-        "edition": edition_name(context.ledger_clock, context.last_capture, digest),
+        "edition": keys.edition_name(context.ledger_clock, context.last_capture, digest),
         "built_from": context.ledger_clock,
         "content_sha256": digest,
         "crosswalk_loaded": context.resolution.crosswalk_loaded,

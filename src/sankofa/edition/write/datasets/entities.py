@@ -12,17 +12,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from sankofa.edition.format.keys import (
-    ENTITIES,
-    FREE,
-    ID_TYPES,
-    KNOWN,
-    PAID,
-    RELATIONS,
-    STATES,
-    TENDER_KNOWN,
-    TENDERS,
-)
+from sankofa.edition.format import keys
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
@@ -57,7 +47,7 @@ _TODAY: Final = "9999-12-31"
 """Later than every day, and earlier than `NEVER`."""
 
 
-@dataset(ENTITIES, EntityRow, by_organisation=True)
+@dataset(keys.ENTITIES, EntityRow, by_organisation=True)
 def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
     sources: set[str] = set()
     for entity in some:
@@ -103,7 +93,7 @@ def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity
         yield day, replace(entity, statements=statements, claims=claims, earlier=[])
 
 
-@dataset(KNOWN, None, reads=(Input.ORGANISATIONS,))
+@dataset(keys.KNOWN, None, reads=(Input.ORGANISATIONS,))
 def known_days(context: BuildContext) -> Building:
     known = _Known(context)
     yield KeyRows("dated", [Entry(known.dated.tobytes())])
@@ -113,13 +103,13 @@ def known_days(context: BuildContext) -> Building:
     return Outcome(known.states)
 
 
-@dataset(STATES, None, needs=(KNOWN,), reads=())
+@dataset(keys.STATES, None, needs=(keys.KNOWN,), reads=())
 def changed_rows(context: BuildContext, known: Built[dict[str, bytes]]) -> Iterator[KeyRows]:
     for service_id in sorted(known.result):
         yield KeyRows(service_id, [Entry(known.result[service_id])])
 
 
-@dataset(TENDER_KNOWN, None, needs=(TENDERS,), reads=())
+@dataset(keys.TENDER_KNOWN, None, needs=(keys.TENDERS,), reads=())
 def parties_known(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     """The day of the first release that names an organisation, but not before its registers knew it."""
     days: dict[str, int] = {}
@@ -152,7 +142,7 @@ def aliases(context: BuildContext) -> Iterator[KeyRows]:
         yield KeyRows(alias, [Entry(service_id.encode())])
 
 
-@dataset(RELATIONS, RelationRow, by_organisation=True)
+@dataset(keys.RELATIONS, RelationRow, by_organisation=True)
 def relations(context: BuildContext, some: Sequence[Entity]) -> Building:
     """Successors and predecessors keep their own records and figures."""
     sources: set[str] = set()
@@ -282,7 +272,7 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
     for entity in some:
         held = sorted(
             ((stored_identifier(claim.identifier), claim) for claim in (*entity.claims, *entity.past)),
-            key=lambda pair: (ID_TYPES.index(pair[0].id_type), pair[0].scheme or "", pair[0].value),
+            key=lambda pair: (keys.ID_TYPES.index(pair[0].id_type), pair[0].scheme or "", pair[0].value),
         )
         yield KeyRows(
             entity.service_id,
@@ -290,8 +280,8 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
                 Entry(
                     wire.encode(CrosswalkRow(**_claim_fields(context, entity, identifier, claim))),
                     *_days(claim),
-                    modes=FREE if identifier.id_type in FREE_ID_TYPES else PAID,
-                    tag=ID_TYPES.index(identifier.id_type),
+                    modes=keys.FREE if identifier.id_type in FREE_ID_TYPES else keys.PAID,
+                    tag=keys.ID_TYPES.index(identifier.id_type),
                 )
                 for identifier, claim in held
             ],

@@ -28,19 +28,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from sankofa.derive.issuers import Issuer, item_of, statement_figures
+from sankofa.edition.format import keys
 from sankofa.edition.format.columns import extra_column
 from sankofa.edition.format.issuer_pages import (
     COMPANY_FACTS,
     CompanyConcept,
     company_facts,
     pack_company_facts,
-)
-from sankofa.edition.format.keys import (
-    FULL_YEARS,
-    RESTATEMENT_LISTS,
-    RESTATEMENTS,
-    STATEMENTS,
-    restatement_list,
 )
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN, KIND_MODES
@@ -265,27 +259,27 @@ _PLACE = {item: place for place, item in enumerate(LINE_ITEMS)}
 _MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in LINE_ITEMS}
 
 
-@issuer_part(STATEMENTS)
+@issuer_part(keys.STATEMENTS)
 def _derived_statements(issuer: Issuer) -> bytes:
     entries = _statement_entries(issuer)
     years = [entry for entry in entries if entry.tag == TAGS["FY"]]
     key = issuer.entity.service_id
-    return _write([prepare(STATEMENTS, StatementFigureRow, key, rows) for rows in (entries, years)])
+    return _write([prepare(keys.STATEMENTS, StatementFigureRow, key, rows) for rows in (entries, years)])
 
 
-@dataset(STATEMENTS, StatementFigureRow, by_organisation=True)
+@dataset(keys.STATEMENTS, StatementFigureRow, by_organisation=True)
 def statements(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
     return _prepared(context, some, 0)
 
 
-@dataset(FULL_YEARS, StatementFigureRow, by_organisation=True)
+@dataset(keys.FULL_YEARS, StatementFigureRow, by_organisation=True)
 def full_years(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
     return _prepared(context, some, 1)
 
 
 def _prepared(context: BuildContext, some: Sequence[Entity], number: int) -> Iterator[PreparedKeyRows]:
     for entity in some:
-        part = context.issuers.part(STATEMENTS, entity.service_id)
+        part = context.issuers.part(keys.STATEMENTS, entity.service_id)
         yield PreparedKeyRows(
             entity.service_id, _read_statements(part)[number] if part else NO_ROWS, entity.aliases
         )
@@ -314,7 +308,7 @@ _Seen = tuple[int, int, int]
 """The days [first, until) on which a row is in a list, and the modes that see it."""
 
 
-@issuer_part(RESTATEMENTS)
+@issuer_part(keys.RESTATEMENTS)
 def _part(issuer: Issuer) -> bytes:
     """The restatements of each day, newest first, compressed: the build holds those of all issuers."""
     by_day: defaultdict[int, list[tuple[tuple[Any, ...], int, bytes]]] = defaultdict(list)
@@ -359,15 +353,15 @@ def restatement(before: FundamentalsRow, after: FundamentalsRow, legal_name: str
     )
 
 
-@dataset(RESTATEMENTS, RestatementRow, by_organisation=True)
+@dataset(keys.RESTATEMENTS, RestatementRow, by_organisation=True)
 def restatements(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     for entity in some:
-        if part := context.issuers.part(RESTATEMENTS, entity.service_id):
+        if part := context.issuers.part(keys.RESTATEMENTS, entity.service_id):
             entries = [entry for _, packed in _read_days(part) for entry in _unpacked(packed)]
             yield KeyRows(entity.service_id, entries, entity.aliases)
 
 
-@dataset(RESTATEMENT_LISTS, None, reads=(Input.ORGANISATIONS,), partitioned=True, of_organisations=True)
+@dataset(keys.RESTATEMENT_LISTS, None, reads=(Input.ORGANISATIONS,), partitioned=True, of_organisations=True)
 def restatement_lists(context: BuildContext) -> Building:
     """The same rows in lists by year, of all organisations and of each country.
 
@@ -377,7 +371,7 @@ def restatement_lists(context: BuildContext) -> Building:
     listed = defaultdict(lambda: defaultdict(list))
     years: set[int] = set()
     for entity in context.entities:
-        if not (part := context.issuers.part(RESTATEMENTS, entity.service_id)):
+        if not (part := context.issuers.part(keys.RESTATEMENTS, entity.service_id)):
             continue
         spells = list(country_spells(places(entity, context.captures)))
         lists = [("", (0, FOREVER, _EVERY_MODE | AS_KNOWN))]
@@ -390,7 +384,7 @@ def restatement_lists(context: BuildContext) -> Building:
             year = date.fromordinal(day).year
             years.add(year)
             for country, seen in (one for one in lists if one[0] or one is lists[0]):
-                listed[restatement_list(country, year)][-day, entity.service_id, packed].append(seen)
+                listed[keys.restatement_list(country, year)][-day, entity.service_id, packed].append(seen)
     for key in sorted(listed):
         rows = sorted(listed[key].items())
         yield KeyRows(key, (entry for (*_, packed), seen in rows for entry in _unpacked(packed, seen)))

@@ -16,14 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from sankofa.derive.series import AnnualVintage, MacroColumn
-from sankofa.edition.format.keys import (
-    ENTRIES_PER_BLOCK,
-    MACRO_ANNUAL,
-    MACRO_SERIES,
-    SERIES_ENTRIES,
-    SERIES_RELEASES,
-    annual_key,
-)
+from sankofa.edition.format import keys
 from sankofa.edition.format.macro import (
     SeriesSummary,
     list_pages,
@@ -83,10 +76,10 @@ _read_pages = msgspec.msgpack.Decoder(list[tuple[str, list[bytes]]]).decode
 _read_summaries = msgspec.msgpack.Decoder(list[_Summary]).decode
 
 
-@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.ANNUAL,))
+@dataset(keys.MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.ANNUAL,))
 def annual(context: BuildContext) -> PreparedBuilding:
     tally = CoverageTally()
-    for part in context.macro.parts(MACRO_ANNUAL):
+    for part in context.macro.parts(keys.MACRO_ANNUAL):
         for one in _read(part):
             tally.update(one.tally)
             yield PreparedKeyRows(one.key, one.rows)
@@ -104,7 +97,7 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
         return
     provenance = ProvenanceText(columns[0].captures)
     parts = [part for column in columns if (part := _indicator(column, provenance))]
-    yield MACRO_ANNUAL, _write([part for part, _ in parts])
+    yield keys.MACRO_ANNUAL, _write([part for part, _ in parts])
     yield _INDICATORS, _write([summary for _, summary in parts])
     flat = FlatRows(AnnualVintageRow)
     for column in columns:
@@ -136,7 +129,7 @@ def _indicator(column: MacroColumn, provenance: ProvenanceText) -> tuple[_Indica
         entries.append(Entry(row.encode(), tag=int(year)))
     if newest is None:
         return None
-    key = annual_key(country, indicator)
+    key = keys.annual_key(country, indicator)
     capture = column.captures[newest.capture_id]
     first, last = (ordinal(f"{entries[n].tag:04d}-12-31") for n in (-1, 0))
     location = f"{indicator} {country} {entries[0].tag}"
@@ -146,15 +139,15 @@ def _indicator(column: MacroColumn, provenance: ProvenanceText) -> tuple[_Indica
     )  # fmt: skip
     tally = CoverageTally()
     tally.add_once("indicators", country, sources, column.captures)
-    rows = prepare(MACRO_ANNUAL, MacroAnnualRow, key, entries, pack=pack_series)
+    rows = prepare(keys.MACRO_ANNUAL, MacroAnnualRow, key, entries, pack=pack_series)
     return _IndicatorPart(key, rows, tally.rows()), (summary_of(key, entries), entry)
 
 
-@dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, reads=(Input.ANNUAL,))
+@dataset(f"{keys.MACRO_ANNUAL}-list", None, pack=pack_pages, reads=(Input.ANNUAL,))
 def annual_lists(context: BuildContext) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         country, indicator = summary.key.split("|")
-        return annual_key("", ""), annual_key(country, ""), annual_key("", indicator)
+        return keys.annual_key("", ""), keys.annual_key(country, ""), keys.annual_key("", indicator)
 
     for key, pages in list_pages((summary for summary, _ in _summaries(context)), filters):
         yield KeyRows(key, pages)
@@ -217,12 +210,12 @@ table(
 )
 
 
-def _pack_catalogue(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    return pack(entries, ENTRIES_PER_BLOCK)
-
-
 @dataset(
-    SERIES_ENTRIES, SeriesCatalogueRow, pack=_pack_catalogue, needs=(MACRO_SERIES,), reads=(Input.ANNUAL,)
+    keys.SERIES_ENTRIES,
+    SeriesCatalogueRow,
+    pack=partial(pack, rows_per_block=keys.ENTRIES_PER_BLOCK),
+    needs=(keys.MACRO_SERIES,),
+    reads=(Input.ANNUAL,),
 )
 def catalogue(context: BuildContext, series: Built[SeriesIndex]) -> Building:
     """Returns its entries, in order."""
@@ -231,7 +224,7 @@ def catalogue(context: BuildContext, series: Built[SeriesIndex]) -> Building:
     return Outcome(entries)
 
 
-@dataset(f"{SERIES_ENTRIES}-country", None, needs=(SERIES_ENTRIES,), reads=())
+@dataset(f"{keys.SERIES_ENTRIES}-country", None, needs=(keys.SERIES_ENTRIES,), reads=())
 def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueEntry]]) -> Iterator[KeyRows]:
     """The numbers of a country's entries in the catalogue, as 32-bit integers in order."""
     numbers: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -242,10 +235,10 @@ def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueE
         yield KeyRows(country, [Entry(numbers[country].tobytes())])
 
 
-@dataset(SERIES_RELEASES, None, pack=pack_pages, reads=(Input.MACRO,))
+@dataset(keys.SERIES_RELEASES, None, pack=pack_pages, reads=(Input.MACRO,))
 def releases(context: BuildContext) -> Iterator[KeyRows]:
     """By series key."""
-    for part in context.macro.parts(SERIES_RELEASES):
+    for part in context.macro.parts(keys.SERIES_RELEASES):
         for key, pages in _read_pages(part):
             yield KeyRows(key, map(Entry, pages))
 

@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from sankofa.derive.series import MacroColumn, SeriesVintages
-from sankofa.edition.format.keys import (
-    ANNUAL_MODE,
-    FACT_ORDER,
-    MACRO_FACTS,
-    RANGES_PER_BLOCK,
-    SERIES_MODE,
-    macro_key,
-    order_key,
-)
+from sankofa.edition.format import keys
 from sankofa.edition.format.macro import encode_ranges, pack_pages
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import first_day_of_blocks
@@ -101,17 +93,17 @@ _EndedFact = tuple[int, Entry]
 """The last day of the period, and the fact."""
 
 
-@dataset(MACRO_FACTS, FactRow, reads=(Input.MACRO,), ranged=True)
+@dataset(keys.MACRO_FACTS, FactRow, reads=(Input.MACRO,), ranged=True)
 def macro_facts(context: BuildContext) -> PreparedBuilding:
     """Returns the facts of each measure by country, for the order of all facts."""
     rows = 0
     measures: defaultdict[str, list[_MeasureFacts]] = defaultdict(list)
-    for part in context.macro.parts(MACRO_FACTS):
+    for part in context.macro.parts(keys.MACRO_FACTS):
         for one in _read(part):
             days = (array("i", column) for column in one.days)
             measures[one.country].append(_MeasureFacts(one.measure, one.mode, rows, *days))
             rows += one.rows.count
-            yield PreparedKeyRows(macro_key(one.country, one.measure, one.mode), one.rows)
+            yield PreparedKeyRows(keys.macro_key(one.country, one.measure, one.mode), one.rows)
     return Outcome([(country, measures[country]) for country in sorted(measures)])
 
 
@@ -130,9 +122,9 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
                     by_country[one.identity.country] += _of_series(column, provenance, one, flat)
             for facts in by_country.values():
                 facts.sort(key=lambda fact: -fact[0])
-        mode = ANNUAL_MODE if column.country else SERIES_MODE
+        mode = keys.ANNUAL_MODE if column.country else keys.SERIES_MODE
         parts += (_part(country, column.code, mode, facts) for country, facts in by_country.items() if facts)
-    yield MACRO_FACTS, _write(parts)
+    yield keys.MACRO_FACTS, _write(parts)
     name, table = _ANNUAL_FACTS if columns[0].country else _SERIES_FACTS, flat.table()
     yield name, encoded_flat(name, table)
     yield provenance_name(name), encoded_provenance(name, table)
@@ -142,7 +134,7 @@ def _part(country: str, measure: str, mode: str, facts: list[_EndedFact]) -> _Me
     entries = [entry for _, entry in facts]
     columns = ((end for end, _ in facts), (e.first for e in entries), (e.until for e in entries))
     ends, firsts, untils = (array("i", column).tobytes() for column in columns)
-    rows = prepare(MACRO_FACTS, FactRow, macro_key(country, measure, mode), entries)
+    rows = prepare(keys.MACRO_FACTS, FactRow, keys.macro_key(country, measure, mode), entries)
     return _MeasurePart(country, measure, mode, rows, (ends, firsts, untils))
 
 
@@ -225,7 +217,7 @@ def _columns(
     }
 
 
-@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,), reads=())
+@dataset(keys.FACT_ORDER, None, pack=pack_pages, needs=(keys.MACRO_FACTS,), reads=())
 def fact_order(
     context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
 ) -> Iterator[KeyRows]:
@@ -233,8 +225,8 @@ def fact_order(
     for country, measures in facts.result:
         columns = sorted(measures, key=lambda n: (n.measure, n.mode))
         for dated in (False, True):
-            if own := [one for one in columns if one.mode == SERIES_MODE or not dated]:
-                yield KeyRows(order_key(country, dated=dated), _order_blocks(_in_order(own, ranges)))
+            if own := [one for one in columns if one.mode == keys.SERIES_MODE or not dated]:
+                yield KeyRows(keys.order_key(country, dated=dated), _order_blocks(_in_order(own, ranges)))
 
 
 def _in_order(columns: list[_MeasureFacts], ranges: "Iterable[array[int]]") -> "list[array[int]]":
@@ -263,9 +255,9 @@ def _in_order(columns: list[_MeasureFacts], ranges: "Iterable[array[int]]") -> "
 
 def _order_blocks(facts: "list[array[int]]") -> Iterator[Entry]:
     days, *columns = facts
-    yield Entry(first_day_of_blocks(days, RANGES_PER_BLOCK))
-    for at in range(0, len(days), RANGES_PER_BLOCK):
-        yield Entry(encode_ranges(column[at : at + RANGES_PER_BLOCK] for column in columns))
+    yield Entry(first_day_of_blocks(days, keys.RANGES_PER_BLOCK))
+    for at in range(0, len(days), keys.RANGES_PER_BLOCK):
+        yield Entry(encode_ranges(column[at : at + keys.RANGES_PER_BLOCK] for column in columns))
 
 
 table(

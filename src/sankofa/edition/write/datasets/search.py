@@ -12,21 +12,7 @@ from itertools import chain, groupby
 import msgspec
 
 from sankofa.derive.series import FAMILY
-from sankofa.edition.format.keys import (
-    LETTERS,
-    MACRO_ITEMS,
-    MACRO_SERIES,
-    MACRO_SPANS,
-    MOST_COUNTED,
-    ORGANISATIONS,
-    SERIES_ENTRIES,
-    SERIES_KNOWN,
-    SearchIndex,
-    SearchRecord,
-    bucket,
-    code_key,
-    former_scope,
-)
+from sankofa.edition.format import keys
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
@@ -38,11 +24,15 @@ from sankofa.model.text import code_words, neighbourhood, words
 
 _write = msgspec.msgpack.Encoder().encode
 _read_block = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
+_Records = Callable[..., Iterator[keys.SearchRecord]]
 _Catalogue = Built[list[CatalogueEntry]]
 
 
 def _declare(
-    index: SearchIndex, records: Callable[..., Iterator[SearchRecord]], *needs: str, reads: tuple[Input, ...]
+    index: keys.SearchIndex,
+    records: Callable[..., Iterator[keys.SearchRecord]],
+    *needs: str,
+    reads: tuple[Input, ...],
 ) -> None:
     @dataset(index.records, None, needs=needs, reads=reads)
     def named(context: BuildContext, *built: _Catalogue) -> Iterator[KeyRows]:
@@ -55,7 +45,7 @@ def _declare(
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
         word_counts: defaultdict[str, bytearray] = defaultdict(bytearray)
         vocabulary: set[str] = set()
-        left = _countries_left(context) if index is ORGANISATIONS else {}
+        left = _countries_left(context) if index is keys.ORGANISATIONS else {}
         for number, record in enumerate(records(context, *built)):
             own = set(chain.from_iterable(record.words))
             scopes = [*([record.country] if record.country else ()), *left.get(number, ())]
@@ -65,7 +55,7 @@ def _declare(
                 postings[key].append(number)
                 word_counts[key].append(count)
             for symbol in {ticker.partition(":")[2] for ticker in record.tickers}:
-                postings[code_key(symbol)].append(number)
+                postings[keys.code_key(symbol)].append(number)
         for word in sorted(postings):
             counts = word_counts[word] if any(word_counts[word]) else b""
             padded = bytes(counts) + bytes(-len(counts) % 4)
@@ -78,7 +68,7 @@ def _declare(
         near: defaultdict[int, set[str]] = defaultdict(set)
         for word in counts.result:
             for form in neighbourhood(word):
-                near[bucket(form, buckets)].add(word)
+                near[keys.bucket(form, buckets)].add(word)
         for number in sorted(near):
             yield KeyRows(str(number), [Entry(" ".join(sorted(near[number])).encode())])
         return Outcome(manifest_extras={index.buckets: buckets})
@@ -87,8 +77,8 @@ def _declare(
     def beginnings(context: BuildContext, counts: Built[dict[str, int]]) -> Iterator[KeyRows]:
         begun: defaultdict[str, list[str]] = defaultdict(list)
         for word in sorted(counts.result, key=lambda word: (-counts.result[word], word)):
-            if len(word) >= LETTERS:
-                begun[word[:LETTERS]].append(word)
+            if len(word) >= keys.LETTERS:
+                begun[word[: keys.LETTERS]].append(word)
         for letters in sorted(begun):
             yield KeyRows(letters, [Entry(" ".join(begun[letters]).encode())])
 
@@ -98,15 +88,15 @@ def _pack_words(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     return (_read_block(entry.row) for entry in entries)
 
 
-def _word_count(record: SearchRecord) -> int:
+def _word_count(record: keys.SearchRecord) -> int:
     """Number of words of the only name of a record; 0 for several names or a repeated word."""
     if len(record.words) != 1:
         return 0
     (own,) = record.words
-    return len(own) if len(own) == len(set(own)) <= MOST_COUNTED else 0
+    return len(own) if len(own) == len(set(own)) <= keys.MOST_COUNTED else 0
 
 
-def _organisations(context: BuildContext) -> Iterator[SearchRecord]:
+def _organisations(context: BuildContext) -> Iterator[keys.SearchRecord]:
     return map(_organisation, context.entities)
 
 
@@ -116,17 +106,17 @@ def _countries_left(context: BuildContext) -> dict[int, list[str]]:
     for number, entity in enumerate(context.entities):
         profiles = [one.profile for one in (*entity.statements, *entity.earlier)]
         if other := {p.country for p in profiles if p.country} - {entity.country}:
-            left[number] = [former_scope(country) for country in sorted(other)]
+            left[number] = [keys.former_scope(country) for country in sorted(other)]
     return left
 
 
-def _organisation(entity: Entity) -> SearchRecord:
+def _organisation(entity: Entity) -> keys.SearchRecord:
     profiles = [statement.profile for statement in (*entity.statements, *entity.earlier)]
     others = {n for p in profiles for n in (p.legal_name, *p.other_names) if n} - {entity.legal_name}
     names = [name for name in (entity.legal_name, *sorted(others)) if name]
     held = (claim.identifier for claim in (*entity.claims, *entity.past))
     tickers = (stored_identifier(one) for one in held if one.startswith("ticker:"))
-    return SearchRecord(
+    return keys.SearchRecord(
         entity.service_id,
         entity.country,
         tuple(names),
@@ -148,12 +138,12 @@ def _items(entries: Iterable[CatalogueEntry]) -> Iterator[tuple[int, list[Catalo
         first += len(own)
 
 
-def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[SearchRecord]:
+def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[keys.SearchRecord]:
     """Series and indicators; the catalogue has their countries."""
     for _, own in _items(catalogue.result):
         code = own[0].series
         names = tuple(dict.fromkeys(filter(None, (entry.name for entry in own)))) or (code,)
-        yield SearchRecord(
+        yield keys.SearchRecord(
             code,
             None,
             names,
@@ -163,7 +153,7 @@ def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[Searc
         )
 
 
-@dataset(MACRO_SPANS, None, needs=(SERIES_ENTRIES,), reads=())
+@dataset(keys.MACRO_SPANS, None, needs=(keys.SERIES_ENTRIES,), reads=())
 def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRows]:
     spans = array("i")
     for first, own in _items(catalogue.result):
@@ -171,7 +161,7 @@ def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRow
     yield KeyRows("", [Entry(spans.tobytes())])
 
 
-@dataset(SERIES_KNOWN, None, needs=(SERIES_ENTRIES, MACRO_SERIES), reads=())
+@dataset(keys.SERIES_KNOWN, None, needs=(keys.SERIES_ENTRIES, keys.MACRO_SERIES), reads=())
 def known_entries(
     context: BuildContext, catalogue: _Catalogue, series: Built[SeriesIndex]
 ) -> Iterator[KeyRows]:
@@ -195,5 +185,5 @@ def known_entries(
     yield from sorted(dated, key=lambda one: one.key)
 
 
-_declare(ORGANISATIONS, _organisations, reads=(Input.NAMES,))
-_declare(MACRO_ITEMS, _macro_items, SERIES_ENTRIES, reads=())
+_declare(keys.ORGANISATIONS, _organisations, reads=(Input.NAMES,))
+_declare(keys.MACRO_ITEMS, _macro_items, keys.SERIES_ENTRIES, reads=())

@@ -12,14 +12,7 @@ from itertools import groupby, product
 from typing import Final
 
 from sankofa.derive.quality import Quality
-from sankofa.edition.format.keys import (
-    COVERAGE,
-    COVERAGE_DAYS,
-    MACRO_ANNUAL,
-    MACRO_SERIES,
-    SOURCES,
-    coverage_key,
-)
+from sankofa.edition.format import keys
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import CountOnDay, KnownCounts, pack_steps, write_known_counts
 from sankofa.edition.write.context import BuildContext
@@ -48,7 +41,7 @@ _RELEASES: Final = f"""
 """  # noqa: S608 - a condition of our own
 
 
-@dataset(COVERAGE, CoverageRow, tallies=(MACRO_SERIES, MACRO_ANNUAL))
+@dataset(keys.COVERAGE, CoverageRow, tallies=(keys.MACRO_SERIES, keys.MACRO_ANNUAL))
 def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally) -> Building:
     """By country and sku, each or both. Returns the tally."""
     tally = CoverageTally()
@@ -72,13 +65,13 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
             continue
         row = Entry(wire.encode(_coverage_row(context, key, counted, captures[key.source_id])))
         for asked in set(product((key.country, ""), (key.sku, ""))):
-            keyed[coverage_key(*asked)].append(row)
-    for name in sorted({*keyed, coverage_key(None, None)}):
+            keyed[keys.coverage_key(*asked)].append(row)
+    for name in sorted({*keyed, keys.coverage_key(None, None)}):
         yield KeyRows(name, keyed[name])
     return Outcome(tally)
 
 
-@dataset(SOURCES, SourceRow, needs=(COVERAGE,))
+@dataset(keys.SOURCES, SourceRow, needs=(keys.COVERAGE,))
 def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[KeyRows]:
     counted: defaultdict[str, Counted] = defaultdict(Counted)
     countries: defaultdict[str, set[str]] = defaultdict(set)
@@ -114,7 +107,7 @@ def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[K
     )
 
 
-@dataset(COVERAGE_DAYS, None, needs=(COVERAGE,))
+@dataset(keys.COVERAGE_DAYS, None, needs=(keys.COVERAGE,))
 def coverage_days(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[KeyRows]:
     """In the order of coverage, then the sources of identifiers."""
     records: defaultdict[str, Counted] = defaultdict(Counted)

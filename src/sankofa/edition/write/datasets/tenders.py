@@ -34,6 +34,7 @@ from sankofa.derive.tenders import (
     awards_won,
     processes,
 )
+from sankofa.edition.format import keys
 from sankofa.edition.format.flag_steps import (
     FLAG_DAYS,
     FLAG_FILTERS,
@@ -41,22 +42,6 @@ from sankofa.edition.format.flag_steps import (
     FLAGS,
     FLAGS_PER_BLOCK,
     flag_party_key,
-)
-from sankofa.edition.format.keys import (
-    FACT_DAYS,
-    FACTS,
-    FACTS_PER_BLOCK,
-    PROCESS_FACTS,
-    PROCESSES,
-    TENDER_FILTERS,
-    TENDERS,
-    TENDERS_PER_BLOCK,
-    filter_column,
-    filter_key,
-    party_key,
-    process_list,
-    searched_words,
-    size_of,
 )
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import DayRowsWriter
@@ -91,7 +76,7 @@ _DESCRIBED: Final = 300
 _READS: Final = (Input.TENDERS, Input.NAMES)
 
 
-@dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK), reads=_READS)
+@dataset(keys.TENDERS, TenderRow, partial(pack, rows_per_block=keys.TENDERS_PER_BLOCK), reads=_READS)
 def releases(context: BuildContext) -> Iterator[KeyRows]:
     """Reads the ledger once; all other datasets of tenders need it (`derive.tenders`)."""
     for country in context.tenders.countries:
@@ -99,7 +84,7 @@ def releases(context: BuildContext) -> Iterator[KeyRows]:
         yield KeyRows(country, rows)
 
 
-@dataset("tender_day", None, needs=(TENDERS,), reads=())
+@dataset("tender_day", None, needs=(keys.TENDERS,), reads=())
 def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         day_rows = DayRowsWriter()
@@ -108,39 +93,41 @@ def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
         yield KeyRows(country, _numbers(day_rows.pairs(ended=True)))
 
 
-@dataset("tender_word", None, needs=(TENDERS,), reads=(), partitioned=True)
+@dataset("tender_word", None, needs=(keys.TENDERS,), reads=(), partitioned=True)
 def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         for number, tender in enumerate(context.tenders.of(country)):
-            for word in searched_words(f"{tender.summary.title or ''} {tender.summary.description or ''}"):
+            for word in keys.searched_words(
+                f"{tender.summary.title or ''} {tender.summary.description or ''}"
+            ):
                 postings[word].append(number)
         for word in sorted(postings):
             yield KeyRows(f"{country}|{word}", _numbers(postings.pop(word)))
 
 
-@dataset(PROCESSES, None, needs=(TENDERS,), reads=())
+@dataset(keys.PROCESSES, None, needs=(keys.TENDERS,), reads=())
 def ocid_lists(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         for number, tender in enumerate(context.tenders.of(country)):
-            name, hashed = process_list(country, tender.row.ocid)
+            name, hashed = keys.process_list(country, tender.row.ocid)
             lists[name].extend((hashed, number))
         for name in sorted(lists):
             yield KeyRows(name, _numbers(lists.pop(name)))
 
 
-@dataset(TENDER_FILTERS, None, needs=(TENDERS,), reads=(), partitioned=True)
+@dataset(keys.TENDER_FILTERS, None, needs=(keys.TENDERS,), reads=(), partitioned=True)
 def filters(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     aliases = {entity.service_id: entity.aliases for entity in context.entities if entity.aliases}
     for country in context.tenders.countries:
         lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         for number, tender in enumerate(context.tenders.of(country)):
             closing = ordinal(tender.closing[:10]) if tender.closing else 0
-            lists[filter_column(country, "closing")].append(closing)
-            lists[filter_column(country, "value")].append(size_of(tender.summary.value_amount))
+            lists[keys.filter_column(country, "closing")].append(closing)
+            lists[keys.filter_column(country, "value")].append(keys.size_of(tender.summary.value_amount))
             values = ((f, one) for f, value in _filtered(tender) for one in (value, *aliases.get(value, ())))
-            for key in {filter_key(country, *one) for one in values}:
+            for key in {keys.filter_key(country, *one) for one in values}:
                 lists[key].append(number)
         for key in sorted(lists):
             yield KeyRows(key, _numbers(lists.pop(key)))
@@ -156,7 +143,7 @@ def _filtered(tender: Tender) -> Iterator[tuple[str, str]]:
         ("method", summary.procurement_method),
         ("buyer", summary.buyer_name),
         ("buyer_id", _buyer(tender)),
-        *(("buyer_word", word) for word in searched_words(summary.buyer_name or "")),
+        *(("buyer_word", word) for word in keys.searched_words(summary.buyer_name or "")),
         *(("supplier", supplier.name) for supplier in suppliers),
         *(("supplier_id", supplier.match.service_id) for supplier in suppliers),
     ):
@@ -299,7 +286,7 @@ class _Sightings:
         self.count += 1
 
 
-@dataset("tender_party", TenderPartyRow, needs=(TENDERS,), reads=())
+@dataset("tender_party", TenderPartyRow, needs=(keys.TENDERS,), reads=())
 def parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     seen: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
     for country in context.tenders.countries:
@@ -313,10 +300,10 @@ def parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for key in ordered:
         party, role = key
         for place in {None, party.country or None}:
-            asked[party_key(place)].append(key)
-            asked[party_key(place, role)].append(key)
+            asked[keys.party_key(place)].append(key)
+            asked[keys.party_key(place, role)].append(key)
         if party.match.service_id:
-            asked[party_key(service_id=party.match.service_id)].append(key)
+            asked[keys.party_key(service_id=party.match.service_id)].append(key)
     for question in sorted(asked):
         rows = (Entry(wire.encode(_party(context, *key, seen[key]))) for key in asked[question])
         yield KeyRows(question, rows, aliases.get(question, ()))
@@ -345,7 +332,7 @@ class _EachPartyOnce(TableRows):
     """A party is stored under every question it answers; this takes it from the question about all."""
 
     def take(self, key: str, row: Any) -> Iterable[object]:
-        return (row,) if key == party_key() else ()
+        return (row,) if key == keys.party_key() else ()
 
 
 table(
@@ -359,10 +346,10 @@ table(
 )
 
 
-_index: Final = partial(dataset, row=None, needs=(TENDERS,), reads=(), partitioned=True)
+_index: Final = partial(dataset, row=None, needs=(keys.TENDERS,), reads=(), partitioned=True)
 
 
-@dataset(PROCESS_FACTS, None, needs=(TENDERS,), reads=())
+@dataset(keys.PROCESS_FACTS, None, needs=(keys.TENDERS,), reads=())
 def process_facts(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         known = processes(context.tenders, country, context.captures)
@@ -395,14 +382,18 @@ def flag_parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRo
 def flag_filters(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         stored = context.flags.read(country, "filters")
-        for key, triples in sorted((filter_key(country, field, text), own) for field, text, own in stored):
+        for key, triples in sorted(
+            (keys.filter_key(country, field, text), own) for field, text, own in stored
+        ):
             yield KeyRows(key, [Entry(triples)])
 
 
 _LATEST: Final = int(Mode.LATEST)
 
 
-@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK), needs=(TENDERS,), reads=())
+@dataset(
+    keys.FACTS, FactRow, partial(pack, rows_per_block=keys.FACTS_PER_BLOCK), needs=(keys.TENDERS,), reads=()
+)
 def facts(context: BuildContext, releases: Built[None]) -> Building:
     """Returns the days of the facts of each country."""
     days: list[KeyRows] = []
@@ -415,7 +406,7 @@ def facts(context: BuildContext, releases: Built[None]) -> Building:
     return Outcome(days)
 
 
-@dataset(FACT_DAYS, None, needs=(FACTS,), reads=())
+@dataset(keys.FACT_DAYS, None, needs=(keys.FACTS,), reads=())
 def fact_days(context: BuildContext, facts: Built[list[KeyRows]]) -> Iterator[KeyRows]:
     yield from facts.result
 
@@ -481,7 +472,7 @@ table(
     FactRow,
     TENDER,
     "Values of tenders by country, and the awards organisations won, every vintage that was the latest.",
-    takes_from=FACTS,
+    takes_from=keys.FACTS,
     rows=_Facts,
 )
 provenance_table("af-tender-fact", TENDER)
