@@ -14,6 +14,7 @@ from sankofa.engines.private_files import locked, make_private_folder, operator_
 from sankofa.model.errors import SettingsError
 
 Row = tuple[Any, ...]
+Saw = Callable[[str, Sequence[Row]], None]
 LockName = Literal["publish", "switch"]
 """Locks: one command at a time builds an edition; one at a time moves the pointer or removes editions."""
 
@@ -33,6 +34,8 @@ class LedgerRows(Protocol):
 class LedgerSession(LedgerRows, Protocol):
     """One connection to the ledger, for one thread."""
 
+    _saw: Saw | None = None
+
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing; one process writes at a time."""
 
@@ -40,8 +43,9 @@ class LedgerSession(LedgerRows, Protocol):
         """Every row of a table: its capture_id (0 if the table has none), and its columns as a JSON
         array as msgspec writes it; `order` is an ORDER BY, to read through an index."""
 
-    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+    def watch(self, saw: Saw | None) -> None:
         """Calls a function with the table and the rows of every later append; None stops that."""
+        self._saw = saw
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """Append the rows that are not there yet; how many were new."""
@@ -50,7 +54,17 @@ class LedgerSession(LedgerRows, Protocol):
         """Bulk-load rows into the empty staging copy of a table, private to this session."""
 
     def absorb(self, statement: str) -> int:
-        """Append from the staging copies what the statement selects; how many rows were new."""
+        """Append from the staging copies what the statement selects, and empty them; how many rows were
+        new."""
+        if self._saw is None:
+            return self.run(statement)[0]
+        appended, rows = self.run(f"{statement} RETURNING *")
+        if rows:
+            self._saw(statement.split()[2], rows)
+        return appended
+
+    def run(self, statement: str) -> tuple[int, list[Row]]:
+        """Run a statement on the staging copies, and empty them: the number of rows, and what it returns."""
 
 
 class LedgerStore(Protocol):
@@ -84,20 +98,27 @@ class LedgerStore(Protocol):
         """Close the connections of the serving side."""
 
 
-class SqliteRows:
-    """See `LedgerRows`."""
+class SqliteLedger(LedgerSession):
+    """Raises OperatorError."""
 
-    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, schema: str) -> None:
+        """Without a schema only to read, while another process has the ledger open."""
         self._path = path
-        self._database = database
-
-    @classmethod
-    def open(cls, path: Path) -> "SqliteRows":
-        """Only to read, while another process has the ledger open. Raises OperatorError."""
-        with operator_errors(path):
-            database = sqlite3.connect(path, isolation_level=None, timeout=60)
-            database.execute("PRAGMA query_only = ON")
-        return cls(path, database)
+        if not schema:
+            with operator_errors(path):
+                self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
+                self._database.execute("PRAGMA query_only = ON")
+            return
+        # One process at a time: turning a new file to WAL fails at once where another does the same.
+        with operator_errors(path), locked(path.parent):
+            self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
+            path.chmod(0o600)
+            self._database.execute("PRAGMA page_size = 8192")  # of a new file: tenders have rows of 2 to 4 kB
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute("PRAGMA cache_size = -131072")
+            self._database.execute("PRAGMA temp_store = MEMORY")
+            self._create(schema)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -121,23 +142,6 @@ class SqliteRows:
 
     def close(self) -> None:
         self._database.close()
-
-
-class SqliteLedger(SqliteRows):
-    """See `LedgerSession`."""
-
-    def __init__(self, path: Path, schema: str) -> None:
-        self._saw: Callable[[str, Sequence[Row]], None] | None = None
-        # One process at a time: turning a new file to WAL fails at once where another does the same.
-        with operator_errors(path), locked(path.parent):
-            super().__init__(path, sqlite3.connect(path, isolation_level=None, timeout=60))
-            path.chmod(0o600)
-            self._database.execute("PRAGMA page_size = 8192")  # of a new file: tenders have rows of 2 to 4 kB
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.execute("PRAGMA cache_size = -131072")
-            self._database.execute("PRAGMA temp_store = MEMORY")
-            self._create(schema)
 
     def _create(self, schema: str) -> None:
         """Creates what is missing, and the triggers that refuse changes.
@@ -185,9 +189,6 @@ class SqliteLedger(SqliteRows):
         statement = f"SELECT {capture}, CAST(json_array({', '.join(names)}) AS BLOB) FROM {table}"
         return self.query(f"{statement} ORDER BY {order}" if order else statement)
 
-    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
-        self._saw = saw
-
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """Appends in key order; the trigger skips existing rows. If there is a watcher, the statement
         returns the new rows. (A plain insert behind a savepoint costs more with every row: SQLite searches
@@ -206,19 +207,14 @@ class SqliteLedger(SqliteRows):
             with operator_errors(self._path):
                 self._database.executemany(f"INSERT INTO temp.staged_{table} VALUES ({marks})", rows)
 
-    def absorb(self, statement: str) -> int:
+    def run(self, statement: str) -> tuple[int, list[Row]]:
         tables = "SELECT name FROM sqlite_temp_schema WHERE type = 'table'"
         with operator_errors(self._path):
-            if self._saw is None:
-                appended = self._database.execute(statement).rowcount
-            else:
-                rows = self._database.execute(f"{statement} RETURNING *").fetchall()
-                appended = len(rows)
-                if rows:
-                    self._saw(statement.split()[2], rows)
+            cursor = self._database.execute(statement)
+            rows = cursor.fetchall()
             for (table,) in self._database.execute(tables).fetchall():
                 self._database.execute(f"DELETE FROM temp.{table}")
-        return appended
+        return len(rows) or cursor.rowcount, rows
 
 
 class SqliteLedgers:
@@ -232,8 +228,8 @@ class SqliteLedgers:
         make_private_folder(self._path.parent)
         return SqliteLedger(self._path, self._schema)
 
-    def opener(self) -> Callable[[], SqliteRows]:
-        return partial(SqliteRows.open, self._path)
+    def opener(self) -> Callable[[], SqliteLedger]:
+        return partial(SqliteLedger, self._path, "")
 
     def tables(self) -> frozenset[str]:
         if not self._path.exists():

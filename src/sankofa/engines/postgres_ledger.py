@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from sankofa.engines.ledger_store import LockName, Row
+from sankofa.engines.ledger_store import LedgerSession, LockName, Row
 from sankofa.engines.postgres_server import (
     NO_SUCH_TABLE,
     BoundedConnection,
@@ -70,22 +70,25 @@ WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped ORDER BY att
 _WRITER_SETTINGS = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"
 
 
-class PostgresRows:
-    """See `engines.ledger_store.LedgerRows`."""
+class PostgresLedger(LedgerSession):
+    """Raises OperatorError."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, schema: str) -> None:
+        """Without a schema only to read."""
         self._connection = server.connect()
         self._names = count()
         self._transactions = count(1)
         self._transaction = 0  # the number of the one under way
-
-    @classmethod
-    def open(cls, server: Server) -> "PostgresRows":
-        """Only to read. Raises OperatorError."""
-        rows = cls(server)
-        with operator_errors():
-            rows._connection.execute(f"SET search_path = {LEDGER}".encode())
-        return rows
+        self._staged: set[str] = set()
+        try:
+            with operator_errors():
+                if schema:
+                    self._create(schema)
+                else:
+                    self._connection.execute(f"SET search_path = {LEDGER}".encode())
+        except BaseException:
+            self._connection.close()
+            raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -125,21 +128,6 @@ class PostgresRows:
 
     def close(self) -> None:
         self._connection.close()
-
-
-class PostgresLedger(PostgresRows):
-    """See `engines.ledger_store.LedgerSession`."""
-
-    def __init__(self, server: Server, schema: str) -> None:
-        super().__init__(server)
-        self._staged: set[str] = set()
-        self._saw: Callable[[str, Sequence[Row]], None] | None = None
-        try:
-            with operator_errors():
-                self._create(schema)
-        except BaseException:
-            self._connection.close()
-            raise
 
     def _create(self, schema: str) -> None:
         """Creates what is missing, and the triggers that refuse changes. Does nothing if everything
@@ -186,9 +174,6 @@ class PostgresLedger(PostgresRows):
         for row in self.query(f"SELECT {', '.join(names)} FROM {table}"):
             yield 0 if at is None else row[at], _encode(row)
 
-    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
-        self._saw = saw
-
     def append(self, table: str, rows: Sequence[Row]) -> int:
         self.stage(table, rows)
         return self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} ON CONFLICT DO NOTHING")
@@ -200,20 +185,15 @@ class PostgresLedger(PostgresRows):
                 for row in rows:
                     copy.write_row(row)
 
-    def absorb(self, statement: str) -> int:
+    def run(self, statement: str) -> tuple[int, list[Row]]:
         with operator_errors():
-            if self._saw is None:
-                appended = self._connection.execute(statement.encode()).rowcount
-            else:
-                rows = self._connection.execute(f"{statement} RETURNING *".encode()).fetchall()
-                appended = len(rows)
-                if rows:
-                    self._saw(statement.split()[2], rows)
+            cursor = self._connection.execute(statement.encode())
+            rows = cursor.fetchall() if cursor.description else []
             if self._staged:
                 staged = ", ".join(f"staged_{table}" for table in sorted(self._staged))
                 self._connection.execute(f"TRUNCATE {staged}".encode())
                 self._staged.clear()
-        return appended
+        return cursor.rowcount, rows
 
 
 class PostgresLedgers:
@@ -229,8 +209,8 @@ class PostgresLedgers:
     def open(self) -> PostgresLedger:
         return PostgresLedger(self._server, self._schema)
 
-    def opener(self) -> Callable[[], PostgresRows]:
-        return partial(PostgresRows.open, self._server)
+    def opener(self) -> Callable[[], PostgresLedger]:
+        return partial(PostgresLedger, self._server, "")
 
     def tables(self) -> frozenset[str]:
         with operator_errors(), self._server.connect() as connection:
