@@ -20,7 +20,7 @@ from sankofa.client import verify
 from sankofa.model.signed_notes import consistency_path, inclusion_path, levels_above
 from tests.live import LiveServer, create_key, run, succeed
 from tests.spec import market
-from tests.spec.market import ENTITIES, Desk, release
+from tests.spec.market import ENTITIES, Desk, package, release
 
 desk = market.desk
 plain_desk = market.plain_desk
@@ -216,6 +216,23 @@ def test_editions_and_tenders_are_feeds(logged: Logged) -> None:
     entries = list(ElementTree.fromstring(tenders.content).iter(f"{ATOM}entry"))  # noqa: S314 - our own answer
     assert [entry.findtext(f"{ATOM}updated") for entry in entries] == [row["release_date"] for row in rows]
     assert logged.server.http.get("/feeds/tenders.atom?country=ZA").status_code == 401
+
+
+@pytest.mark.rule("LOG-4")
+def test_a_feed_is_xml_whatever_a_publisher_typed(plain_desk: Desk) -> None:
+    titles = "Road\0works", "Road\x1fworks \ufffe", "Road|works ]]> <b>"
+    tenders = [{"tender": {"id": "t", "title": title}} for title in titles]
+    rows = [release(f"r{n}", f"2025-06-0{9 - n}T10:00:00Z", **one) for n, one in enumerate(tenders)]
+    plain_desk.ingest("portal-za", "typed.json", package(*rows))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        plain = asked.server.get("/feeds/tenders.atom?country=ZA", asked.key).content
+        found = asked.server.get("/feeds/tenders.atom?country=ZA&query=Road|works", asked.key).content
+    entries = ElementTree.fromstring(plain).iter(f"{ATOM}entry")  # noqa: S314 - our own answer
+    shown = [" ".join((entry.findtext(f"{ATOM}title") or "").split()) for entry in entries]
+    assert shown == ["Road works", "Road works", "Road|works ]]> <b>"]
+    address = ElementTree.fromstring(found).findtext(f"{ATOM}id") or ""  # noqa: S314 - our own answer
+    assert address.endswith("/feeds/tenders.atom?country=ZA&query=Road%7Cworks")
 
 
 def root_by_path(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:

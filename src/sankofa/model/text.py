@@ -74,9 +74,10 @@ def _folded(character: str) -> str:
     return lowered if len(lowered) == 1 else character
 
 
-# NUL and its kin cannot be stored on every engine; a lone surrogate cannot be written as UTF-8.
+# NUL and its kin cannot be stored on every engine; a lone surrogate cannot be written as UTF-8, and the last
+# two not as XML.
 # Format characters (the marks of right-to-left names) are text and stay.
-_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 _WORD = re.compile(r"[^\W\d_]+")

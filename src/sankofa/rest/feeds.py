@@ -1,5 +1,6 @@
 """Atom feeds (RFC 4287): an operation's rows as entries, newest first, under the operation's own rules."""
 
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
@@ -26,6 +27,8 @@ _END: Final = ".atom"
 _OF_TENDERS: Final = "/feeds/tenders.atom"
 _RESTATEMENTS: Final = "get_restatements"
 _TENDERS: Final = "search_tenders"
+_NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_IN_ADDRESS: Final = "/?:@!$&'()*+,;=~%"
 _read: Final = msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal).decode
 
 
@@ -56,7 +59,8 @@ def atom(operation: Operation, answer: Answer, call: Call, target: str) -> tuple
     entry = _tender if operation.name == _TENDERS else _restatement
     entries = [entry(row, call.base_url) for row in rows]
     terms = operation.notice(answer, call.edition).text
-    return [MEDIA_TYPE], document(call.base_url + target, _title(target, rows), updated, entries, terms)
+    address = call.base_url + quote(target, safe=_IN_ADDRESS)
+    return [MEDIA_TYPE], document(address, _title(target, rows), updated, entries, terms)
 
 
 class FeedEntry(NamedTuple):
@@ -93,7 +97,7 @@ def document(address: str, title: str, updated: str, entries: Iterable[FeedEntry
             f"<summary>{escape(one.summary)}</summary>",
             "</entry>",
         ]
-    return "\n".join([*lines, "</feed>", ""]).encode()
+    return _NOT_IN_XML.sub(" ", "\n".join([*lines, "</feed>", ""])).encode()
 
 
 def _title(target: str, rows: list[dict[str, Any]]) -> str:

@@ -120,7 +120,7 @@ def test_an_integer_of_any_size_is_itself(number: int) -> None:
     assert exact(f"{number}.0000") == str(number)
 
 
-@every("unfit", ["a\0b", "a\nb", "a\x85b", "a\udc80b"])
+@every("unfit", ["a\0b", "a\nb", "a\x85b", "a\udc80b", "a\ufffeb", "a\uffffb"])
 def test_what_cannot_be_stored_everywhere_is_not_fit(unfit: str) -> None:
     assert not text.fit(unfit)
     assert text.name(unfit) == "a b"
