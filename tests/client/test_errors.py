@@ -50,12 +50,9 @@ def test_more_than_the_sample_tier_serves_tells_where_to_upgrade(
     assert raised.value.detail == told.json()["detail"]
 
 
-def test_an_unknown_organisation_is_not_found(client: Client) -> None:
+def test_an_organisation_and_an_edition_that_never_were_are_not_found(client: Client) -> None:
     with pytest.raises(NotFound):
         client.get_entity("DC000000000000000000000000")
-
-
-def test_an_edition_that_never_was_is_not_found(client: Client) -> None:
     with pytest.raises(NotFound):
         client.get_export(edition="20200101T000000Z-nobody")
 

@@ -26,13 +26,6 @@ def test_a_client_without_arguments_is_told_by_the_environment(
         assert client.get_fundamentals(RIFTLINE).count == 25
 
 
-def test_figures_are_numbers(client: Client) -> None:
-    answer = client.columns.get_fundamentals(RIFTLINE, period_type="FY")
-    exact = sum(float(row["value_reported"] or 0) for row in answer.rows)
-    assert answer.to_pandas()["value_reported"].sum() == pytest.approx(exact)
-    assert answer.to_polars()["value_reported"].dtype == polars.Float64
-
-
 def test_a_frame_of_fewer_rows_than_matched_warns_once_and_says_so(client: Client) -> None:
     answer = client.search_tenders(country="ZA")
     assert answer.truncated
@@ -59,14 +52,6 @@ def test_all_is_every_row_of_every_page(client: Client, columns: bool, monkeypat
     assert whole.next_cursor is None
     pandas.testing.assert_frame_equal(whole.to_pandas(), expected.to_pandas())
     assert asked.search_tenders(country="ZA", all=True, limit=70).rows == expected.rows
-
-
-def test_all_on_the_sample_tier_is_what_it_serves_and_a_warning(server: LiveServer, sample_key: str) -> None:
-    with Client(sample_key, server.url) as client:
-        answer = client.search_tenders(country="ZA", all=True)
-        assert answer.count == 25
-        with pytest.warns(TruncatedWarning):
-            answer.to_pandas()
 
 
 def test_a_ticker_or_an_lei_is_as_good_as_a_service_id(client: Client, server: LiveServer, paid_key: str):

@@ -9,7 +9,7 @@ import polars
 import pyarrow.parquet
 import pytest
 
-from sankofa.client import Client, ConnectionFailed, InvalidAnswer, NotOpen, Retries, UpgradeRequired
+from sankofa.client import Client, ConnectionFailed, InvalidAnswer, NotOpen, Retries
 from tests.client.conftest import Scripted
 from tests.live import LiveServer
 
@@ -66,18 +66,6 @@ def test_a_licensed_file_is_read_by_duckdb_polars_and_pandas(
     finally:
         duckdb.execute("DROP SECRET sankofa")
     assert len(pandas.read_parquet(url, storage_options={"X-API-Key": paid_key})) == rows
-
-
-def test_an_open_file_needs_no_key(server: LiveServer, tmp_path: Path) -> None:
-    with Client(base_url=server.url) as client:
-        place = client.get_open_file("macro-momentum.parquet", tmp_path / "mine.parquet")
-    assert pyarrow.parquet.read_table(place).num_rows > 0
-
-
-def test_a_licensed_file_needs_its_tier(server: LiveServer, sample_key: str, tmp_path: Path) -> None:
-    with Client(sample_key, server.url) as client, pytest.raises(UpgradeRequired):
-        client.get_licensed_file("af-fund-fundamentals.parquet", tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_not_the_one_promised_is_not_kept(scripted: Scripted, tmp_path: Path) -> None:

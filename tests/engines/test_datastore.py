@@ -25,16 +25,6 @@ TABLES = ("capture", "fact", "entity_record", "withheld")
 ABSORB = "INSERT INTO fact SELECT * FROM staged_fact WHERE true ORDER BY subject, part ON CONFLICT DO NOTHING"
 
 
-def test_what_is_absorbed_is_read_back_and_absorbed_once(engine: Engine) -> None:
-    rows = fact_rows(3)
-    for appended in (3, 0):
-        with closing(engine.store.ledgers.open()) as session:
-            with session.transaction():
-                session.stage("fact", rows)
-                assert session.absorb(ABSORB) == appended
-            assert sorted(session.query("SELECT * FROM fact")) == rows
-
-
 def test_text_is_ordered_by_its_bytes(engine: Engine) -> None:
     subjects = [
         "lei:Z",

@@ -214,26 +214,6 @@ def test_what_is_put_after_the_files_were_replaced_is_seen(path: Path, replaced:
     assert run(f"embedded:{path}", lambda store: store.get("key:3")) == b"revoked"
 
 
-def test_a_store_that_was_replaced_by_an_older_one_is_what_counts(path: Path) -> None:
-    async def steps() -> None:
-        reader = open_keyvalue(f"embedded:{path}")
-        await reader.put("key:1", b"as it was")
-        with sqlite3.connect(path) as source, sqlite3.connect(path.with_name("backup")) as target:
-            source.backup(target)
-        source.close()
-        target.close()
-        await reader.put("key:1", b"later")
-        assert await reader.get("key:1") == b"later"
-        for companion in ("store-wal", "store-shm"):  # as docs/how-to/operating.md says
-            path.with_name(companion).unlink(missing_ok=True)
-        path.with_name("backup").rename(path)
-        await asyncio.sleep(0.3)
-        assert await reader.get("key:1") == b"as it was"
-        await reader.close()
-
-    asyncio.run(steps())
-
-
 @pytest.mark.limit("call of an embedded store")
 def test_writers_take_turns_and_a_frozen_one_is_not_waited_for(path: Path) -> None:
     async def steps(store: KeyValue) -> None:

@@ -19,16 +19,6 @@ def test_every_call_is_bounded_below_a_second() -> None:
     assert all(one.value < 1 and one.unit == "seconds" for one in calls)
 
 
-def test_a_value_is_read_back_as_it_was_put(url: str) -> None:
-    async def steps(store: KeyValue) -> None:
-        assert await store.get("key:1") is None
-        for value in (b"first", b"second", b"", bytes(range(256)), b"\r\n" * 100_000):
-            await store.put("key:1", value)
-            assert await store.get("key:1") == value
-
-    run(url, steps)
-
-
 def test_names_are_those_with_the_prefix_sorted(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         for name in ("key:b", "key:a", "kex", "kez", "key:é*", "KEY:c"):

@@ -66,12 +66,6 @@ def test_a_missing_object_is_told_apart_from_a_failure(objects: ObjectDestinatio
         objects.write("another", b"x", immutable=True)
 
 
-def test_more_bytes_than_are_expected_are_refused(objects: ObjectDestination) -> None:
-    objects.write("note", b"0123456789", immutable=False)
-    with pytest.raises(ObjectError, match="more than 9 bytes"):
-        objects.read("note", 9)
-
-
 def test_an_object_is_replaced_and_listed_with_its_size_and_time(objects: ObjectDestination) -> None:
     before = time.time()
     for content in (b"the first", b"second"):

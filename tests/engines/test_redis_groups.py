@@ -13,7 +13,6 @@ from sankofa.engines.keyvalue import KeyValue, Window, open_keyvalue
 from sankofa.model.errors import SettingsError, StoreUnavailable
 from tests.live import create_key
 from tests.live import run as run_command
-from tests.patience import until
 from tests.server_groups import Cluster
 from tests.services import free_port, missing, redis_binary, started
 
@@ -74,43 +73,6 @@ def test_a_cluster_keeps_values_and_counts_every_request_once(cluster: Cluster) 
     run(cluster.url, steps)
     held = [node.execute("DBSIZE") for node in cluster.nodes]
     assert ":0" not in held, "every node has a part of it"
-
-
-@pytest.mark.deep
-@pytest.mark.limit("call of Redis")
-def test_a_frozen_node_fails_a_call_in_time_and_is_used_again_once_thawed(cluster: Cluster) -> None:
-    async def steps(store: KeyValue) -> None:
-        names = [f"key:{number}" for number in range(12)]
-        for name in names:
-            await store.put(name, b"x")
-        cluster.nodes[1].freeze()
-        try:
-            failed = 0
-            for name in names:
-                began = time.monotonic()
-                try:
-                    await store.get(name)
-                except StoreUnavailable:
-                    failed += 1
-                assert time.monotonic() - began < 2.0
-            assert failed
-        finally:
-            cluster.nodes[1].thaw()
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                assert [await store.get(name) for name in names] == [b"x"] * 12
-            except StoreUnavailable:
-                await asyncio.sleep(0.1)
-            else:
-                return
-        pytest.fail("the cluster was not used again")
-
-    try:
-        run(cluster.url, steps)
-    finally:
-        for node in cluster.nodes:
-            until(lambda n=node: "cluster_state:ok" in n.execute("CLUSTER INFO"))  # type: ignore[misc]
 
 
 def test_unreachable_sentinels_and_nodes_are_reported_in_time() -> None:

@@ -15,7 +15,7 @@ from sankofa.engines import edition_reader
 from sankofa.engines.edition_reader import EditionReader
 from sankofa.engines.publication import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
-from tests.engines.datastores import SMALL_SOURCES, Engine, keys_of, publish_sample, run
+from tests.engines.datastores import Engine, keys_of, publish_sample, run
 from tests.tampering import parts_of
 from tests.torture import Trial, rounds
 
@@ -133,15 +133,6 @@ def test_a_block_is_read_as_it_was_published_or_not_at_all(
     assert unavailable
 
 
-def test_a_licensed_file_does_not_become_open_by_an_edit_of_the_manifest(kept: Kept) -> None:
-    engine = kept.copy()
-    path = engine.home / "editions" / kept.edition / "manifest.json"
-    path.chmod(0o600)
-    path.write_text(path.read_text().replace('"access": "licensed"', '"access": "open"'))
-    with pytest.raises(EditionError, match="its manifest is damaged"):
-        engine.store.open(kept.edition)
-
-
 @pytest.mark.parametrize(
     "members",
     [
@@ -171,17 +162,3 @@ def test_an_edition_of_another_store_or_name_is_refused(kept: Kept) -> None:
     (editions / "editions.note").unlink()
     with pytest.raises(EditionError, match="of another edition"):
         engine.store.open(other)
-
-
-def test_what_is_under_home_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        engine = Engine("sqlite", "sqlite:", tmp_path / "home")
-        edition = publish_sample(engine, SMALL_SOURCES)["edition"]
-    finally:
-        os.umask(before)
-    assert [
-        path for path in (tmp_path / "home", *(tmp_path / "home").rglob("*")) if path.stat().st_mode & 0o077
-    ] == []
-    manifest = json.loads((tmp_path / "home" / "editions" / edition / "manifest.json").read_text())
-    assert manifest["edition"] == edition

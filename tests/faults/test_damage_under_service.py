@@ -5,20 +5,13 @@ import time
 from pathlib import Path
 
 import httpx
-import psutil
-import pytest
 
-from tests.depth import deep_after
 from tests.faults.conftest import Serve
-from tests.faults.load import ISSUER, Load, ask, wait_for_edition
-from tests.live import LiveServer, succeed
-from tests.patience import PATIENCE, Stopwatch
+from tests.faults.load import ISSUER, ask
+from tests.live import LiveServer
+from tests.patience import PATIENCE
 from tests.tampering import part_of
 from tests.torture import Trial
-
-
-def workers(live: LiveServer) -> set[int]:
-    return {child.pid for child in psutil.Process(live.pid).children(recursive=True)}
 
 
 def writable(path: Path) -> Path:
@@ -28,29 +21,6 @@ def writable(path: Path) -> Path:
 
 def degraded(live: LiveServer) -> list[str]:
     return list(live.get("/v1/status").json()["degraded"])
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("size", deep_after(1, [5000, 0, 100_000]))
-def test_a_block_file_cut_short_under_load_gives_the_previous_edition_and_kills_no_worker(
-    serve: Serve, key: str, home: Path, editions: tuple[str, str], size: int
-) -> None:
-    live = serve(workers=2)
-    before = workers(live)
-    with Load(live, key) as load:
-        wait_for_edition(live, key, editions[1])
-        with Stopwatch() as watch:
-            os.truncate(writable(part_of(home / "editions" / editions[1])), size)
-        assert watch.seconds < 5
-        wait_for_edition(live, key, editions[0])
-    assert workers(live) == before
-    assert set(load.editions) <= set(editions)
-    assert [failure for failure in load.failures if "503" not in failure] == []
-    assert f"edition {editions[1]} is no longer served" in live.log
-    assert degraded(live) == ["datastore"]
-    succeed(home, "publish")
-    wait_for_edition(live, key, editions[1])
-    assert degraded(live) == []
 
 
 def test_random_bytes_written_into_a_served_edition_are_never_served(

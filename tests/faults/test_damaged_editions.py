@@ -13,14 +13,6 @@ from tests.live import run
 from tests.tampering import part_of
 
 
-def flip_bytes(edition: Path) -> None:
-    path = part_of(edition)
-    content = bytearray(path.read_bytes())
-    for at in range(len(content) // 3, len(content), 50_000):  # at least one, however small it is
-        content[at] ^= 0xFF
-    _replace(path, bytes(content))
-
-
 def flip_one_bit(edition: Path) -> None:
     path = part_of(edition)
     content = bytearray(path.read_bytes())
@@ -33,16 +25,8 @@ def truncate(edition: Path) -> None:
     _replace(path, path.read_bytes()[:-5000])
 
 
-def empty(edition: Path) -> None:
-    _replace(part_of(edition), b"")
-
-
 def delete_file(edition: Path) -> None:
     part_of(edition).unlink()
-
-
-def delete_manifest(edition: Path) -> None:
-    (edition / "manifest.json").unlink()
 
 
 def garble_manifest(edition: Path) -> None:
@@ -64,12 +48,9 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 DAMAGES = [
-    flip_bytes,
     flip_one_bit,
     truncate,
-    empty,
     delete_file,
-    delete_manifest,
     garble_manifest,
     another_layout,
     delete_folder,

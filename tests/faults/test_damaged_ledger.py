@@ -1,6 +1,5 @@
 """Whatever bit of the ledger is turned around: the next edition is the same, or there is none."""
 
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -95,17 +94,6 @@ def test_damage_to_the_name_of_a_table_is_one_line(home: Path) -> None:
         assert refused.stderr.count("\n") == 1
 
 
-def test_a_restored_ledger_publishes_again(home: Path, editions: tuple[str, str]) -> None:
-    saved = Path(shutil.copy(home / "ledger.sqlite", home.parent))
-    change(home, "UPDATE fact SET told = replace(told, '0', '1')")
-    assert run(home, "publish").returncode == 1
-    for file in home.glob("ledger.sqlite*"):
-        file.unlink()
-    shutil.copy(saved, home / "ledger.sqlite")
-    succeed(home, "publish")
-    assert current(home) == editions[1]
-
-
 def test_what_is_taken_over_from_the_edition_before_is_verified_too(home: Path) -> None:
     assert (home / "derived" / "issuers").exists()
     succeed(home, "publish")
@@ -119,9 +107,3 @@ def test_missing_seals_do_not_hide_damage_to_what_was_sealed(home: Path) -> None
     refused = run(home, "publish")
     assert refused.returncode == 1
     assert "capture 3" in refused.stderr
-
-
-def test_another_gate_secret_is_named_and_not_taken_for_damage(home: Path) -> None:
-    refused = run(home, "ledger", "verify", gate_secret="another")
-    assert refused.returncode == 1
-    assert "SANKOFA_GATE_SECRET" in refused.stderr

@@ -26,31 +26,6 @@ STORE_TIMEOUT = 0.9
 _ESTABLISHED = "01"
 
 
-def test_a_killed_worker_is_replaced(serve: Serve, key: str, editions: tuple[str, str]) -> None:
-    live = serve(workers=2)
-    wait_for_edition(live, key, editions[1])
-    before = workers(live)
-    assert len(before) == 2
-    for worker in before:
-        worker.kill()
-    deadline = time.monotonic() + PATIENCE
-    while len(now := [worker for worker in workers(live) if worker not in before]) < 2:
-        assert time.monotonic() < deadline, now
-        time.sleep(0.05)
-    _until_answered(live, key)
-    wait_for_edition(live, key, editions[1])
-
-
-def _until_answered(live: LiveServer, key: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            if ask(live, key)[0] == 200:
-                return
-        except OSError:
-            assert time.monotonic() < deadline
-
-
 @contextmanager
 def no_room(live: LiveServer) -> Iterator[None]:
     """No file of the server's grows beyond 64 KiB; its log and its key store are smaller.
@@ -164,17 +139,6 @@ def test_a_worker_that_stands_still_is_replaced_and_its_connections_are_answered
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert [ask(live, key)[0] for _ in range(20)] == [200] * 20
-
-
-def test_sigterm_ends_an_idle_server_with_connections_open(serve: Serve) -> None:
-    live = serve(workers=2)
-    assert live.get("/health").status_code == 200  # its connection is kept
-    (supervisor,) = {worker.parent() for worker in workers(live)}
-    assert supervisor is not None
-    family = [supervisor, *supervisor.children(recursive=True)]
-    supervisor.terminate()
-    _, alive = psutil.wait_procs(family, timeout=30)
-    assert alive == []
 
 
 @pytest.mark.deep

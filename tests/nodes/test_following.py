@@ -12,10 +12,10 @@ import pytest
 
 from tests.depth import deep_after
 from tests.faults.conftest import publish_another
-from tests.live import LiveServer, run, succeed
+from tests.live import LiveServer, run
 from tests.nodes.commands import current, follow, largest, pool_object, refused, state
 from tests.nodes.conftest import push
-from tests.nodes.servers import CuttingServer, PlainServer, StaticServer
+from tests.nodes.servers import CuttingServer, StaticServer
 from tests.patience import until
 from tests.tampering import read_note, sign_again
 
@@ -78,39 +78,6 @@ def aged(node: Path, minutes: int) -> None:
     before = datetime.now(UTC) - timedelta(minutes=minutes)
     file = node / "editions" / "FOLLOWING"
     file.write_text(json.dumps(state(node) | {"answered_at": before.isoformat()}))
-
-
-@pytest.mark.deep
-@pytest.mark.rule("NODE-1", "NODE-2", "NODE-4")
-def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_server_serves_it(
-    home: Path, key: str, editions: tuple[str, str], tmp_path: Path
-) -> None:
-    """Without a push, without a listing of any folder, and by a server that knows no ranges."""
-    node = tmp_path / "node" / "home"
-    node.parent.mkdir()
-    settings: dict[str, Any] = {
-        "keystore": f"embedded:{home}/keys",
-        "keys_secret": (home / "keys-secret").read_text().strip(),
-    }
-    (tmp_path / "served").mkdir()
-    with (
-        PlainServer(tmp_path / "served") as origin,
-        LiveServer(node, editions=f"{origin.url}/editions", editions_poll_seconds="1", **settings) as live,
-    ):
-        until(lambda: (node / "editions" / "FOLLOWING").exists())
-        until(lambda: state(node)["refusal"] == "nothing signed is published there yet")
-        assert live.get("/v1/status").status_code == 503
-        (tmp_path / "served" / "editions").symlink_to(home / "editions")
-        until(lambda: live.get(ISSUER, key).status_code == 200)
-        assert live.get(ISSUER, key).json()["edition"] == editions[1]
-        until(lambda: live.get(f"{ISSUER}&edition={editions[0]}", key).status_code == 200)
-        third = publish_another(home, 2)
-        until(lambda: live.get(ISSUER, key).json()["edition"] == third)
-        succeed(home, "editions", "rollback", editions[0])
-        until(lambda: live.get(ISSUER, key).json()["edition"] == editions[0])
-        until(lambda: live.get("/v1/status").json()["status"] == "ok")
-        assert live.get(f"{ISSUER}&edition={third}", key).status_code == 200
-    assert not [path for path in origin.asked if path.endswith("/")], "no folder was listed"
 
 
 @pytest.mark.rule("NODE-3")

@@ -107,27 +107,6 @@ def test_machines_that_publish_share_one_key(machines: Machines) -> None:
     assert "first key that was seen" not in machines.run("node", "doctor", trusted_keys=key)
 
 
-@pytest.mark.deep
-@pytest.mark.rule("NODE-8", "SIGN-2")
-def test_a_key_that_is_not_trusted_publishes_nothing_to_nodes(machines: Machines, tmp_path: Path) -> None:
-    machines.publish("one")
-    machines.run("node", "follow", "--once")
-    before = machines.current("node")
-    succeed(tmp_path / "stranger", "ingest", "sample-lei", SAMPLE / "lei")
-    succeed(tmp_path / "stranger", "publish")
-    pushed = run(tmp_path / "stranger", "push", machines.settings["datastore"])
-    assert "replaced what was there" in pushed.stderr
-    assert "refused" in machines.refused("node", "follow", "--once")
-    assert machines.current("node") == before
-    assert "run `sankofa push` with its address" in machines.refused("one", "publish")
-    assert (
-        "replaced what was there"
-        in run(machines.home("one"), "push", machines.settings["datastore"], **machines.settings).stderr
-    )
-    machines.run("node", "follow", "--once")
-    assert machines.current("node") == before
-
-
 @pytest.mark.rule("NODE-3", "NODE-8")
 def test_an_altered_object_in_the_database_is_refused(machines: Machines, postgres_url: str) -> None:
     machines.publish("one")

@@ -281,20 +281,6 @@ def test_a_single_machine_serves_only_what_its_own_key_signed(
 
 
 @pytest.mark.deep
-@pytest.mark.rule("SIGN-2")
-def test_what_was_forged_in_home_is_neither_pushed_nor_built_upon(
-    home: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
-) -> None:
-    forged = current(forger)
-    assert forged
-    shutil.copytree(forger / "editions" / forged, home / "editions" / forged)
-    push(home, tmp_path / "there")
-    assert set(read_note(tmp_path / "there").editions) == set(editions)
-    third = publish_another(home, 2)
-    assert set(read_note(home / "editions").editions) == {*editions, third}
-
-
-@pytest.mark.deep
 @pytest.mark.rule("SIGN-1", "SIGN-2")
 def test_a_backup_carries_the_key_and_is_itself_signed(
     home: Path, forger: Path, editions: tuple[str, str], tmp_path: Path

@@ -24,7 +24,7 @@ from tests.world.desk import Desk, as_row
 from tests.world.reference import Told
 from tests.world.test_metrics_point_in_time import TODAY, history
 
-ISSUERS = 12
+ISSUERS = rounds(12, 12, here=4)
 PANELS = sorted(key for key, panel in panels().items() if panel.has_basis)
 RESTATED = service_id("ticker:JSE:RST")
 Rows = list[dict[str, Any]]

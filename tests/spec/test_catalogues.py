@@ -131,6 +131,7 @@ def test_catalogues_are_read_without_a_key(server: LiveServer, paid_key: str) ->
     assert told["valid"]
 
 
+@pytest.mark.ci
 @pytest.mark.rule("DIA-6", "LOCK-3")
 def test_the_catalogues_of_a_locked_view_name_no_file_and_no_later_capture(server: LiveServer, paid_key: str):
     told = foreign(SHACL + READERS, base=f"{server.url}/at/2023-06-30", rules=DCAT_AP)

@@ -353,14 +353,11 @@ def test_what_was_ingested_and_not_published_is_published_by_the_next_run(home: 
     assert home.report("--publish")[""]["published"] is None, "there is nothing more"
 
 
-def test_every_bad_setting_of_a_table_is_named(home: Home) -> None:
-    home.source("bank", "/a.csv", every="often")
-    assert "every 'often'" in home.collect().stderr
-
-
-def test_a_key_that_is_needed_and_not_set_is_named(home: Home) -> None:
+def test_a_key_that_is_not_set_and_a_bad_setting_are_named(home: Home) -> None:
     home.source("fred", "/a?key={fred_key}", adapter="alfred")
     assert "SANKOFA_FRED_KEY is not set" in home.collect().stderr
+    home.source("bank", "/a.csv", every="often")
+    assert "every 'often'" in home.collect().stderr
 
 
 @pytest.mark.deep

@@ -97,6 +97,7 @@ def test_delta_sharing_loads_every_version(grown: Any, tmp_path: Path) -> None:
     assert told["version"] == 1
 
 
+@pytest.mark.ci
 @pytest.mark.rule("DIA-5", "LOCK-2")
 def test_a_locked_view_has_one_version_with_the_rows_of_its_day(grown: Any, tmp_path: Path) -> None:
     server, key, _, _ = grown

@@ -60,19 +60,19 @@ def test_what_it_says_to_run_without_an_edition_can_be_run(tmp_path: Path) -> No
     succeed(empty, "publish")
 
 
-def test_a_missing_gate_secret_beside_a_ledger_must_be_mended(home: Path) -> None:
-    (home / "gate-secret").unlink()
-    code, found = findings(home)
-    assert code == 1
-    assert any("gate-secret is missing beside a ledger; put it back" in line for line in found["error"])
-    assert not (home / "gate-secret").exists()
-
-
-def test_a_gate_secret_of_another_ledger_must_be_mended(home: Path) -> None:
-    (home / "gate-secret").write_text("another\n")
+def test_a_gate_secret_that_is_missing_another_or_readable_by_others_must_be_mended(home: Path) -> None:
+    secret = home / "gate-secret"
+    secret.chmod(0o644)
+    assert any(f"chmod 600 {secret}" in line for line in findings(home)[1]["error"])
+    secret.write_text("another\n")
     code, found = findings(home)
     assert code == 1
     assert any("not the one this ledger was begun with" in line for line in found["error"])
+    secret.unlink()
+    code, found = findings(home)
+    assert code == 1
+    assert any("gate-secret is missing beside a ledger; put it back" in line for line in found["error"])
+    assert not secret.exists()
 
 
 def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
@@ -117,13 +117,6 @@ def test_a_ledger_that_cannot_be_reached_is_not_said_to_be_damaged(home: Path) -
     ledger.chmod(0o600)
     (line,) = [line for line in findings(home)[1]["error"] if "ledger.sqlite" in line]
     assert line.endswith("; restore it from a backup: docs/how-to/operating.md, Damage")
-
-
-def test_a_secret_that_others_can_read_must_be_mended(home: Path) -> None:
-    (home / "gate-secret").chmod(0o644)
-    code, found = findings(home)
-    assert code == 1
-    assert any(f"chmod 600 {home / 'gate-secret'}" in line for line in found["error"])
 
 
 def test_a_store_that_does_not_answer_must_be_mended(home: Path) -> None:

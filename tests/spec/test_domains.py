@@ -181,11 +181,6 @@ def test_the_domain_answers_the_keys_of_its_owner_only(customer: Customer, path:
     assert customer.server.get(path, customer.key).status_code == 200
 
 
-def test_open_pages_and_files_need_no_key_there_either(customer: Customer) -> None:
-    for path in ("/health", "/v1/status", "/openapi.json", "/open/procurement-demand.parquet"):
-        assert customer.get(path, None).status_code == 200
-
-
 def test_mcp_is_on_the_domain_too(customer: Customer) -> None:
     asked: dict[str, Any] = {"name": "search_tenders", "arguments": {"limit": 1}}
     assert (

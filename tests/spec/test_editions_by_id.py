@@ -122,16 +122,6 @@ def test_the_manifest_of_a_named_edition_leads_to_its_files(kept: Kept) -> None:
     assert not any("?" in row["url"] for row in kept.get("/v1/export").json()["data"])
 
 
-def test_a_walk_goes_on_over_its_edition(kept: Kept) -> None:
-    path, seen = f"/v1/tenders?limit=2&edition={kept.first}", []
-    while path:
-        answer = kept.get(path)
-        seen += [row["ocid"] for row in answer.json()["data"]]
-        assert answer.json()["edition"] == kept.first
-        path = answer.links["next"]["url"] if "next" in answer.links else ""
-    assert len(seen) == len(set(seen)) == 5
-
-
 def test_a_cursor_of_another_edition_is_a_400(kept: Kept) -> None:
     cursor = kept.get(f"/v1/tenders?limit=2&edition={kept.first}").json()["next_cursor"]
     assert count(kept.get(f"/v1/tenders?limit=2&cursor={cursor}")) == (kept.first, 2)

@@ -234,6 +234,7 @@ def _drawn(chance: random.Random) -> Json:
     }
 
 
+@pytest.mark.ci
 @pytest.mark.rule("FLAG-3", "LOCK-2")
 def test_flags_of_a_day_are_those_of_the_states_that_processes_had_that_day(tmp_path: Path) -> None:
     """A second ledger has one release of each process: what its releases up to the day add up to."""

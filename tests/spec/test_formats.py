@@ -170,15 +170,6 @@ def arrow_value(value: Any, found: Any) -> Any:
     return value
 
 
-def test_arrow_is_typed_from_the_row(server: LiveServer, paid_key: str) -> None:
-    schema = pyarrow.ipc.open_stream(server.get(ISSUER, paid_key, accept=ARROW).content).schema
-    assert schema.field("period_end").type == pyarrow.date32()
-    assert schema.field("vintage").type == pyarrow.int64()
-    assert schema.field("restated").type == pyarrow.bool_()
-    assert schema.field("value_reported").type == pyarrow.utf8(), "every digit is kept"
-    assert schema.field("value_reported").metadata == {b"json": b"number"}
-
-
 def test_arrow_comes_packed_where_that_is_asked_for(server: LiveServer, paid_key: str) -> None:
     plain = server.get(ISSUER, paid_key, accept=ARROW, accept_encoding="identity")
     packed = server.get(ISSUER, paid_key, accept=f"{ARROW};compression=zstd", accept_encoding="identity")

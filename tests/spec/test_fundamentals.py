@@ -192,45 +192,6 @@ def test_a_past_answer_is_byte_for_byte_the_same_after_later_filings(desk: Desk)
     )
 
 
-def test_twelve_months_to_each_quarter_do_not_move_the_year(desk: Desk) -> None:
-    """Interim reports with the year to date and, for the cash flow, the twelve months to its end."""
-
-    def report(published: str, *periods: tuple[str, str, int]) -> list[list[str]]:
-        return [
-            [TESTED, f"item_{n}", str(n), "ZAR", start, end, published, f"report-{published}", "p. 1", ""]
-            for start, end, items in periods
-            for n in range(items)
-        ]
-
-    half = report(
-        "2022-08-01",
-        *(("2022-04-01", "2022-06-30", 4), ("2022-01-01", "2022-06-30", 5)),
-        *(("2021-07-01", "2022-06-30", 3), ("", "2021-12-31", 2), ("", "2022-06-30", 2)),
-    )
-    annual = report("2023-03-01", ("2022-01-01", "2022-12-31", 5), ("", "2022-12-31", 2))
-    quarter = report(
-        "2023-05-01",
-        *(("2023-01-01", "2023-03-31", 5), ("2022-04-01", "2023-03-31", 5), ("", "2023-03-31", 2)),
-    )
-    desk.filings("reports.csv", [*half, *annual, *quarter])
-    desk.publish().close()
-    with LiveServer(desk.home) as server:
-        rows = ask(server, create_key(desk.home, "starter"), issuer=service_id(TESTED))["data"]
-    named = {(r["period_start"], r["period_end"], r["period_type"], r["fiscal_year"]) for r in rows}
-    assert named == {
-        ("2021-07-01", "2022-06-30", "TTM", 2022),
-        ("2022-04-01", "2022-06-30", "Q2", 2022),
-        ("2022-01-01", "2022-06-30", "H1", 2022),
-        (None, "2021-12-31", "FY", 2021),
-        (None, "2022-06-30", "H1", 2022),
-        ("2022-01-01", "2022-12-31", "FY", 2022),
-        (None, "2022-12-31", "FY", 2022),
-        ("2022-04-01", "2023-03-31", "TTM", 2023),
-        ("2023-01-01", "2023-03-31", "Q1", 2023),
-        (None, "2023-03-31", "Q1", 2023),
-    }
-
-
 def _until(server: LiveServer, key: str, count: int) -> list[dict[str, Any]]:
     """The rows once the next edition is served."""
     deadline = datetime.now(UTC) + timedelta(seconds=20)

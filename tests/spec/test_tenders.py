@@ -182,10 +182,3 @@ def test_the_last_page_has_a_null_cursor_and_no_link(market: Asked) -> None:
     rows = len(market.tenders())
     exact = market.get("/v1/tenders", limit=rows)
     assert (exact["count"], exact["next_cursor"], exact["truncated"]) == (rows, None, False)
-
-
-def test_the_default_country_said_aloud_is_the_same_filter(market: Asked) -> None:
-    cursor = market.get("/v1/tenders", limit=3)["next_cursor"]
-    assert market.get("/v1/tenders", limit=3, cursor=cursor) == market.get(
-        "/v1/tenders", limit=3, cursor=cursor, country="za"
-    )

@@ -1,5 +1,6 @@
 """The pages of tenders and of their parties, and what a world with hostile names shows."""
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -58,7 +59,10 @@ def test_names_and_titles_that_are_markup_are_shown_as_text(hostile: LiveServer)
         scripts = [e for e in page.all("script") if e.attributes.get("type") != "application/ld+json"]
         assert len(scripts) <= 1, address
         assert not [n for e in page.elements for n in e.attributes if n.startswith("on")], address
-    assert HOSTILE_NAME in Html.of(hostile.get(f"/company/{ZEBRA_ID}").text).all("h1")[0].text
+    company = Html.of(hostile.get(f"/company/{ZEBRA_ID}").text)
+    assert HOSTILE_NAME in company.all("h1")[0].text
+    (block,) = company.all("script", type="application/ld+json")
+    assert json.loads(block.text)["name"] == HOSTILE_NAME
     assert HOSTILE_TITLE in Html.of(hostile.get(process).text).all("h1")[0].text
 
 

@@ -78,17 +78,6 @@ def test_a_table_changes_only_what_it_says_otherwise_and_a_return_is_a_vintage(d
     assert annual(desk) == [("KE", 2022, 4, 1), ("KE", 2021, 2, 3), ("KE", 2020, 1, 1)]
 
 
-def test_the_same_file_again_changes_nothing_even_after_another(desk: Desk) -> None:
-    old, new = TIDY + "Kenya,KEN,2020,1\nKenya,KEN,2021,1\n", TIDY + "Kenya,KEN,2021,2\n"
-    take(desk, FIRST, "worldbank", "aa.bb.csv", old)
-    assert counts(take(desk, FIRST, "worldbank", "aa.bb.csv", old)) == (2, 0, 2, 0, 0)
-    assert counts(take(desk, SECOND, "worldbank", "aa.bb.csv", new)) == (2, 2, 0, 0, 0), "2020 is no more"
-    edition = desk.publish().id
-    assert counts(take(desk, THIRD, "worldbank", "aa.bb.csv", old)) == (2, 0, 2, 0, 0)
-    assert desk.publish().id == edition
-    assert annual(desk) == [("KE", 2021, 2, 2)]
-
-
 def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_says_nothing(desk: Desk) -> None:
     point = {"indicator": {"id": "AA.BB", "value": "x"}, "country": {"id": "KE"}, "countryiso3code": "KEN"}
 

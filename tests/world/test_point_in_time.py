@@ -171,16 +171,3 @@ def test_a_past_view_is_the_same_after_later_filings_were_taken_in(
         desk_.filings("later.csv", [as_row(ISSUER, t) for t in new if (t[:6], t.available) not in known])
         after = desk_.publish()
         assert ask(after, KEY, days) == answers
-
-
-@DEEP
-@given(histories())
-def test_taking_the_same_files_in_again_changes_nothing(history: list[tuple[Told, str]]) -> None:
-    with desk() as desk_:
-        take(desk_, history)
-        before = desk_.publish().id
-        desk_.set_day(date(2021, 7, 1))
-        for path in sorted(desk_.inbox.iterdir()):
-            counts = desk_.take("filings", path).counts
-            assert (counts.appended, counts.unchanged) == (0, counts.read)
-        assert desk_.publish().id == before

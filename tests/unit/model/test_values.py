@@ -28,13 +28,6 @@ def test_a_day_is_read_as_it_is_written(day: date) -> None:
 
 
 @every(
-    "text", ["0000-01-01", "1900-02-29", "2023-02-29", "2024-02-30", "2024-04-31", "2024-13-01", "2024-01-00"]
-)
-def test_the_pattern_of_days_has_no_day_that_the_calendar_has_not(text: str) -> None:
-    assert not re.fullmatch(REAL_DAYS, text)
-
-
-@every(
     "text",
     [
         *("", "2024", "2024-1-1", "20240101", "2024-W01-1", "2024-01-01T00:00:00", " 2024-01-01"),
@@ -46,8 +39,11 @@ def test_another_form_is_refused(text: str) -> None:
         parse_day(text)
 
 
-@every("text", ["2024-02-30", "2023-02-29", "2024-13-01", "2024-00-01", "2024-01-00", "0000-01-01"])
-def test_a_day_that_never_was_is_refused(text: str) -> None:
+@every(
+    "text", ["0000-01-01", "1900-02-29", "2023-02-29", "2024-02-30", "2024-04-31", "2024-13-01", "2024-01-00"]
+)
+def test_a_day_that_never_was_is_refused_and_not_in_the_pattern(text: str) -> None:
+    assert not re.fullmatch(REAL_DAYS, text)
     with pytest.raises(ValueError, match="no such day"):
         parse_day(text)
 
@@ -114,12 +110,6 @@ def test_the_value_never_changes_and_the_spelling_is_stable(number: Decimal) -> 
     assert "e" not in written.lower()
 
 
-@given(st.integers(-(10**58), 10**58))
-def test_an_integer_of_any_size_is_itself(number: int) -> None:
-    assert exact(str(number)) == str(number)
-    assert exact(f"{number}.0000") == str(number)
-
-
 @every("unfit", ["a\0b", "a\nb", "a\x85b", "a\udc80b", "a\ufffeb", "a\uffffb"])
 def test_what_cannot_be_stored_everywhere_is_not_fit(unfit: str) -> None:
     assert not text.fit(unfit)
@@ -152,14 +142,9 @@ def test_the_two_codes_lead_to_each_other() -> None:
     assert all(country(three) == two for two, three in alpha3_of().items())
 
 
-@every("code", ["ZAR", "zar", "NGN", "XOF", "XAF", "MAD", "EGP", "GHS", "ZMW", "USD", "ZWG"])
-def test_a_currency_in_use_is_known(code: str) -> None:
+@every("code", "ZAR zar NGN XOF MAD EGP USD ZWG GHC ZMK MRO STD SLL ZWL DEM HRK VEF".split())
+def test_a_currency_in_use_or_of_older_filings_is_known(code: str) -> None:
     assert currency(code) == code.upper()
-
-
-@every("code", ["GHC", "ZMK", "MRO", "STD", "SLL", "ZWL", "DEM", "HRK", "VEF"])
-def test_a_currency_of_older_filings_is_known(code: str) -> None:
-    assert currency(code) == code
 
 
 @every("code", ["", "shares", "pure", "USD/shares", "ZZZ", "R", "$", "BTC", "RAND"])
@@ -172,14 +157,10 @@ def test_every_code_of_an_exchange_is_its_one_name(code: str) -> None:
     assert exchange(code) == "JSE"
 
 
-def test_exchanges_that_share_their_letters_stay_apart() -> None:
+def test_exchanges_that_share_their_letters_stay_apart_and_others_stand_for_themselves() -> None:
+    assert [exchange(code) for code in ("XPAR", "SJ", "anything")] == ["XPAR", "SJ", "ANYTHING"]
     assert [exchange(mic) for mic in ("XNSE", "XNAI", "XNSA")] == ["NSE", "NSE-KE", "NGX"]
     assert [exchange(mic) for mic in ("XBOM", "XBOT")] == ["BSE", "BSE-BW"]
-
-
-@every("code", ["XPAR", "B3", "NL", "SJ", "anything"])
-def test_a_code_that_is_not_listed_stands_for_itself(code: str) -> None:
-    assert exchange(code) == code.upper()
 
 
 def test_no_code_means_two_exchanges() -> None:

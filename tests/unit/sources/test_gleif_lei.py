@@ -268,16 +268,7 @@ def test_the_real_names_hold_one_bad_checksum_and_name_no_sole_proprietor(read: 
     assert not people & {record.subject.removeprefix("lei:") for record in kept}
 
 
-def test_real_replies_of_the_api_are_read(read: Read, shared_data: Path) -> None:
-    replies = sorted((shared_data / "identifiers" / "gleif-api" / "lei_records").glob("*.json"))
-    records = [record for path in replies for record in read("gleif-lei", path)]
-    assert len([record for record in records if isinstance(record, EntityRecord)]) == 81
-    assert len([record for record in records if isinstance(record, Withheld)]) == 2
-    assert len(records) == 83
-
-
 ISSUER_LEI = "21380068P1DRHMJ8KU70"
-OTHER = "529900T8BM49AURSDO55"
 ISIN = "ZAE000015228"
 LINK = IdentifierLink(f"isin:{ISIN}", f"lei:{ISSUER_LEI}", "row 2")
 
@@ -302,14 +293,6 @@ def test_quotes_order_case_and_blanks_make_no_difference(read: Read, written: Wr
     assert read("gleif-isin", written("a.csv", content)) == [LINK]
 
 
-def test_an_isin_claimed_by_two_leis_is_two_links(read: Read, written: Written) -> None:
-    content = f"LEI,ISIN\n{ISSUER_LEI},{ISIN}\n{OTHER},{ISIN}\n"
-    assert read("gleif-isin", written("a.csv", content)) == [
-        LINK,
-        IdentifierLink(f"isin:{ISIN}", f"lei:{OTHER}", "row 3"),
-    ]
-
-
 @every(
     ("line", "reason"),
     [
@@ -330,14 +313,6 @@ def test_a_bad_row_is_rejected_and_costs_no_other(read: Read, written: Written, 
     assert isinstance(rejected, Rejected)
     assert rejected.position == "row 3"
     assert reason in rejected.reason
-
-
-def test_a_bad_lei_is_rejected_on_each_of_its_rows(read: Read, written: Written) -> None:
-    bad = f"{ISSUER_LEI[:-1]}1"
-    records = read(
-        "gleif-isin", written("a.csv", f"LEI,ISIN\n{ISSUER_LEI},{ISIN}\n{bad},{ISIN}\n{bad},{ISIN}\n")
-    )
-    assert [type(record) for record in records] == [IdentifierLink, Rejected, Rejected]
 
 
 def test_a_reply_of_the_api_is_read(read: Read, written: Written) -> None:
@@ -372,10 +347,3 @@ def test_a_reply_of_the_api_is_read(read: Read, written: Written) -> None:
 def test_another_file_is_refused(read: Read, written: Written, name: str, content: str, reason: str) -> None:
     with pytest.raises(FormatError, match=rf"^{name}: expected a LEI-ISIN relationship CSV.*; {reason}"):
         read("gleif-isin", written(name, content))
-
-
-def test_real_isin_replies_of_the_api_are_read(read: Read, shared_data: Path) -> None:
-    replies = sorted((shared_data / "identifiers" / "gleif-api" / "isins").glob("*.json"))
-    records = [record for path in replies for record in read("gleif-isin", path)]
-    assert [type(record) for record in records] == [IdentifierLink] * 20
-    assert IdentifierLink("isin:DE0006969603", "lei:529900GRZ2BQY5ZM9N49", "data/2") in records

@@ -1,11 +1,7 @@
 """Our own template for identifiers."""
 
-import csv
 import gzip
-import io
 import json
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -126,53 +122,6 @@ def test_a_malformed_row_names_its_line_and_costs_no_other(
     assert isinstance(rejected, Rejected)
     assert rejected.position == "row 3"
     assert reason in rejected.reason
-
-
-@every(
-    ("header", "reason"),
-    [
-        ("", "expected the identifiers-csv template, with columns entity, id_type, id_value"),
-        ("LEI,ISIN", "expected the identifiers-csv template"),
-        (f"{HEADER},name", "unknown column 'name'"),
-        (f"{HEADER},registry", "column registry is given twice"),
-        ("entity,id_type,registry", "the required column id_value is missing"),
-    ],
-)
-def test_another_header_is_refused_by_name(read: Read, written: Written, header: str, reason: str) -> None:
-    with pytest.raises(FormatError, match=rf"^a\.csv: {reason}"):
-        read("identifiers-csv", written("a.csv", template(header=header)))
-
-
-def listed(folder: Path, exchange: str) -> tuple[list[list[str]], list[list[str]]]:
-    """The ISINs and the FIGIs of a real listing, as rows of the template."""
-    with (folder / "identifiers" / "tickers" / f"{exchange}.csv").open(
-        encoding="utf-8", newline=""
-    ) as stream:
-        listings = list(csv.DictReader(stream))
-    isins, figis = [], []
-    for row in listings:
-        entity = f"ticker:{row['mic']}:{row['symbol'].removesuffix('.JO').removesuffix('.NS')}"
-        given = {row[name] for name in ("figi", "composite_figi", "shareclass_figi")} - {""}
-        figis += [[entity, "figi", figi, ""] for figi in sorted(given)]
-        isins += [[entity, "isin", row["isin"], ""]] if row["isin"] else []
-    return isins, figis
-
-
-def filled_in(rows: list[list[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerows([HEADER.split(","), *rows])
-    return text.getvalue()
-
-
-@pytest.mark.parametrize(("exchange", "isins", "figis"), [("JNB", 54, 675), ("NSE", 31, 815)])
-def test_real_listings_are_read(
-    read: Read, written: Written, shared_data: Path, exchange: str, isins: int, figis: int
-) -> None:
-    rows = [row for found in listed(shared_data, exchange) for row in found]
-    records = read("identifiers-csv", written("a.csv", filled_in(rows)))
-    kept = Counter(record.identifier[:4] for record in records if isinstance(record, IdentifierLink))
-    assert kept == {"isin": isins, "figi": figis}
-    assert len(records) == isins + figis
 
 
 def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> None:
@@ -349,21 +298,3 @@ def test_a_job_without_an_answer_is_rejected_in_the_words_of_the_reply(read: Rea
 def test_another_file_is_refused(read: Read, written: Written, content: str, reason: str) -> None:
     with pytest.raises(FormatError, match=rf"^a\.json: expected a reply of the OpenFIGI API .*{reason}"):
         read("openfigi", written("a.json", content))
-
-
-def test_real_replies_are_read(read: Read, shared_data: Path) -> None:
-    folder = shared_data / "identifiers" / "openfigi"
-    records = {path.stem: read("openfigi", path) for path in sorted(folder.rglob("*.json"))}
-    links = {record for found in records.values() for record in found if isinstance(record, IdentifierLink)}
-    assert {link.subject for link in links} == {"ticker:NYSE:IBM", "ticker:NASDAQ:AAPL"}
-    assert {link.identifier for link in links if link.subject == "ticker:NYSE:IBM"} == {
-        "figi:BBG000BLNQ16",
-        "figi:BBG000BLNNH6",
-        "figi:BBG001S5S399",
-    }
-    assert records["invalid_identifier"] == [
-        Rejected("0/error", "nothing was mapped: Invalid idValue format.")
-    ]
-    assert records["no_data"] == []
-    assert records["option_example"] == [Skipped(1)] * 17
-    assert records["query_example"] == records["simple_example"] == [Skipped(1)] * 100

@@ -66,19 +66,6 @@ def test_a_bad_row_is_rejected_with_the_column_at_fault(read: Read, written: Wri
     assert fault.reason.startswith(reason)
 
 
-@every(
-    ("header", "said"),
-    [
-        ("series,series_type,frequency,datum,value", "unknown column 'datum'"),
-        ("series,series_type,frequency,date", "the required column value is missing"),
-        ("a,b", "expected the series-csv template"),
-    ],
-)
-def test_a_header_with_a_typo_is_an_error_that_names_it(read: Read, written: Written, header: str, said: str):
-    with pytest.raises(FormatError, match=said):
-        read("series-csv", written("s.csv", f"{header}\n1,2,3,4,5\n"))
-
-
 @pytest.mark.rule("ADP-7")
 def test_each_currency_is_a_daily_series_of_quote_units_for_one_euro(read: Read, written: Written) -> None:
     text = "Date,USD,ZAR,CYP,\r\n2024-01-03,1.0919,20.5190,N/A,\r\n2024-01-02,1.0956,20.3674,,\r\n"
