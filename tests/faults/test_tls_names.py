@@ -163,15 +163,3 @@ def test_a_server_of_another_name_is_told_nothing(
             said = call(client, home, listener.port, own.authority)
             assert listener.connections, said
             assert bool(listener.told) == (name == "localhost"), (name, listener.told, said)
-
-
-def test_the_listener_speaks_tls(tmp_path: Path) -> None:
-    with listening(tmp_path, "localhost") as (listener, own):
-        context = ssl.create_default_context(cafile=str(own.authority))
-        with (
-            socket.create_connection(("127.0.0.1", listener.port)) as plain,
-            context.wrap_socket(plain, server_hostname="localhost") as inside,
-        ):
-            inside.sendall(b"hello")
-            assert inside.recv(1) == b""
-        assert listener.told == b"hello"

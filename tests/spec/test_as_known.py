@@ -135,7 +135,7 @@ def test_a_day_is_what_a_build_from_the_files_of_that_day_alone_gives(world: Wor
             observed = body(world, f"/v1/signals/{panel}?as_of={day}&basis=as_known&limit=10000")
             expected_rows = rows_of(wait(alone.select_list(panel_kind(panel), day=day.toordinal())))
             assert observed["observations"] == expected_rows, (panel, day)
-    assert compared > 100 * rounds(3, 12, 60)
+    assert compared > 8 * ISSUERS * rounds(3, 12, 60)
     assert left_out > 0  # or nothing was restated, and the comparison proves little
 
 

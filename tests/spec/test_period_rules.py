@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from sankofa.model.identifiers import cik, service_id
+from tests.depth import deep_after
 from tests.live import LiveServer, succeed
 
 NUMBER = 9999900077
@@ -76,9 +77,7 @@ def data_set(path: Path) -> Path:
 SOURCES = {"sec-companyfacts": companyfacts, "sec-financial-statements": data_set}
 
 
-@pytest.fixture(
-    scope="module", params=[tuple(SOURCES), tuple(reversed(SOURCES))], ids=["real first", "rounded first"]
-)
+@pytest.fixture(scope="module", params=deep_after(1, [[*SOURCES], [*reversed(SOURCES)]]))
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     yield from served(tmp_path_factory.mktemp("both"), request.param)
 
@@ -88,7 +87,7 @@ def rounded_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServe
     yield from served(tmp_path_factory.mktemp("rounded"), ("sec-financial-statements",))
 
 
-def served(folder: Path, sources: tuple[str, ...]) -> Iterator[LiveServer]:
+def served(folder: Path, sources: Sequence[str]) -> Iterator[LiveServer]:
     home = folder / "home"
     for source in sources:
         name = "facts.json" if source == "sec-companyfacts" else "2010q1.zip"

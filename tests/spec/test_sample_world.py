@@ -74,12 +74,6 @@ def test_the_planted_vintages_are_served(
     assert reader.figures(name, line_item, period_end, period_type="FY") == figures
 
 
-def test_a_withdrawn_figure_is_null_from_the_day_it_was_withdrawn(reader: Reader) -> None:
-    asked = ("MA0001", "depreciation_amortisation", "2021-12-31")
-    assert reader.figures(*asked, as_of="2024-03-24", vintages="latest") == [697199000]
-    assert reader.figures(*asked, as_of="2024-03-25", vintages="latest") == [None]
-
-
 @pytest.mark.rule("PIT-3")
 def test_an_undated_schedule_is_known_from_its_capture_and_not_before(reader: Reader) -> None:
     (row,) = [r for r in reader.rows("ZM0001", vintages="all") if r["value_reported"] == 105717000]

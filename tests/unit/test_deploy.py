@@ -16,7 +16,6 @@ import click
 import pytest
 import yaml
 
-from sankofa import __version__
 from sankofa.cli.main import main
 from sankofa.cli.metrics import METRICS
 from sankofa.operations.service import Service
@@ -156,14 +155,6 @@ def test_every_setting_named_without_its_prefix_is_there(name: str) -> None:
     assert {text.removeprefix(PREFIX) for text in named} - of_others <= known
 
 
-def test_what_is_no_server_is_not_asked_for_its_health() -> None:
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-    assert services["work"]["healthcheck"] == {"disable": True}
-    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    (network,) = compose["networks"]["default"]["ipam"]["config"]
-    assert compose["x-sankofa"]["environment"]["SANKOFA_PROXIES"] == network["subnet"]
-
-
 def test_the_dashboard_has_a_panel_for_every_metric() -> None:
     dashboard = json.loads((DEPLOY / "grafana" / "sankofa.json").read_text())
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
@@ -171,11 +162,3 @@ def test_the_dashboard_has_a_panel_for_every_metric() -> None:
     of_followers = {"sankofa_following_up", "sankofa_following_refusals"}
     assert metric_names() - of_followers - {"sankofa_build_info"} == shown
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
-
-
-def test_kubernetes_runs_one_image_pinned_by_version_and_digest() -> None:
-    manifest = (DEPLOY / "kubernetes" / "sankofa.yaml").read_text()
-    images = re.findall(r"^ +image: (.+)$", manifest, re.MULTILINE)
-    assert len(images) == 2
-    assert len(set(images)) == 1
-    assert re.fullmatch(rf"[a-z0-9./-]+:{re.escape(__version__)}@sha256:[0-9a-f]{{64}}", images[0])

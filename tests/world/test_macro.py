@@ -92,12 +92,6 @@ def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_say
     assert annual(desk) == [("KE", 2022, 3, 1), ("KE", 2020, 1, 1)], "2021 is not listed any more"
 
 
-def test_a_year_still_to_come_is_a_forecast_and_skipped(desk: Desk) -> None:
-    table = TIDY + "Kenya,KEN,2024,1\nKenya,KEN,2025,2\n"
-    assert counts(take(desk, FIRST, "worldbank", "aa.bb.csv", table)) == (2, 1, 0, 0, 1)
-    assert annual(desk) == [("KE", 2024, 1, 1)]
-
-
 @pytest.mark.rule("ADP-7")
 def test_a_rate_is_public_on_its_day_and_a_changed_one_from_the_day_it_was_found_so(desk: Desk) -> None:
     assert counts(

@@ -289,14 +289,6 @@ def test_a_new_minute_begins_on_the_minute() -> None:
     assert left_of(usage).startswith('"minute";r=1;t=60')
 
 
-def test_the_month_is_told_before_the_minute() -> None:
-    counting = Counting("2026-11-15T10:20:30")
-    _, refusal = counting.count(grant(), times=6)
-    assert refusal is not None
-    assert "month" in refusal.detail
-    assert refusal.retry_after == (datetime(2026, 12, 1, tzinfo=UTC) - counting.clock.now).total_seconds()
-
-
 @pytest.mark.rule("KEY-6")
 @every(
     ("at", "days", "left"),
@@ -312,15 +304,6 @@ def test_a_month_is_a_calendar_month(at: str, days: int, left: int) -> None:
     usage, _ = Counting(at).count(grant())
     assert usage.policy.endswith(f'"month";q=5;w={days * DAY}')
     assert left_of(usage).endswith(f'"month";r=4;t={left}')
-
-
-def test_a_new_month_begins_with_the_whole_cap() -> None:
-    counting = Counting("2026-12-31T23:59:59")
-    _, refusal = counting.count(grant(per_minute=100), times=6)
-    assert refusal is not None
-    assert refusal.retry_after == 1
-    counting.clock.now += timedelta(seconds=1)
-    assert counting.count(grant(per_minute=100))[1] is None
 
 
 def test_a_counter_is_kept_longer_than_its_window() -> None:

@@ -22,11 +22,3 @@ def test_a_signal_is_heard_whenever_it_comes(number: signal.Signals) -> None:
             while not stop.wait(0):
                 assert time.monotonic() < deadline
     assert signal.getsignal(number) is before
-
-
-def test_a_wait_ends_with_the_signal_and_not_before() -> None:
-    with stop_on_signals() as stop:
-        assert not stop.wait(0.01)
-        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM)).start()
-        assert stop.wait(PATIENCE)
-        assert stop.wait()

@@ -7,7 +7,6 @@ import pytest
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearEnds, full_years
-from sankofa.derive.metrics.period_views import StatementBasis
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
@@ -55,11 +54,6 @@ def test_the_documented_order_of_concepts_decides() -> None:
     assert values(year) == {"profit": 9, "profit_owners": 9}
 
 
-def test_a_figure_that_was_only_ever_reported_as_unknown_is_no_input() -> None:
-    (year,) = issuer(flow("us-gaap:Revenues", None), flow("us-gaap:Assets", "7")).published
-    assert values(year) == {"assets": 7}
-
-
 def test_a_withdrawn_figure_gives_way_only_from_that_day_on() -> None:
     (year,) = issuer(
         flow("us-gaap:ProfitLoss", "9"),
@@ -68,24 +62,6 @@ def test_a_withdrawn_figure_gives_way_only_from_that_day_on() -> None:
     ).published
     assert values(year, "2023-03-01") == values(year, "2023-05-31") == {"profit": 9, "profit_owners": 7}
     assert values(year, "2023-06-01") == {"profit": 7, "profit_owners": 7}
-
-
-def test_a_quarter_is_no_full_year_and_a_53_week_year_is_one() -> None:
-    years = issuer(
-        ("revenue", "ZAR", "2022-06-27", "2023-07-02", "2023-09-01", "5"),
-        ("revenue", "ZAR", "2023-07-03", "2023-10-01", "2023-11-01", "1"),
-    ).published
-    assert [year.end for year in years] == [ordinal("2023-07-02")]
-
-
-def test_opening_balances_of_a_new_standard_are_no_full_year() -> None:
-    years = issuer(
-        flow("revenue", "5", "2019-02-01", year=2018),
-        ("assets", "USD", "", "2018-12-31", "2019-02-01", "8"),
-        ("assets", "USD", "", "2019-01-01", "2019-05-01", "9"),
-    ).published
-    assert [year.end for year in years] == [ordinal("2018-12-31")]
-    assert values(years[0]) == {"revenue": 5, "assets": 8}
 
 
 def test_durations_are_taken_of_one_stretch_of_days() -> None:
@@ -189,11 +165,6 @@ def test_a_figure_filed_before_the_year_ended_publishes_nothing() -> None:
     assert [(year.end, year.published) for year in years.published] == [
         (ordinal("2018-12-31"), ordinal("2019-03-01"))
     ]
-
-
-def test_a_unit_that_is_not_money_is_no_input() -> None:
-    (year,) = issuer(flow("revenue", "100", unit="shares")).published
-    assert year.history.views[-1].basis == StatementBasis("", "")
 
 
 def test_a_proof_in_a_later_filing_opens_a_route_from_then_on_only() -> None:

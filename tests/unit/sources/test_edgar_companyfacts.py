@@ -203,26 +203,3 @@ def test_a_zip_is_read_member_by_member(read: Read, tmp_path: Path) -> None:
         "CIK0000000001.json/us-gaap/Revenues/USD/1",
         "CIK0000000003.json",
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "kept", "skipped"), [("CIK0001045810.json", 26811, 92), ("lpa_facts.json", 768, 0)]
-)
-def test_real_documents_agree_with_a_plain_count(
-    read: Read, shared_data: Path, name: str, kept: int, skipped: int
-) -> None:
-    path = shared_data / "fundamentals" / "companyfacts" / name
-    whole = json.loads(path.read_text(), parse_float=str, parse_int=str)
-    counted = {
-        (f"{taxonomy}:{concept}", unit, row.get("start", ""), row["end"], row["filed"], row["accn"])
-        for taxonomy, concepts in whole["facts"].items()
-        for concept, described in concepts.items()
-        for unit, rows in described["units"].items()
-        for row in rows
-        if taxonomy in ("us-gaap", "ifrs-full", "srt") or (taxonomy, unit) == ("dei", "shares")
-    }
-    records = read("edgar-companyfacts", path)
-    assert rejects_of(records) == []
-    assert {fact[1:7] for fact in facts_of(records)} == counted
-    assert len(facts_of(records)) == kept
-    assert sum(record.rows for record in records if isinstance(record, Skipped)) == skipped

@@ -3,7 +3,6 @@
 import gzip
 import json
 import zipfile
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -101,15 +100,6 @@ def test_a_bad_cell_line_or_column_costs_itself(read: Read, written: Written) ->
 def test_another_format_is_an_error_that_says_what_was_expected(read: Read, written: Written, text: str):
     with pytest.raises(FormatError, match=r"rates\.csv: expected the ECB history"):
         read("ecb-fx", written("rates.csv", text))
-
-
-@pytest.mark.deep
-def test_the_history_that_the_sample_takes_is_read_without_a_reject(read: Read) -> None:
-    with as_file(files("currency_converter").joinpath("eurofxref-hist.zip")) as path:
-        found = read("ecb-fx", path)
-    assert all(isinstance(record, SeriesColumn) for record in found)
-    series = {record.series: record for record in found if isinstance(record, SeriesColumn)}
-    assert ReportedValue("1999-01-04", "", "6.9358", "ZAR", "") in series["FX.EUR.ZAR"].values
 
 
 FOREVER = "9999-12-31"

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sankofa.edition.write import parquet
-from sankofa.edition.write.parquet_file import ParquetColumns, RowGroupEncoder
+from sankofa.edition.write.parquet_file import ParquetColumns
 from sankofa.edition.write.tables import Table
 from sankofa.model.rows import MacroSeriesRow
 from tests.every import every
@@ -106,25 +106,3 @@ def test_a_large_table_is_several_files(tmp_path: Path) -> None:
     assert metadata.num_row_groups == 2
     assert metadata.row_group(1).column(4).statistics.min == date.fromordinal(730_040)
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [file["name"] for file in files]
-
-
-@pytest.mark.usefixtures("small_groups")
-def test_row_groups_are_read_one_after_another_with_their_statistics(tmp_path: Path) -> None:
-    (file,) = written(tmp_path / "a", map(row, range(805)), 10_000)
-    path = tmp_path / "a" / file["name"]
-    groups = [pq.ParquetFile(path).read_row_group(number) for number in range(21)]
-    assert pa.concat_tables(groups).column("source_ref").to_pylist() == [f"file#{n}" for n in range(805)]
-    metadata = pq.read_metadata(path)
-    assert (metadata.num_rows, metadata.num_row_groups) == (805, 21)
-    assert [metadata.row_group(n).column(4).statistics.min for n in (0, 20)] == [
-        date.fromordinal(730_000),
-        date.fromordinal(730_800),
-    ]
-
-
-def test_an_encoded_row_group_is_decoded_as_it_was() -> None:
-    encoder = RowGroupEncoder(Table("some", MacroSeriesRow, "AF-MACRO", "Some rows."))
-    rows = encoder.columns.table([row(1), row(2, Decimal("1e-30"))])
-    group = encoder.encode(rows)
-    assert encoder.decode(group).to_pylist() == rows.to_pylist()
-    assert (group.rows, group.first_ref, group.classes) == (2, "file#1", ["cc-by"])
