@@ -7,7 +7,6 @@ import hashlib
 import os
 import random
 import time
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -131,26 +130,6 @@ def forget(partial: Path) -> None:
 def continues(headers: Mapping[str, str], size: int) -> bool:
     """Whether a partial reply begins where the file ends."""
     return str(headers.get("content-range", "")).startswith(f"bytes {size}-")
-
-
-def decompress(source: Path, target: Path, most: int) -> None:
-    """Unpacks gzip, up to a number of bytes. Raises ReplyRefused."""
-    unzip = zlib.decompressobj(wbits=31)
-    written = 0
-    try:
-        with source.open("rb") as packed, open(target, "wb", opener=open_private) as stream:
-            while chunk := packed.read(_CHUNK):
-                while chunk and not unzip.eof:
-                    unpacked = unzip.decompress(chunk, 16 * _CHUNK)
-                    chunk = unzip.unconsumed_tail
-                    written += len(unpacked)
-                    if written > most:
-                        raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")
-                    stream.write(unpacked)
-    except zlib.error as failure:
-        raise ReplyRefused(f"the reply is not the gzip that it says it is: {failure}") from failure
-    if not unzip.eof or unzip.unused_data:
-        raise ReplyRefused("the reply is not the gzip that it says it is")
 
 
 _SMALL: Final = 1 << 20
@@ -405,7 +384,8 @@ class Fetcher:
         """Stores the content, unpacked and checked; returns its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):
-            decompress(partial, path, self._collect.max_bytes)
+            with open(path, "wb", opener=open_private) as stream:
+                stream.writelines(network.unpacked(partial, self._collect.max_bytes))
             forget(partial)
         elif encoding in ("", "identity"):
             partial.replace(path)

@@ -22,6 +22,7 @@ import threading
 import time
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -79,7 +80,7 @@ def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: byte
     if lower.endswith(".zip") and not zipfile.is_zipfile(path):
         raise ReplyRefused("the reply is not a whole zip archive")
     if lower.endswith(".gz"):
-        _refuse_broken_gzip(path, most)
+        deque(unpacked(path, most), maxlen=0)
     first = start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if lower.endswith((".json", ".jsonl")) and first not in (b"{", b"["):
         raise ReplyRefused("the reply is not JSON")
@@ -116,8 +117,8 @@ def _decoded(text: str) -> bytes:
         return b""
 
 
-def _refuse_broken_gzip(path: Path, most: int) -> None:
-    """Read it to its end: a gzip file that was cut shows only there."""
+def unpacked(path: Path, most: int) -> Iterator[bytes]:
+    """The content of a gzip file, up to a number of bytes. One that was cut shows at its end."""
     size = 0
     try:
         with gzip.open(path) as stream:
@@ -125,10 +126,11 @@ def _refuse_broken_gzip(path: Path, most: int) -> None:
                 size += len(chunk)
                 if size > most:
                     raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")
+                yield chunk
     except EOFError:
         raise ReplyRefused("the reply is a gzip file that was cut short") from None
     except (gzip.BadGzipFile, zlib.error) as failure:
-        raise ReplyRefused(f"the reply is not gzip: {failure}") from failure
+        raise ReplyRefused(f"the reply is not the gzip that it says it is: {failure}") from failure
 
 
 _TRIED: Final = "tried again, SANKOFA_COLLECT_ATTEMPTS times in all"

@@ -330,19 +330,14 @@ class TenderValues:
                 moments.append(moment)
         for reported in by_process.values():
             # The newest release has the lowest moment; of one instant, the higher id is the later.
-            self._set_vintages(
-                vintages(
-                    [ReportedAmount(amounts[n], days[n], (-moments[n], n), numbers[n]) for n in reported],
-                    0,
-                )
-            )
-
-    def _set_vintages(self, history: list[Vintage[ReportedAmount]]) -> None:
-        for vintage in history:
-            number = vintage.report.number
-            self.numbers[number] = vintage.number
-            if vintage.successor is not None:
-                self.untils[number] = vintage.successor.available
+            amount_reports = [
+                ReportedAmount(amounts[n], days[n], (-moments[n], n), numbers[n]) for n in reported
+            ]
+            for vintage in vintages(amount_reports, 0):
+                begun = vintage.report.number
+                self.numbers[begun] = vintage.number
+                if vintage.successor is not None:
+                    self.untils[begun] = vintage.successor.available
 
 
 class ReportedAward(NamedTuple):

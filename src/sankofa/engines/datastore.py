@@ -243,7 +243,7 @@ class Datastore:
         signers = self.signers()
         kept = self.list_editions().editions
         removed = [name for name in kept if name not in editions and name != current]
-        self._list_as_published(current)
+        self.list_as_published(self.published() | {current})
         self._sign(signers, current, [name for name in kept if name not in removed])
         with operator_errors(self._pointer):
             replace_file(self._pointer, f"{current}\n".encode())
@@ -279,7 +279,7 @@ class Datastore:
         self._unsigned.clear()
 
     def list_as_published(self, editions: Collection[str]) -> None:
-        """Adds the editions of the store that this one was restored from to the list of `published`."""
+        """Adds to the list of `published` the editions that it lacks."""
         with operator_errors(self._published):
             make_private_folder(self.editions)
         self._append_to_list(sorted({*editions} - self.published_list().published))
@@ -304,11 +304,6 @@ class Datastore:
             return PublishedList(frozenset(), frozenset())
         except OSError as failure:
             raise StoreUnavailable("datastore", f"{self._published.name}: {failure}") from failure
-
-    def _list_as_published(self, current: str) -> None:
-        """Appends the editions that are missing from the list."""
-        with operator_errors(self._published):
-            self._append_to_list(sorted((self.published() | {current}) - self.published_list().published))
 
     def _append_to_list(self, lines: Iterable[str]) -> None:
         text = "".join(f"\n{line}" for line in lines)

@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import chain
 from typing import IO, Any, Final
 
 import msgspec
@@ -19,6 +20,7 @@ from sankofa.model.limits import limit
 from sankofa.model.records import Record, Rejected, Release, Skipped
 from sankofa.sources.base import InputFile, Limits, adapter, too_much
 from sankofa.sources.json_stream import TOKEN, TooLong, Truncated, at_once, pieces
+from sankofa.sources.tables import peek
 
 _LINES: Final = (".jsonl", ".ndjson")
 _ENDINGS: Final = (".json", *_LINES)
@@ -50,7 +52,7 @@ def read(file: InputFile) -> Iterator[Record]:
         position = f"{name}: " if file.is_zip else ""
         title = f"{file.name}: {name}" if file.is_zip else name
         try:
-            yield from _document(io.BufferedReader(_Utf8(stream), _BUFFER), title, position, file.limits)
+            yield from _document(_as_utf8(stream), title, position, file.limits)
         except TooLong:
             raise too_much(title, "in one value", file.limits, "line_bytes") from None
         except Truncated as failure:
@@ -224,10 +226,20 @@ def _is_lines(stream: IO[bytes], name: str) -> tuple[IO[bytes], bool]:
     return rest, name.lower().endswith(_LINES) or second.startswith(b"{")
 
 
+def _as_utf8(stream: IO[bytes]) -> IO[bytes]:
+    """A document in any of the encodings of Unicode, as UTF-8 without a mark."""
+    head = peek(stream)
+    marked = ((mark, code) for mark, code in _BOMS if head.startswith(mark))
+    unmarked = ((b"", code) for start, code in _UNMARKED if head.startswith(start))
+    mark, encoding = next(chain(marked, unmarked), (b"", "utf-8"))
+    stream.read(len(mark))
+    return stream if encoding == "utf-8" else codecs.EncodedFile(stream, "utf-8", encoding, "replace")
+
+
 class _Replayed(io.RawIOBase):
     """Bytes already read, and then the stream they came from."""
 
-    def __init__(self, head: bytes, stream: "IO[bytes] | _Transcoded") -> None:
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
         self._head = head
         self._stream = stream
 
@@ -240,35 +252,3 @@ class _Replayed(io.RawIOBase):
         chunk = chunk[: len(buffer)]
         buffer[: len(chunk)] = chunk
         return len(chunk)
-
-
-class _Utf8(_Replayed):
-    """A stream in any of the encodings of Unicode, as UTF-8 without a mark."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        head = stream.read(4)
-        encoding = next((code for mark, code in _UNMARKED if head.startswith(mark)), "utf-8")
-        for mark, code in _BOMS:
-            if head.startswith(mark):
-                head, encoding = head[len(mark) :], code
-                break
-        super().__init__(head, stream if encoding == "utf-8" else _Transcoded(head, stream, encoding))
-        if encoding != "utf-8":
-            self._head = b""
-
-
-class _Transcoded(io.RawIOBase):
-    """The rest of a stream, from another encoding to UTF-8."""
-
-    def __init__(self, head: bytes, stream: IO[bytes], encoding: str) -> None:
-        self._head = head
-        self._stream = stream
-        self._decode = codecs.getincrementaldecoder(encoding)("replace").decode
-
-    def read(self, size: int = -1) -> bytes:
-        while True:
-            chunk = self._head + self._stream.read(size)
-            self._head = b""
-            text = self._decode(chunk, final=not chunk)
-            if text or not chunk:
-                return text.encode("utf-8", "replace")
