@@ -111,7 +111,7 @@ async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str
                 "id": str(uuid.uuid5(_NAMESPACE, "/".join(table))),
                 "name": table[1],
                 "format": {"provider": "parquet"},
-                "schemaString": _delta_schema(await file_schema(edition, next(iter(files)))),
+                "schemaString": json.dumps(_struct(list(await file_schema(edition, next(iter(files)))))),
                 "partitionColumns": [],
                 "configuration": {},
             }
@@ -246,10 +246,6 @@ async def _file(question: DialectQuestion, edition: Edition, version: _Version, 
         "stats": json.dumps({"numRecords": rows}),
         "expirationTimestamp": int(until.timestamp() * 1000),
     }
-
-
-def _delta_schema(schema: "pyarrow.Schema") -> str:
-    return json.dumps(_struct(list(schema)))
 
 
 def _struct(fields: "list[pyarrow.Field]") -> dict[str, Any]:

@@ -458,11 +458,8 @@ async def _history(question: DialectQuestion, asked: _Asked, row: ListedSeries) 
                 at = one.date.isoformat()
                 if asked.since <= at and at[: len(asked.until)] <= asked.until:
                     observations.append((at, one.vintage, one.value, one.available_at.isoformat()))
-    return [_Observation(key, at, value, public) for at, _, value, public in sorted(observations, key=_order)]
-
-
-def _order(one: tuple[Any, ...]) -> tuple[Any, ...]:
-    return one[:2]
+    observations.sort(key=lambda one: one[:2])
+    return [_Observation(key, at, value, public) for at, _, value, public in observations]
 
 
 def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:

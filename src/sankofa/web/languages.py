@@ -136,7 +136,9 @@ class Language:
         return f"{self._localised(f'{count / 1000:.0f}')} kB" if count >= 1000 else f"{count} B"
 
     def day(self, day: date | str | None) -> str:
-        return _NOTHING if day is None else _written_day(self._locale, _as_date(day))
+        if isinstance(day, str):
+            day = date.fromisoformat(day[:10])
+        return _NOTHING if day is None else _written_day(self._locale, day)
 
     def instant(self, instant: str) -> str:
         return _written_instant(self._locale, instant)
@@ -181,10 +183,6 @@ class Language:
         if self._group == "," and self._point == ".":
             return signed
         return signed.replace(",", "\0").replace(".", self._point).replace("\0", self._group)
-
-
-def _as_date(day: date | str) -> date:
-    return date.fromisoformat(day[:10]) if isinstance(day, str) else day
 
 
 @lru_cache(maxsize=8192)

@@ -171,7 +171,7 @@ def _environment() -> Environment:
         stylesheet=stylesheet,
         LANGUAGES=LANGUAGES,
         LINE_ITEMS=frozenset(LINE_ITEMS),
-        day_number=_day_number,
+        day_number=lambda day: day.toordinal() - _EPOCH,  # as the slider counts days
     )
     environment.filters["words"] = lambda name: str(name).replace("_", " ")
     environment.filters["raw_html"] = Markup
@@ -186,11 +186,6 @@ def _data_block(value: Any) -> Markup:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # nosec B704  # noqa: S704 - escaped above
-
-
-def _day_number(day: date) -> int:
-    """Days since 1970, as the slider counts them."""
-    return day.toordinal() - _EPOCH
 
 
 def write_page(view: View, visit: Visit, part: str | None = None) -> str:

@@ -504,6 +504,7 @@ _code = lru_cache(maxsize=4096)(_line)  # cached for texts that recur in release
 def _summary(release: dict[str, Json], category: str | None, withheld: int) -> ReleaseSummary:
     tender = release.get("tender") or {}
     value = tender.get("value") or {}
+    amount = value.get("amount")
     awards = release.get("awards") or []
     buyer = release.get("buyer") or {}
     return ReleaseSummary(
@@ -513,7 +514,7 @@ def _summary(release: dict[str, Json], category: str | None, withheld: int) -> R
         category=_code(category) or _code(tender.get("mainProcurementCategory")),
         procurement_method=_code(tender.get("procurementMethod")),
         status=_code(tender.get("status")),
-        value_amount=_decimal(value.get("amount")),
+        value_amount=None if amount is None else Decimal(amount),
         value_currency=value.get("currency"),
         buyer_name=_code(buyer.get("name")) or _listed_buyer(release),
         award_count=len(awards),
@@ -527,7 +528,3 @@ def _listed_buyer(release: dict[str, Json]) -> str | None:
         if "buyer" in (party.get("roles") or ()):
             return _line(party.get("name"))
     return None
-
-
-def _decimal(amount: Json) -> Decimal | None:
-    return None if amount is None else Decimal(amount)

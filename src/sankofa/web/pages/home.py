@@ -164,7 +164,9 @@ async def search(visit: Visit) -> View:
     if words:
         result = await visit.ask("search", q=words, country=visit.given("country"))
         context["found"] = [
-            {**row, "address": _address(visit, row), "kind": await _kind(visit, row)} for row in result.rows
+            row
+            | {"address": visit.address(_ADDRESSES[row["type"]] + row["id"]), "kind": await _kind(visit, row)}
+            for row in result.rows
         ]
         context["truncated"] = result.truncated
         tenders = await data.search_tenders(visit, _of_tenders(words), visit.given("country"))
@@ -183,10 +185,6 @@ async def _kind(visit: Visit, row: Row) -> str:
     if row["type"] != "organisation":
         return str(row["type"])
     return "company" if await data.has_figures(visit, row["id"]) else "organisation"
-
-
-def _address(visit: Visit, row: Row) -> str:
-    return visit.address(_ADDRESSES[row["type"]] + row["id"])
 
 
 HEADLINES: Final = {

@@ -192,20 +192,17 @@ def _why(now: Row, then: Row | None) -> str:
 def _ranking_chart(visit: Visit, slug: str, rows: list[dict[str, Any]]) -> Chart:
     """The ranking as bars, with what each row of the table has."""
     columns = ("rank", "service_id", "legal_name", "country", "value", "period_end", "available_at")
-    bars = [
-        NamedBar(row["legal_name"] or row["service_id"], row["value"], _on_day(visit, row)) for row in rows
-    ]
+    bars = []
+    for row in rows[:_MOST_BARS]:
+        address = visit.address(f"/company/{row['service_id']}", as_of=visit.given("as_of"))
+        bars.append(NamedBar(row["legal_name"] or row["service_id"], row["value"], address))
     return named_bars(
         "ranking",
         f"{label(visit.language, slug)}, {visit.language.day(visit.day())}",
-        bars[:_MOST_BARS],
+        bars,
         partial(metric_value, visit.language, slug),
         (columns, [tuple(row[name] for name in columns) for row in rows]),
     )
-
-
-def _on_day(visit: Visit, row: Row) -> str:
-    return visit.address(f"/company/{row['service_id']}", as_of=visit.given("as_of"))
 
 
 def _left(now: Result, then: Result) -> list[dict[str, Any]]:
