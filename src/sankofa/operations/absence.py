@@ -25,7 +25,7 @@ from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import column_summaries
 from sankofa.model.countries import country_name
 from sankofa.model.days import FOREVER
-from sankofa.model.errors import Absence, Suggestion
+from sankofa.model.errors import ABSENCES, Absence, Suggestion
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.provenance import FUND, MACRO, TENDER
@@ -65,6 +65,11 @@ _NOTHING_BY: Final = {
 class _Known(NamedTuple):
     first: date | None
     last: date | None
+
+
+def _absent(reason: str, detail: str, *suggestions: Suggestion, known: _Known | None = None) -> Absence:
+    first, last = known or (None, None)
+    return Absence(reason, detail, first, last, suggestions)
 
 
 class _Fact(msgspec.Struct):
@@ -141,21 +146,14 @@ class _Question:
         parameter = next(n for n in ("line_items", "line_item", "measure") if n in self._given)
         meant = " or ".join(f"`{name}`" for name in near)
         listed = ", ".join(f"`{name}`" for name in names)
-        return Absence(
-            "unknown_line_item",
-            f"No line item {listed}; did you mean {meant}?",
-            suggestions=tuple(self._try(f"The line item {one}.", **{parameter: one}) for one in near),
-        )
+        others = (self._try(f"The line item {one}.", **{parameter: one}) for one in near)
+        return _absent("unknown_line_item", f"No line item {listed}; did you mean {meant}?", *others)
 
     async def organisation(self, service_id: str) -> Absence:
         edition, today = self._edition, self.call.today
         if not await edition.holds(ENTITIES, service_id):
             by_name = self._try("Find it by name or identifier.", "/v1/search", q=service_id)
-            return Absence(
-                "unknown_organisation",
-                f"No organisation with service_id {service_id}.",
-                suggestions=(by_name,),
-            )
+            return _absent("unknown_organisation", f"No organisation with service_id {service_id}.", by_name)
         if self._given.get("dataset") == TENDER:
             return Absence("no_match", f"No award to the organisation was public on {self.day}.")
         known, items = await self._figures(service_id)
@@ -163,19 +161,14 @@ class _Question:
             earlier = await predecessors(edition, await relations(edition, service_id, today), today)
             if earlier:
                 named = ", ".join(one.legal_name or one.service_id for one in earlier)
-                others = tuple(
-                    self._try("Its predecessor.", f"/v1/fundamentals/{one.service_id}") for one in earlier
-                )
-                return Absence(
-                    "figures_of_predecessor",
-                    f"The organisation has no figures; it took over from {named}.",
-                    suggestions=others,
-                )
-            crosswalk = self._try("Its identifiers.", f"/v1/crosswalk/{service_id}")
-            detail = "The organisation has identifiers and no figures."
+                detail = f"The organisation has no figures; it took over from {named}."
+                paths = (f"/v1/fundamentals/{one.service_id}" for one in earlier)
+                others = (self._try("Its predecessor.", path) for path in paths)
+                return _absent("figures_of_predecessor", detail, *others)
             if self.operation.name == "get_restatements" and items:
                 return Absence("no_match", "No figure of the organisation was restated.")
-            return Absence("no_figures", detail, suggestions=(crosswalk,))
+            crosswalk = self._try("Its identifiers.", f"/v1/crosswalk/{service_id}")
+            return _absent("no_figures", ABSENCES["no_figures"], crosswalk)
         if self.day < known.first:
             return self._too_early(known)
         asked = self._given.get("line_items") or self._given.get("line_item")
@@ -184,9 +177,8 @@ class _Question:
             listed = ", ".join(f"`{name}`" for name in names)
             own = f"/v1/fundamentals/{service_id}" if "line_item" in self._given else ""
             all_items = self._try("Every line item it reports.", own, line_items=None, line_item=None)
-            return Absence(
-                "not_reported", f"The organisation reports no {listed}.", *known, suggestions=(all_items,)
-            )
+            detail = f"The organisation reports no {listed}."
+            return _absent("not_reported", detail, all_items, known=known)
         return self._narrowed(known)
 
     async def _figures(self, service_id: str) -> tuple[_Known, set[str]]:
@@ -208,17 +200,14 @@ class _Question:
         return _Known(first, last), items
 
     def _too_early(self, known: _Known) -> Absence:
-        later = self._try("The first day on which something is known.", as_of=known.first)
-        return Absence(
-            "not_yet_known",
-            f"Not known on {self.day}: the first was public on {known.first}.",
-            *known,
-            suggestions=(later, self._try("As known today.", as_of=None))
-            if "as_of" in self.operation.parameters
-            else (self._try("All days since.", **{"from": known.first, "to": None}),)
-            if _is_panel(self.operation)
-            else (),
-        )
+        later: list[Suggestion] = []
+        if "as_of" in self.operation.parameters:
+            later = [self._try("The first day on which something is known.", as_of=known.first)]
+            later.append(self._try("As known today.", as_of=None))
+        elif _is_panel(self.operation):
+            later = [self._try("All days since.", **{"from": known.first, "to": None})]
+        detail = f"Not known on {self.day}: the first was public on {known.first}."
+        return _absent("not_yet_known", detail, *later, known=known)
 
     def _narrowed(self, known: _Known) -> Absence:
         """Something is known, but nothing of it passes the filters."""
@@ -232,12 +221,9 @@ class _Question:
         )
         filters = " and ".join(f"`{name}`" for name in dropped)
         nothing = _NOTHING_BY.get(self.operation.name, _NOTHING)
-        return Absence(
-            "no_match",
-            f"Nothing matches {filters}." if filters else nothing.format(self.day),
-            *known,
-            suggestions=(wider,) if self.operation.path and (dropped or "as_of" in self._given) else (),
-        )
+        detail = f"Nothing matches {filters}." if filters else nothing.format(self.day)
+        others = (wider,) if self.operation.path and (dropped or "as_of" in self._given) else ()
+        return _absent("no_match", detail, *others, known=known)
 
     def _outside(self, known: _Known) -> Absence | None:
         """Whether the days asked for are before or after all that is known."""
@@ -253,7 +239,7 @@ class _Question:
         if "release" in self.operation.parameters:
             whole["release"] = "latest"  # the whole matrix may be too large
         detail = f"Something is known from {known.first} to {known.last}."
-        return Absence("outside_dates", detail, *known, suggestions=(self._try("All days.", "", **whole),))
+        return _absent("outside_dates", detail, self._try("All days.", "", **whole), known=known)
 
     async def macro(self, code: str) -> Absence:
         edition = self._edition
@@ -267,14 +253,12 @@ class _Question:
             detail = f"No series or indicator {code}."
             if near:
                 detail = f"No series or indicator {code}; nearest: {', '.join(near)}."
-            return Absence("unknown_code", detail, suggestions=(*others, words))
+            return _absent("unknown_code", detail, *others, words)
         if wants_series and "series" not in kinds:
             return await self._annual(code)
         if not wants_series and "indicator" not in kinds:
             dated = self._try("The series.", indicator=None, series=code)
-            return Absence(
-                "dated_series", f"{code} is a series, not an annual indicator.", suggestions=(dated,)
-            )
+            return _absent("dated_series", f"{code} is a series, not an annual indicator.", dated)
         if not wants_series:
             return await self._indicator(code)
         columns = await column_summaries(edition, MACRO_SERIES, key_list(code))
@@ -298,12 +282,12 @@ class _Question:
             detail = f"{code} is an annual indicator; its dated series is {dated}."
             columns = await column_summaries(self._edition, MACRO_SERIES, key_list(dated))
         if not columns:
-            return Absence("annual_indicator", detail, suggestions=(table,))
+            return _absent("annual_indicator", detail, table)
         first = date.fromordinal(min(one.known for one in columns))
         series = self._try("Its dated series.", "/v1/macro", series=dated, as_of=max(self.day, first))
         if self.day < first:
             detail = f"{detail[:-1]}, first captured on {first}."
-        return Absence("annual_indicator", detail, first, suggestions=(series, table))
+        return _absent("annual_indicator", detail, series, table, known=_Known(first, None))
 
     async def _indicator(self, code: str) -> Absence:
         columns = await column_summaries(self._edition, MACRO_ANNUAL, annual_key("", code))
@@ -313,14 +297,13 @@ class _Question:
         years = min(one.oldest for one in columns), max(one.newest for one in columns)
         known = _Known(date(years[0], 12, 31), date(years[1], 12, 31))
         whole = self._try("Every year.", "", **{"from": None, "to": None})
-        return Absence(
-            "outside_dates", f"{code} has values from {years[0]} to {years[1]}.", *known, suggestions=(whole,)
-        )
+        detail = f"{code} has values from {years[0]} to {years[1]}."
+        return _absent("outside_dates", detail, whole, known=known)
 
     async def _elsewhere(self, code: str) -> Absence:
         where = _named(self.country) if self.country else "there"
         listed = self._try("The countries that have it.", "/v1/series", q=code)
-        return Absence("not_covered", f"{code} has no values of {where}.", suggestions=(listed,))
+        return _absent("not_covered", f"{code} has no values of {where}.", listed)
 
     async def coverage(self) -> Absence:
         """For lists: whether the dataset has any row for the country."""
@@ -355,10 +338,10 @@ class _Question:
                 if path != (self.operation.path or "/v1/search")
             )
             detail = "Nothing has these words; try fewer or others. Legal forms (Ltd, SA) are not searched."
-            return Absence("no_match", detail, suggestions=others)
+            return _absent("no_match", detail, *others)
         if value := self._given.get("id_value"):
             by_name = self._try("Find it by name.", "/v1/search", q=value)
-            return Absence("no_match", "Nobody has this identifier.", suggestions=(by_name,))
+            return _absent("no_match", "Nobody has this identifier.", by_name)
         return self._narrowed(_Known(None, None))
 
     def _not_covered(self, sku: str) -> Absence:
@@ -370,7 +353,7 @@ class _Question:
         if sku == FUND and number:
             detail = f"No {what} of {country}; {number} organisations."
             suggestions.append(self._try("Its organisations.", "/v1/search", q=country, country=self.country))
-        return Absence("not_covered", detail, suggestions=tuple(suggestions))
+        return _absent("not_covered", detail, *suggestions)
 
 
 def _is_panel(operation: Operation) -> bool:
