@@ -132,9 +132,7 @@ async def _coverage_on(edition: Edition, day: int, country: str | None, sku: str
 _SOURCES_ORDER = RowOrder("sku", "country", "source_id", "unit_of_count")
 
 
-@operation(
-    "/v1/coverage", row=CoverageRow, errors=(400, 401, 402, 429, 503), tool="get_coverage", extension=True
-)
+@operation("/v1/coverage", row=CoverageRow, tool="get_coverage", extension=True)
 async def get_coverage(
     call: Call,
     *,

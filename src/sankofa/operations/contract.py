@@ -159,13 +159,13 @@ class Operation:
     """Empty if it is a tool only."""
     _: KW_ONLY
     row: type[Row]
-    errors: tuple[int, ...]
-    """The statuses that the agreed API lists for it (contract: SPEC-2, PAR-8)."""
+    errors: tuple[int, ...] = (400, 401, 402, 429, 503)
+    """The statuses that the agreed API lists for it (contract: SPEC-2, PAR-8); by default those of lists."""
     also: tuple[type[Row], ...] = ()
     """Other shapes its rows may have; all rows of one answer have the same."""
     tool: str | None = None
     tool_names: Mapping[str, str] = field(default_factory=dict)
-    """The names of parameters on the MCP tool, where they differ."""
+    """The names of parameters on the MCP tool, where they differ: `from_date` for `from` if not given."""
     rows_under: str = "data"
     members: Mapping[str, JsonSchema] = field(default_factory=dict)
     """The schemas of envelope members that only this operation has."""
@@ -202,6 +202,8 @@ class Operation:
         self.description = description.strip()
         self.parameters = _parameters(perform, self.path, self.extensions)
         self.query = {p.name: p for p in self.parameters.values() if not p.in_path}
+        if self.tool and not self.tool_names:
+            self.tool_names = {name: f"{name}_date" for name in ("from", "to") if name in self.parameters}
         self.defaults = {p.argument: p.default for p in self.parameters.values() if not p.required}
         self.agent = replace(self.agent, **_AGENTS.get(self.tool or "", {}))
         _OPERATIONS[self.name] = self

@@ -196,14 +196,7 @@ async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
     return spells
 
 
-@operation(
-    "/v1/issuers",
-    dataset=FUND,
-    row=IssuerRow,
-    errors=(400, 401, 402, 429, 503),
-    tool="list_issuers",
-    extension=True,
-)
+@operation("/v1/issuers", dataset=FUND, row=IssuerRow, tool="list_issuers", extension=True)
 async def list_issuers(
     call: Call,
     *,
@@ -315,7 +308,6 @@ def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
     check=_check_lookup,
     dataset=ORGANISATIONS,
     row=CrosswalkMatchRow,
-    errors=(400, 401, 402, 429, 503),
     tool="lookup_identifier",
     extensions=("as_of", "limit", "cursor"),
     members={"ambiguous": {"type": "boolean", "description": "True if several organisations match."}},

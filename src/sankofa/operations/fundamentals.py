@@ -276,12 +276,7 @@ def _check_subject(_: Grant, arguments: Mapping[str, Any]) -> None:
 
 
 @operation(
-    "/v1/shared/facts",
-    check=_check_subject,
-    row=FactRow,
-    errors=(400, 401, 402, 429, 503),
-    members=NULLABLE_AS_OF,
-    extensions=("cursor",),
+    "/v1/shared/facts", check=_check_subject, row=FactRow, members=NULLABLE_AS_OF, extensions=("cursor",)
 )
 async def get_shared_facts(
     call: Call,

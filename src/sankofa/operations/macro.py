@@ -68,9 +68,7 @@ def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
     dataset=MACRO,
     row=MacroAnnualRow,
     also=(MacroSeriesRow,),
-    errors=(400, 401, 402, 429, 503),
     tool="get_macro",
-    tool_names={"from": "from_date", "to": "to_date"},
     members=NULLABLE_AS_OF,
     extensions=("cursor",),
 )
@@ -196,14 +194,7 @@ def _day(given: date | int | None, otherwise: int) -> int:
     return given.toordinal() if isinstance(given, date) else otherwise
 
 
-@operation(
-    "/v1/series",
-    dataset=MACRO,
-    row=SeriesCatalogueRow,
-    errors=(400, 401, 402, 429, 503),
-    tool="list_series",
-    extension=True,
-)
+@operation("/v1/series", dataset=MACRO, row=SeriesCatalogueRow, tool="list_series", extension=True)
 async def list_series(
     call: Call,
     *,
@@ -274,9 +265,7 @@ def _check_pair(_: Grant, arguments: Mapping[str, Any]) -> None:
     check=_check_pair,
     dataset=MACRO,
     row=CrossRateRow,
-    errors=(400, 401, 402, 429, 503),
     tool="get_cross_rates",
-    tool_names={"from": "from_date", "to": "to_date"},
     extension=True,
 )
 async def get_cross_rates(

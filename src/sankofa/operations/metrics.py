@@ -62,7 +62,6 @@ _MISSING["missing"]["items"]["properties"]["reason"]["enum"] = [*REASONS.values(
     "/v1/screen",
     dataset=FUND,
     row=ScreenRow,
-    errors=(400, 401, 402, 429, 503),
     members=_OMITTED | BASIS,
     tool="screen_issuers",
     extensions=("basis", "max_age", "cursor"),
@@ -114,7 +113,6 @@ def _oldest(day: date, max_age: int | None) -> int:
     "/v1/metrics/{service_id}",
     dataset=FUND,
     row=MetricsRow,
-    errors=(400, 401, 402, 429, 503),
     members=_OMITTED | _MISSING | BASIS,
     tool="get_metrics",
     extensions=("basis", "max_age", "cursor"),
@@ -231,7 +229,6 @@ Example: {{"signal_key":"macro-momentum","limit":20}}""",
     rows_under="observations",
     members=_PANEL_BASIS,
     tool="get_procurement_demand",
-    tool_names={"from": "from_date", "to": "to_date"},
     extensions=("cursor",),
 )
 async def get_procurement_demand(

@@ -63,15 +63,7 @@ def _check(grant: Grant, arguments: Mapping[str, Any]) -> None:
 
 
 @operation(
-    "/v1/panel",
-    row=IssuerDayRow,
-    errors=(400, 401, 402, 429, 503),
-    members=BASIS,
-    tool="get_panel",
-    tool_names={"from": "from_date", "to": "to_date"},
-    paid=True,
-    check=_check,
-    extension=True,
+    "/v1/panel", row=IssuerDayRow, members=BASIS, tool="get_panel", paid=True, check=_check, extension=True
 )
 async def get_panel(
     call: Call,

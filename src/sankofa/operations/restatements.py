@@ -28,14 +28,7 @@ from sankofa.operations.nearest import refuse_other_identifier, refuse_unknown_s
 from sankofa.operations.paging import first_page
 
 
-@operation(
-    "/v1/restatements",
-    dataset=FUND,
-    row=RestatementRow,
-    errors=(400, 401, 402, 429, 503),
-    tool="get_restatements",
-    extension=True,
-)
+@operation("/v1/restatements", dataset=FUND, row=RestatementRow, tool="get_restatements", extension=True)
 async def get_restatements(
     call: Call,
     *,

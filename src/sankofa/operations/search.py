@@ -52,7 +52,7 @@ class _Country(msgspec.Struct):
 _country = msgspec.json.Decoder(_Country).decode
 
 
-@operation("/v1/search", row=SearchRow, errors=(400, 401, 402, 429, 503), extension=True)
+@operation("/v1/search", row=SearchRow, extension=True)
 async def search(
     call: Call,
     *,
@@ -161,9 +161,7 @@ def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hi
     return hits[at:] if at is not None else [hit for hit in hits if _best_first(hit) > place]
 
 
-@operation(
-    "", row=EntityMatchRow, errors=(400, 401, 402, 429, 503), dataset=ORGANISATIONS, tool="search_entities"
-)
+@operation("", row=EntityMatchRow, dataset=ORGANISATIONS, tool="search_entities")
 async def search_entities(
     call: Call,
     *,

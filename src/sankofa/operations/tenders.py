@@ -74,9 +74,7 @@ _TENDERS_FOR_AGENTS: Final = AgentView(
     dataset=TENDER,
     row=TenderRow,
     also=(CompactTenderRow,),
-    errors=(400, 401, 402, 429, 503),
     tool="search_tenders",
-    tool_names={"from": "from_date", "to": "to_date"},
     members=_FILTERS,
     sample_pages=True,
     extensions=("query", "detail", "ocid", *_NARROWING),
@@ -327,14 +325,7 @@ _ORDER: Final = RowOrder("country", "indicator", "subject_type", "subject")
 _ONE: Final = Decimal(1)
 
 
-@operation(
-    "/v1/flags",
-    dataset=TENDER,
-    row=FlagRow,
-    errors=(400, 401, 402, 429, 503),
-    tool="get_flags",
-    extension=True,
-)
+@operation("/v1/flags", dataset=TENDER, row=FlagRow, tool="get_flags", extension=True)
 async def get_flags(
     call: Call,
     *,
