@@ -12,12 +12,11 @@ import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 import msgspec
@@ -35,6 +34,7 @@ from sankofa.engines.private_files import replace_file
 from sankofa.ledger.ingest import Summary
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import BuildFailed, EditionError, OperatorError
+from sankofa.model.text import toml_table
 from sankofa.replication.remote_log import parse_witnesses, take_pushed_logs
 from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings, load
@@ -242,13 +242,17 @@ _CURRENCIES: Final = ("USD", "GBP", "ZAR")
 """The currencies that the sample takes: all forty would make it slow to build."""
 
 
-@dataclass(frozen=True, slots=True)
-class BundledWorld:
-    """A data folder of the package: pairs of source and path, in the order they are ingested."""
+class BundledWorld(NamedTuple):
+    """A data folder of the package."""
 
     name: str
-    files: tuple[tuple[str, str], ...]
     with_ecb_rates: bool = False
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """Pairs of source and path, in the order they are ingested."""
+        listed = toml_table("sankofa", f"{self.name}/files")["files"]
+        return [(source, path) for source, path in listed]
 
     @property
     def sources(self) -> frozenset[str]:
@@ -256,41 +260,8 @@ class BundledWorld:
         return frozenset((*(source for source, _ in self.files), *rates))
 
 
-SAMPLE: Final = BundledWorld(
-    "sample",
-    tuple(
-        (f"sample-{name}", name)
-        for name in (
-            *("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts", "worldbank", "series"),
-            *("tenders-za", "tenders-ke", "tenders-ng"),
-        )
-    ),
-    with_ecb_rates=True,
-)
-STARTER: Final = BundledWorld(
-    "starter",
-    (
-        ("gleif-lei", "identifiers/lei-africa.csv.gz"),
-        ("gleif-lei", "identifiers/lei-issuers-abroad.csv"),
-        ("starter-cik-lei", "identifiers/cik-lei.csv"),
-        ("starter-sec-tickers", "identifiers/sec-tickers.csv"),
-        ("starter-sec-covers", "identifiers/sec-covers.csv"),
-        ("sec-companyfacts", "filings/companyfacts"),
-        ("worldbank", "macro"),
-        ("starter-fx", "fx/usd-rates-daily.csv.gz"),
-        ("starter-h10", "fx/zar-usd-monthly-h10.csv"),
-        ("ecb-fx", "fx/ecb-eurofxref-hist.csv.gz"),
-        ("us-treasury-fx", "fx/us-treasury-reporting-rates.csv.gz"),
-        ("imf-ifs", "fx/imf-fx-monthly-2026-01-21.csv.gz"),
-        ("imf-ifs", "series/imf-cpi-monthly-2026-05-18.csv.gz"),
-        ("imf-ifs", "series/imf-policy-rates-2026-01-21.csv.gz"),
-        ("imf-weo", "series/imf-weo-actuals.csv.gz"),
-        ("worldbank-commodities", "series/worldbank-commodities-monthly.csv.gz"),
-        ("za-etenders", "tenders/za-etenders-2026-08-14.json"),
-        ("za-etenders", "tenders/za-etenders-open-2026-08-22.json.gz"),
-        ("ng-nocopo", "tenders/ng-nocopo-2021-07-12.json.gz"),
-    ),
-)
+SAMPLE: Final = BundledWorld("sample", with_ecb_rates=True)
+STARTER: Final = BundledWorld("starter")
 
 
 def publish_world(
