@@ -1,1 +1,1 @@
-"""One file per endpoint: a typed function that is the REST route, the OpenAPI entry and the MCP tool."""
+"""The endpoints by subject: each is one function, the REST route, the OpenAPI entry and the MCP tool."""
