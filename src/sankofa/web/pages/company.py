@@ -293,7 +293,6 @@ async def companies(visit: Visit) -> View:
     context = {
         "rows": result.rows,
         "next_cursor": result.next_cursor,
-        "truncated": result.truncated,
         "as_of": visit.day(),
         "countries": await data.issuer_countries(visit),
     }
@@ -385,7 +384,6 @@ async def restatements(visit: Visit) -> View:
     result = await visit.ask("get_restatements", **asked, limit=visit.most_rows(_MOST_SHOWN))
     context = {
         "rows": result.rows,
-        "truncated": result.truncated,
         "next_cursor": result.next_cursor,
         "countries": await data.issuer_countries(visit),
         "feed": visit.address("/feeds/restatements.atom", **{name: asked[name] for name in _FILTERS}),

@@ -160,7 +160,7 @@ _TENDER_WORDS = ("tender", "tenders", "contract", "contracts")
 async def search(visit: Visit) -> View:
     """The hits for the words, by kind."""
     words = visit.given("q").strip()
-    context: dict[str, Any] = {"words": words, "found": [], "tenders": [], "truncated": False}
+    context: dict[str, Any] = {"words": words, "found": [], "tenders": []}
     if words:
         result = await visit.ask("search", q=words, country=visit.given("country"))
         context["found"] = [
@@ -168,7 +168,6 @@ async def search(visit: Visit) -> View:
             | {"address": visit.address(_ADDRESSES[row["type"]] + row["id"]), "kind": await _kind(visit, row)}
             for row in result.rows
         ]
-        context["truncated"] = result.truncated
         tenders = await data.search_tenders(visit, _of_tenders(words), visit.given("country"))
         context["tenders"] = [listed(visit, row) for row in tenders]
     return View("search.html", words or visit.language.text("Search"), context)
@@ -295,7 +294,6 @@ async def compare(visit: Visit) -> View:
         "indicators": indicators,
         "fields": FIELDS,
         "scale": scale,
-        "scales": SCALES,
         "as_of": as_of,
         "subjects": subjects,
         "unknown": unknown,

@@ -262,11 +262,10 @@ async def catalogue(visit: Visit) -> View:
     if words or cursor:
         result = await visit.ask("list_series", q=words, country=visit.given("country"), cursor=cursor)
         context["subjects"] = {"": _entries(result.rows)}
-        context["truncated"] = result.truncated
         context["next_cursor"] = result.next_cursor
         return View("macro.html", visit.language.text("Macro"), context)
     chosen = context["country"] or next((code for code in _FIRST if code in countries), "ZA")
-    rows, truncated = await _of_country(visit, chosen)
+    rows = await _of_country(visit, chosen)
     by_subject = {subject: _entries(some) for subject, some in _by_subject(rows).items()}
     for entry in (entry for some in by_subject.values() for entry in some if "series" not in entry):
         indicator = entry["indicator"]
@@ -277,26 +276,23 @@ async def catalogue(visit: Visit) -> View:
         "country": chosen,
         "subjects": by_subject,
         "rates": [row for row in rates.rows if row["vintages"]],
-        "truncated": truncated,
         "next_cursor": None,
     }
     return View("macro.html", visit.language.text("Macro"), context)
 
 
-async def _of_country(visit: Visit, country: str) -> tuple[list[Row], bool]:
+async def _of_country(visit: Visit, country: str) -> list[Row]:
     """Everything of a country; where the tier shows a part of an answer, that part of each subject."""
     if not visit.call.grant.sample:
-        result = await visit.ask("list_series", country=country, limit=visit.most_rows(_MOST_AT_ONCE))
-        return result.rows, result.truncated
+        limit = visit.most_rows(_MOST_AT_ONCE)
+        return (await visit.ask("list_series", country=country, limit=limit)).rows
     by_key: dict[tuple[str, str], Row] = {}
-    truncated = False
     for number, word in enumerate(word for words in _SUBJECTS.values() for word in words[:4]):
         result = await visit.ask("list_series", shown=number == 0, country=country, q=word)
         by_key |= {(row["series"], row["frequency"]): row for row in result.rows}
-        truncated = truncated or result.truncated
     rest = await visit.ask("list_series", shown=False, country=country)
     by_key |= {(row["series"], row["frequency"]): row for row in rest.rows}
-    return [by_key[key] for key in sorted(by_key)], truncated or rest.truncated
+    return [by_key[key] for key in sorted(by_key)]
 
 
 def _by_subject(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -72,7 +72,6 @@ async def signal(visit: Visit) -> View:
         "column": column,
         "rows": result.rows[: len(result.rows) if visit.given("limit") else _MOST_LISTED],
         "count": len(result.rows),
-        "truncated": result.truncated,
         "by_country": key == _BY_COUNTRY,
         "days": _DAYS,
     }
@@ -149,7 +148,6 @@ async def screen(visit: Visit) -> View:
         "omitted": _counts(now),
         "omitted_then": _counts(then) if then else {},
         "unit": now.rows[0]["unit"] if now.rows else "ratio",
-        "truncated": now.truncated,
         "left": _left(now, then) if then else [],
     }
     charts = (_ranking_chart(visit, slug, rows),) if rows else ()

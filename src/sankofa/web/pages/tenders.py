@@ -82,7 +82,6 @@ async def tenders(visit: Visit) -> View:
         "closing": [] if narrowed or sort == "closing" else await _closing(visit, country),
         "country": country.upper(),
         "countries": countries,
-        "narrowed": narrowed,
         "withheld": sum(row["withheld_parties"] for row in rows),
     }
     return View("tenders.html", visit.language.text("Tenders"), context)
@@ -329,7 +328,6 @@ async def parties(visit: Visit) -> View:
         "rows": result.rows,
         "countries": await data.tender_countries(visit),
         "roles": _ROLES,
-        "truncated": result.truncated,
         "next_cursor": result.next_cursor,
     }
     return View("parties.html", visit.language.text("Buyers and suppliers"), context)
