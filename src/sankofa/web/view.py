@@ -21,7 +21,6 @@ from markupsafe import Markup
 
 import sankofa.web.pages
 from sankofa.model.errors import Problem
-from sankofa.model.line_items import LINE_ITEMS
 from sankofa.settings import Settings
 from sankofa.web.charts import Chart
 from sankofa.web.documents import inline
@@ -170,10 +169,8 @@ def _environment() -> Environment:
         asset=asset,
         stylesheet=stylesheet,
         LANGUAGES=LANGUAGES,
-        LINE_ITEMS=frozenset(LINE_ITEMS),
         day_number=lambda day: day.toordinal() - _EPOCH,  # as the slider counts days
     )
-    environment.filters["words"] = lambda name: str(name).replace("_", " ")
     environment.filters["raw_html"] = Markup
     environment.filters["data_block"] = _data_block
     environment.filters["markdown"] = lambda text: Markup(inline(text))  # nosec B704  # noqa: S704 - ours
