@@ -34,34 +34,29 @@ class ObjectDamaged(OperatorError):
     """An object differs from the stored file."""
 
 
-class VaultKey:
-    """The operator's key, from 32 bytes in base64url."""
+def cipher_of(text: str) -> "AESGCM":
+    """The cipher of the operator's key: 32 bytes in base64url."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # imported only if there is a key
 
-    def __init__(self, text: str) -> None:
-        try:
-            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        except ValueError:
-            raw = b""
-        if len(raw) != _KEY_BYTES:
-            raise SettingsError(f"SANKOFA_VAULT_KEY: expected {_KEY_BYTES} bytes in base64url")
-        self._raw = raw
-
-    def cipher(self) -> "AESGCM":
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # imported only if there is a key
-
-        return AESGCM(self._raw)
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        raw = b""
+    if len(raw) != _KEY_BYTES:
+        raise SettingsError(f"SANKOFA_VAULT_KEY: expected {_KEY_BYTES} bytes in base64url")
+    return AESGCM(raw)
 
 
 class Objects:
     """The objects of a vault, in a folder that only its owner reads."""
 
-    def __init__(self, folder: Path, key: VaultKey | None) -> None:
+    def __init__(self, folder: Path, cipher: "AESGCM | None") -> None:
         self._folder = folder
-        self._key = key
+        self._cipher = cipher
 
     @property
     def has_key(self) -> bool:
-        return self._key is not None
+        return self._cipher is not None
 
     def path(self, sha256: str, *, encrypted: bool) -> Path:
         return self._folder / sha256[:2] / f"{sha256}.{'enc' if encrypted else 'zst'}"
@@ -100,13 +95,13 @@ class Objects:
 
     def put_encrypted(self, path: Path, sha256: str, name: str) -> str:
         """Store the bytes and the name of a file, encrypted; returns the SHA-256 of the stored file."""
-        if self._key is None:
+        if self._cipher is None:
             raise SettingsError("SANKOFA_VAULT_KEY is not set")
         target = self.path(sha256, encrypted=True)
         if not target.exists():
             header = name.encode()
             packed = _compressed([_LENGTH.pack(len(header)) + header, *_chunks(path)])
-            self._write(target, _encrypted(self._key.cipher(), packed))
+            self._write(target, _encrypted(self._cipher, packed))
         return self.stored_digest(target)
 
     @contextmanager
@@ -118,9 +113,9 @@ class Objects:
                 if not encrypted:
                     yield "", _compared(_decompressed(iter(lambda: stream.read(_CHUNK), b"")), sha256)
                     return
-                if self._key is None:
+                if self._cipher is None:
                     raise SettingsError("SANKOFA_VAULT_KEY is not set: an encrypted object cannot be read")
-                content = _decompressed(_decrypted(self._key.cipher(), stream.read))
+                content = _decompressed(_decrypted(self._cipher, stream.read))
                 first = next(content, b"")
                 (length,) = _LENGTH.unpack_from(first)
                 end = _LENGTH.size + length

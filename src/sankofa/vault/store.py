@@ -19,7 +19,7 @@ from sankofa.engines.private_files import is_alive, locked, open_private, remove
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
-from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, VaultKey, read_lines
+from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, cipher_of, read_lines
 
 Kept = Literal["bytes", "encrypted", "hash"]
 """How the vault holds a file: its bytes, its bytes under the operator's key, or its hash alone."""
@@ -189,7 +189,7 @@ class Vault:
     def __init__(self, home: Path, gate_key: bytes, vault_key: str = "", retention_days: int = 0) -> None:
         self._folder = home / "vault"
         self._journal = Journal(self._folder / "journal.jsonl", gate_key)
-        self._objects = Objects(self._folder / "objects", VaultKey(vault_key) if vault_key else None)
+        self._objects = Objects(self._folder / "objects", cipher_of(vault_key) if vault_key else None)
         self._retention = timedelta(days=retention_days) if retention_days else None
         self._is_tidy = False
         self._seen: set[tuple[str, str]] = set()
@@ -364,7 +364,6 @@ class Vault:
             yield
 
     def _remove_left_copies(self) -> None:
-        """Removes working copies of processes that have ended."""
         for folder in self._folder.glob(f"{_COPIES}*"):
             process = folder.name.removeprefix(_COPIES).partition("-")[0]
             if not is_alive(process):
