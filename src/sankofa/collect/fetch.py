@@ -49,8 +49,6 @@ class SourceState(msgspec.Struct, omit_defaults=True):
 
 
 class StateFile:
-    """The state of one source on disk."""
-
     def __init__(self, home: Path, source_id: str) -> None:
         self._path = home / "collect" / "state" / f"{source_id}.json"
         self.state = SourceState()
@@ -149,8 +147,6 @@ WHOLE: Final = "whole-"
 
 
 class Fetched(NamedTuple):
-    """A complete reply."""
-
     call: PlannedRequest
     path: Path
     sha256: str
@@ -172,8 +168,6 @@ class _Cut(Exception):
 
 
 class Fetcher:
-    """Fetches the requests of one source."""
-
     def __init__(
         self,
         client: httpx.Client,

@@ -144,8 +144,6 @@ _END_SECONDS: Final = 1.0
 
 @dataclass
 class SourceOutcome:
-    """The result of a collection for one source."""
-
     source: str
     status: str = "unchanged"
     """`fetched`, `unchanged`, `fresh` (not due yet), `failed`, `stopped`."""

@@ -111,8 +111,6 @@ def count_facts(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> Held
 
 
 class FundamentalCounts(NamedTuple):
-    """Counts of issuers and their facts."""
-
     issuers: int
     with_lei: int
     countries: int
@@ -359,7 +357,6 @@ def _restated(reported: _FiguresByPeriod) -> int:
 
 
 def _count_intake(ledger: LedgerReader, by_source: dict[str, Figures]) -> None:
-    """Count rejected and withheld records by source."""
     for source_id, counts in ledger.rows("SELECT source_id, counts FROM capture"):
         reported = json.loads(counts)
         for name in ("rejected", "withheld"):

@@ -330,7 +330,6 @@ class BlockFileReader:
         return _ROWS.unpack_from(self._bytes, at)
 
     def _decompressed(self, at: int, stored: int) -> bytes:
-        """Decompresses rows and caches them."""
         rows = zstd.decompress(self._bytes[at : at + stored])
         self._cache.put(self._serial + at, rows)
         return rows

@@ -65,7 +65,6 @@ class FileStates:
         return None if state is None else state.damage or state.suspicion
 
     def forget_missing(self) -> None:
-        """Forgets the state of files that no longer exist."""
         for key, state in list(self._states.items()):
             if not state.path.exists():
                 self._states.pop(key, None)

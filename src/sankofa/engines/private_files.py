@@ -84,7 +84,6 @@ def sync(path: Path) -> None:
 
 
 def is_alive(process: str) -> bool:
-    """Whether there is a process of this number."""
     try:
         os.kill(int(process), 0)
     except (ValueError, ProcessLookupError):

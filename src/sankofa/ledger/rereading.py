@@ -56,8 +56,6 @@ class FileOfSource(NamedTuple):
 
 
 class VaultFiles:
-    """The files of one source that the vault holds."""
-
     def __init__(self, vault: Vault, source: Source, limits: Limits) -> None:
         self._vault = vault
         self._source = source
@@ -264,8 +262,6 @@ class _Again:
 
 
 class Replayed(NamedTuple):
-    """The result of a replay."""
-
     captures: int
     missing: dict[str, int]
     """By source, how many files could not be read for want of their bytes."""

@@ -181,7 +181,6 @@ class Ledger(LedgerReader):
         return self.position() + 1
 
     def _withdrawn_before(self, source_id: str, sha256: str) -> Withdrawal | None:
-        """The last withdrawal of this very file."""
         for withdrawal in reversed(self.withdrawals()):
             if withdrawal.source_id == source_id and any(
                 file.content_sha256 == sha256 for file in withdrawal.files

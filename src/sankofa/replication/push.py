@@ -61,8 +61,6 @@ _OPEN_EDITION: Final = re.compile(rf"{OPEN}([^/]+)/")
 
 
 class Pushed(NamedTuple):
-    """The result of a push."""
-
     current: str
     editions: int
     files: int

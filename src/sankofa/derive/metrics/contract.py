@@ -68,7 +68,6 @@ class Form:
         self._value = self._term(tree)
 
     def formula(self, *values: Decimal) -> Ratio:
-        """The value for these inputs."""
         return Ratio(*self._value(values))
 
     def _term(self, node: ast.expr) -> _Term:

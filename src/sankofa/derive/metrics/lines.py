@@ -345,8 +345,6 @@ _TOLERANCE: Final = Decimal("0.001")
 
 
 class Check(NamedTuple):
-    """One count of quality."""
-
     measure: str
     names: str
     """Line items and concepts: `a|b` is the first that is known, `a?` is zero where it is not."""

@@ -5,7 +5,6 @@ The name of an edition has the instant of the ledger, its last capture, and a di
 """
 
 import struct
-import zlib
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -261,4 +260,4 @@ def former_scope(country: str) -> str:
 
 def bucket(form: str, buckets: int) -> int:
     """The bucket of a word, or of a form of it with one letter left out."""
-    return zlib.crc32(form.encode()) % buckets
+    return crc32(form.encode()) % buckets

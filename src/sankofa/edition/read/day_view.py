@@ -59,8 +59,6 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class NamesAndIdentifiers(msgspec.Struct):
-    """The names and identifiers in an entity row."""
-
     legal_name: str | None
     other_names: list[str]
     country: str | None

@@ -305,7 +305,6 @@ class Edition:
         ]
 
     def cache_part(self, name: tuple[str, str, int], part: Any) -> None:
-        """Cache a value computed from a block."""
         if len(self.cached_parts) >= _MOST_PARTS:
             self.cached_parts.clear()
         self.cached_parts[name] = part

@@ -209,8 +209,6 @@ def _quoted(text: str) -> str:
 
 
 class StatementRows(NamedTuple):
-    """A question about the rows of an issuer."""
-
     key: str
     day: int
     modes: int

@@ -97,8 +97,6 @@ class RowForm(NamedTuple):
 
 
 class FormReader:
-    """Reads the rows of an edition in a form."""
-
     def __init__(self, reader: "EditionReader | FormReader", form: RowForm) -> None:
         self._reader = reader
         self._form = form

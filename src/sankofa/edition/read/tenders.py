@@ -83,8 +83,6 @@ async def tenders_of_all(
 
 
 class _Country:
-    """The remaining releases of one country."""
-
     def __init__(
         self, edition: Edition, country: str, days: DayRows, first: int, numbers: Sequence[int]
     ) -> None:

@@ -103,8 +103,6 @@ TallyRow = tuple[TallyKey, Counted]
 
 
 class CoverageTally:
-    """Counts by key."""
-
     def __init__(self, rows: Iterable[TallyRow] = ()) -> None:
         self._counted: defaultdict[TallyKey, Counted] = defaultdict(Counted)
         self.update(rows)

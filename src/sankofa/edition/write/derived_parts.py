@@ -243,7 +243,6 @@ class _GroupTask(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of its first column."""
         return f"{self.columns[0].country}|{self.columns[0].code}"
 
     @property

@@ -58,8 +58,6 @@ class ParquetColumn(NamedTuple):
 
 
 class ParquetColumns:
-    """The columns of a type of rows."""
-
     def __init__(self, row: type[Row]) -> None:
         # Provenance comes last, as on a page.
         provenance = set(Row.__struct_fields__)
@@ -218,8 +216,6 @@ class RowGroup(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RowGroupEncoder:
-    """Encodes the rows of a table as row groups."""
-
     def __init__(self, table: Table) -> None:
         self.columns = columns = parquet_columns(table.row)
         self._open = table.open

@@ -133,7 +133,6 @@ def _steps(counted: Counted) -> Iterator[CountOnDay]:
 
 
 def _last_captures(context: BuildContext) -> dict[str, CaptureInfo]:
-    """By source."""
     return {capture.source_id: capture for _, capture in sorted(context.captures.items())}
 
 
