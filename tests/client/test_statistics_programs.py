@@ -32,7 +32,8 @@ def _run_r(folder: Path, *lines: str) -> list[dict[str, str]]:
 
 
 def _rates(client: Client, **arguments: Any) -> list[tuple[str, float]]:
-    return [(str(row["date"]), float(row["value"])) for row in client.get_macro(**arguments).rows]
+    rows: list[Any] = list(client.get_macro(**arguments).rows)
+    return [(str(row["date"]), float(row["value"])) for row in rows]
 
 
 @pytest.mark.ci
