@@ -10,7 +10,7 @@ import binascii
 import hmac
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -60,10 +60,9 @@ class SealedRecords:
                 "store are sealed with; it must be the same for all that share the store"
             )
 
-    async def get(self, name: str) -> bytes | None:
+    def get(self, name: str) -> Awaitable[bytes | None]:
         """A record as it is stored, to be given to `read`."""
-        stored = await self._store.get(name)
-        return b"" if stored is not None and len(stored) > _LARGEST_RECORD else stored
+        return self._store.get(name)
 
     def read(self, name: str, stored: bytes) -> bytes:
         """The record without its seal. Raises DamagedRecord, with a line in the log the first time."""
@@ -131,7 +130,7 @@ class SealedRecords:
 
     def _opened(self, name: str, stored: bytes, keys: Sequence[bytes] | None = None) -> bytes | None:
         """The record without its seal, where any of the keys made it; all of ours unless given."""
-        seal = _SEAL.search(stored)
+        seal = None if len(stored) > _LARGEST_RECORD else _SEAL.search(stored)
         if seal is None:
             return None
         body = stored[: seal.start()] + b"}"

@@ -176,7 +176,7 @@ class RateState(msgspec.Struct, frozen=True):
     """The RateLimit header fields of the IETF draft. Empty without a quota."""
 
 
-class Usage(RateState, frozen=True):
+class Usage(RateState, frozen=True, gc=False):
     """The counts of a key after a request."""
 
     grant: Grant
@@ -200,26 +200,28 @@ class Quotas:
         now = int(self._clock().timestamp())
         windows, month_began, month_ends = _windows(now // 60)
         in_minute, in_month = await self._store.count(grant.counter, windows)
-        if self._used.noted.get(grant.link or grant.key_id) != now // 86400:
-            await self._used.note(grant.link or grant.key_id, now // 86400)
-        minute_ends = now - now % 60 + 60
+        used = grant.link or grant.key_id
+        if self._used.noted.get(used) != now // 86400:
+            await self._used.note(used, now // 86400)
+        seconds = 60 - now % 60
+        ends = now + seconds, month_ends
         if grant.per_minute is None or grant.per_month is None:
-            return Usage("", (), grant, in_minute, in_month, minute_ends, month_ends), None
+            return Usage("", (), grant, in_minute, in_month, *ends), None
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
-        policy = _policy(grant.per_minute, grant.per_month, month_ends - month_began)
+        policy, policy_field = _policy(grant.per_minute, grant.per_month, month_ends - month_began)
         left = (
-            f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
-            f'"month";r={max(month_left, 0)};t={month_ends - now}'
+            f'"minute";r={minute_left if minute_left > 0 else 0};t={seconds}, '
+            f'"month";r={month_left if month_left > 0 else 0};t={month_ends - now}'
         )
-        fields = (b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())
-        usage = Usage(policy, fields, grant, in_minute, in_month, minute_ends, month_ends)
+        headers = policy_field, (b"ratelimit", left.encode())
+        usage = Usage(policy, headers, grant, in_minute, in_month, *ends)
         if month_left < 0:
             return usage, RateLimited(
                 f"The monthly cap of {grant.per_month} requests is reached.", month_ends - now
             )
         if minute_left < 0:
             return usage, RateLimited(
-                f"The limit of {grant.per_minute} requests per minute is reached.", 60 - now % 60
+                f"The limit of {grant.per_minute} requests per minute is reached.", seconds
             )
         return usage, None
 
@@ -241,8 +243,9 @@ def _windows(minute: int) -> tuple[tuple[Window, Window], int, int]:
 
 
 @lru_cache(maxsize=1024)
-def _policy(per_minute: int, per_month: int, month_seconds: int) -> str:
-    return f'"minute";q={per_minute};w=60, "month";q={per_month};w={month_seconds}'
+def _policy(per_minute: int, per_month: int, month_seconds: int) -> tuple[str, tuple[bytes, bytes]]:
+    policy = f'"minute";q={per_minute};w=60, "month";q={per_month};w={month_seconds}'
+    return policy, (b"ratelimit-policy", policy.encode())
 
 
 WRONG_KEYS_PER_MINUTE: Final = limit("wrong keys of an address", 200, "requests a minute", "429")

@@ -179,7 +179,7 @@ def _checked_filters(on: str, filters: Sequence[str]) -> dict[str, str]:
         if on == EDITION or name in _OWN:
             raise click.BadParameter(f"{name} is no filter of {on}", param_hint="--filter")
         try:
-            operation_named(ASKED[on]).argument(name, value, today)
+            operation_named(ASKED[on]).read({name: value}, today)
         except InvalidParameter as failure:
             raise click.BadParameter(failure.detail, param_hint="--filter") from None
         checked[name] = value

@@ -37,6 +37,7 @@ from sankofa.operations.contract import Call
 from sankofa.operations.locked import AT, NO_DAY, locked, narrower
 from sankofa.operations.service import (
     Exchange,
+    Head,
     Receive,
     Response,
     Scope,
@@ -48,6 +49,7 @@ from sankofa.operations.service import (
 
 _LARGEST_BODY: Final = limit("body of a request to a dialect", 64 << 10, "bytes", "413")
 _BODY_SECONDS: Final = limit("time for the body of a request to a dialect", 10.0, "seconds", "408")
+_MOST_FIELDS: Final = 256
 _VARY: Final = (b"vary", b"X-API-Key, Authorization, Accept, Accept-Encoding")
 
 
@@ -84,7 +86,7 @@ class _DialectExchange(Exchange):
 
     async def _answer(self, receive: Receive, nobody: Grant) -> DialectReply:
         scope, dialect, service = self.scope, self._dialect, self.service
-        check_request(scope)
+        head = check_request(scope)
         self._request, in_query = self._read()
         if scope.get(AT) == NO_DAY:
             raise NotFound("No such day: /at/ takes a date as YYYY-MM-DD, today's at the latest.")
@@ -92,8 +94,8 @@ class _DialectExchange(Exchange):
             return DialectReply(b"", status=204, headers=((b"allow", ", ".join(dialect.methods).encode()),))
         if scope["method"] not in dialect.methods:
             raise MethodNotAllowed(", ".join(dialect.methods))
-        self.site = await service.domains.site(self._request.headers[b"host"])
-        granted = nobody if dialect.open else await self._authenticate(in_query)
+        self.site = await service.domains.site(head.host)
+        granted = nobody if dialect.open else await self._authenticate(head, in_query)
         if scope["method"] == "POST":
             body = await read_body(receive, _LARGEST_BODY, _BODY_SECONDS)
             self._request = replace(self._request, body=body)
@@ -101,7 +103,7 @@ class _DialectExchange(Exchange):
         at = scope.get(AT)
         now = service.clock()
         lock = narrower(at, granted, now)
-        if dialect.open and (sent := await service.lock_sent(*self._sent())):
+        if dialect.open and (sent := await service.lock_sent(head.keys, head.authorizations)):
             lock = sent if lock is None else min(lock, sent)
         edition = locked(service.edition.get(), lock)
         call = Call(
@@ -121,9 +123,14 @@ class _DialectExchange(Exchange):
         scope, key_parameter = self.scope, self._dialect.key_parameter
         try:
             text = scope["query_string"].decode("ascii")
-            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=256)
+            if "%" in text or "+" in text or text.count("&") >= _MOST_FIELDS:
+                pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+            else:
+                pairs = [(part.partition("=")[::2]) for part in text.split("&") if part]
         except (UnicodeDecodeError, ValueError):
-            raise BadRequest("The query is not valid UTF-8, or has more than 256 fields.") from None
+            raise BadRequest(
+                f"The query is not valid UTF-8, or has more than {_MOST_FIELDS} fields."
+            ) from None
         keys = [value for name, value in pairs if name == key_parameter] if key_parameter else []
         if len(keys) > 1:
             raise Unauthorized(f"Send exactly one {key_parameter}.")
@@ -136,31 +143,25 @@ class _DialectExchange(Exchange):
         request = DialectRequest(scope["method"], self._root, path, query, headers, values=values)
         return request, keys[0] if keys else None
 
-    async def _authenticate(self, in_query: str | None) -> Grant:
+    async def _authenticate(self, head: Head, in_query: str | None) -> Grant:
         """The grant of the key or the link; the request is counted against it."""
         name, dialect = self._dialect.key_parameter, self._dialect.name
-        keys, bearers = self._sent()
+        keys = head.keys
         if in_query is not None and IS_FULL_KEY.match(in_query):
             raise Unauthorized(
                 f"{name}: a key in an address is logged on its way, so it is refused. Send a link key there: "
                 f"`sankofa keys link KEY_ID --dialect {dialect}` prints one."
             )
         if in_query is not None and is_link(in_query) and in_query not in keys:
-            keys.append(in_query)
-        elif in_query is not None and not keys and not bearers:
+            keys = (*keys, in_query)
+        elif in_query is not None and not keys and not head.authorizations:
             raise Unauthorized(f"{name}: not a link key. `sankofa keys link` prints one.")
-        self._presented = presented_key(keys, bearers)
+        self._presented = presented_key(keys, head.authorizations)
         opens = ""
         if is_link(self._presented) or LINK in self.scope:
             opens = self.scope.get(LINK, A_DIALECT)
             opens += dialect if opens == A_DIALECT else ""
         return await self.admit(await self.service.keys.authenticate(self._presented, opens))
-
-    def _sent(self) -> tuple[list[str], list[str]]:
-        """The keys and the authorizations in the header."""
-        fields = self.scope["headers"]
-        keys = [value.decode("latin-1") for label, value in fields if label == b"x-api-key"]
-        return keys, [value.decode("latin-1") for label, value in fields if label == b"authorization"]
 
     def _as_key(self) -> Scope:
         """The scope with the link in the place of a key: a wrong link is a guess like a wrong key."""

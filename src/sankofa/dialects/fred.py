@@ -5,6 +5,7 @@ our series keys. See docs/how-to/other-clients.md for what FRED has and this has
 """
 
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
@@ -31,7 +32,6 @@ from sankofa.dialects.fred_values import (
     SHORT,
     UNITS,
     History,
-    Observed,
     PeriodValue,
     RealTimePeriod,
     ValueStep,
@@ -62,10 +62,8 @@ _FIRST_DAY: Final = date(1776, 7, 4)
 _ROWS: Final = 100_000
 """The `limit` of observations if none is sent; a longer series is sent whole."""
 _BYTES_OF_A_ROW: Final = 90
+_DATE: Final = len("2024-01-31")
 _released = msgspec.json.Decoder(list[dict[str, Any]]).decode
-
-
-_decimal = msgspec.json.Decoder(Decimal | None).decode
 
 
 class NoSuchSeries(InvalidParameter):
@@ -193,7 +191,7 @@ async def _observations(question: DialectQuestion) -> DialectReply:
 
 def _computed(
     request: DialectRequest,
-    known: History | list[Observed],
+    known: History | list[str],
     key: str,
     row: ListedSeries,
     period: RealTimePeriod,
@@ -206,9 +204,7 @@ def _computed(
     first, last = echo["observation_start"], echo["observation_end"]
     rows: list[Any]
     if isinstance(known, list) and units == "lin" and frequency == own:
-        span = str(period.start), str(period.end)
-        days = str(first), str(last)
-        rows = [PeriodValue(*span, o.date, _figure(o.value)) for o in known if days[0] <= o.date <= days[1]]
+        rows = known[bisect_left(known, str(first)) : bisect_right(known, f"{last}~")]
     else:
         values = _history(known, period.known)
         if frequency != own:
@@ -222,14 +218,9 @@ def _computed(
     return rows if echo["sort_order"] == "asc" else rows[::-1]
 
 
-def _figure(value: msgspec.Raw) -> str:
-    text = str(value, "ascii")
-    return text if text != "null" and "E" not in text else figure(_decimal(value))
-
-
 async def _known(
     question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1
-) -> History | list[Observed]:
+) -> History | list[str]:
     """The values that were the latest in a period, oldest first; on one day those of `/v1/macro`. Only the
     first output type needs no days on which a value became the latest. The sample tier may ask for few of
     many."""
@@ -239,10 +230,11 @@ async def _known(
     return await history(question.call.edition, key, period.known) if rows is None else rows
 
 
-def _history(known: History | list[Observed], day: date) -> History:
+def _history(known: History | list[str], day: date) -> History:
     if isinstance(known, dict):
         return known
-    return {date.fromisoformat(o.date): [ValueStep(day.toordinal(), _decimal(o.value))] for o in known}
+    values = [(date.fromisoformat(one[:_DATE]), one[_DATE + 1 :]) for one in known]
+    return {at: [ValueStep(day.toordinal(), None if text == "." else Decimal(text))] for at, text in values}
 
 
 async def _vintage_dates(question: DialectQuestion) -> DialectReply:
@@ -369,12 +361,20 @@ def _written(
 ) -> DialectReply:
     """Rows in the form that `file_type` asks for: XML where it is not there. Raises InvalidParameter."""
     file_type = request.given("file_type", "xml")
+    figures = rows if rows and isinstance(rows[0], str) else None
+    start, end = str(attributes.get("realtime_start")), str(attributes.get("realtime_end"))
     if file_type == "json":
+        if figures:
+            rows = [PeriodValue(start, end, one[:_DATE], one[_DATE + 1 :]) for one in figures]
         return DialectReply(msgspec.json.encode({**attributes, root: rows}), JSON)
     if file_type != "xml":
         raise InvalidParameter("file_type", "expected xml or json")
     children: Iterable[str] = ()
-    if rows and isinstance(rows[0], PeriodValue):
+    if figures:
+        opening = f'<{element} realtime_start="{start}" realtime_end="{end}" date="'
+        values = "\n".join(figures).replace(" ", '" value="').replace("\n", f'"/>\n{opening}')
+        children = (f'{opening}{values}"/>',)
+    elif rows and isinstance(rows[0], PeriodValue):
         children = [
             f'<{element} realtime_start="{row.realtime_start}" realtime_end="{row.realtime_end}" '
             f'date="{row.date}" value="{row.value}"/>'

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from itertools import accumulate
 from typing import Final, NamedTuple
 from xml.sax.saxutils import quoteattr  # nosec B406
 
@@ -21,6 +22,7 @@ from sankofa.edition.format.macro import DayRange
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_one_series
+from sankofa.edition.read.row_forms import RowForm
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
@@ -68,27 +70,47 @@ async def history(edition: Edition, key: str, day: date) -> History:
     return {at: steps_of(vintages[at]) for at in sorted(vintages)}
 
 
-class Observed(msgspec.Struct, gc=False):
+class _Observed(msgspec.Struct, gc=False):
     """The fields of a `/v1/macro` row that are served."""
 
     date: str
-    value: msgspec.Raw
+    value: Decimal | None
 
 
-_observed = msgspec.json.Decoder(list[Observed]).decode
+_observed = msgspec.json.Decoder(list[_Observed]).decode
 _EVERY_ROW: Final = 1 << 31
 
 
-async def known_on(question: DialectQuestion, key: str, day: date) -> list[Observed] | None:
-    """The values of a series as `/v1/macro` has them on a day, oldest first; None if several share the key.
+def _as_figures(rows: bytes, _: Sequence[int]) -> tuple[bytes, Sequence[int]]:
+    figures = [f"{one.date} {figure(one.value)}" for one in _observed(b"[%b]" % rows)]
+    ends = accumulate(map(len, figures), lambda end, size: end + 1 + size)
+    return ",".join(figures).encode(), [*ends]
+
+
+_FIGURES: Final = RowForm("figures", _as_figures)
+"""A row of `/v1/macro` as its date and its figure, such as `2024-01-31 117.3`."""
+
+
+async def known_on(question: DialectQuestion, key: str, day: date) -> list[str] | None:
+    """The dates and figures of a series as `/v1/macro` has them on a day, oldest first; None if several
+    series share the key.
 
     The whole edition has the rows of a locked view too, besides what tells of their capture.
     """
     call, at = question.call, day.toordinal()
     newest = call.today.toordinal() if call.lock is None else FOREVER
-    span = DayRange(at, until=at)
-    rows = await read_one_series(whole(call.edition), MACRO_SERIES, key_list(key), span, _EVERY_ROW, newest)
-    return None if rows is None else [one for chunk in rows.lists() for one in _observed(chunk)][::-1]
+    selection = await read_one_series(
+        whole(call.edition),
+        MACRO_SERIES,
+        key_list(key),
+        DayRange(at, until=at),
+        _EVERY_ROW,
+        newest,
+        form=_FIGURES,
+    )
+    if selection is None:
+        return None
+    return selection.rows.decode().split(",")[::-1] if selection.count else []
 
 
 def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[ValueStep]:

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sankofa.engines.keyvalue import Window
 
@@ -32,12 +32,12 @@ _library_fcntl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_char_p)
 _library_fcntl.restype = ctypes.c_int
 
 
-def set_record_lock(descriptor: int, kind: int, start: int) -> None:
-    """Lock (F_WRLCK) or unlock (F_UNLCK) the byte at `start`.
+def set_record_lock(descriptor: int, lock: bytes) -> None:
+    """Lock or unlock a byte, as `_Page` says.
 
     Raises BlockingIOError if another process has it, OSError for anything else.
     """
-    if _library_fcntl(descriptor, fcntl.F_SETLK, _FLOCK.pack(kind, os.SEEK_SET, start, 1, 0)) < 0:
+    if _library_fcntl(descriptor, fcntl.F_SETLK, lock) < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 
@@ -58,11 +58,20 @@ _CHANGING = bytes(_GENERATION)
 _THREADS = threading.Lock()
 
 
+class _Page(NamedTuple):
+    start: int
+    lock: bytes
+    """The argument of `fcntl` that locks the first byte of the page; `unlock` unlocks it."""
+    unlock: bytes
+
+
 @lru_cache(maxsize=8192)
-def _page_of(name: str) -> int:
-    """Where the page of this name begins; page 0 holds the header."""
+def _page_of(name: str) -> _Page:
+    """The page of this name; page 0 holds the header."""
     digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
-    return (1 + int.from_bytes(digest, "little") % _PAGES) * _PAGE
+    start = (1 + int.from_bytes(digest, "little") % _PAGES) * _PAGE
+    lock, unlock = (_FLOCK.pack(kind, os.SEEK_SET, start, 1, 0) for kind in (fcntl.F_WRLCK, fcntl.F_UNLCK))
+    return _Page(start, lock, unlock)
 
 
 @lru_cache(maxsize=8192)
@@ -113,7 +122,7 @@ class CounterFile:
         if self._reserved == _SIZE:
             return
         for name in names:
-            self._make_room(_page_of(name))
+            self._make_room(_page_of(name).start)
         os.posix_fallocate(self._descriptor, _SIZE, _PAGE)
         os.ftruncate(self._descriptor, _SIZE)
 
@@ -124,21 +133,22 @@ class CounterFile:
 
     def try_count(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...] | None:
         """Counts once; None if another process holds this page: try again."""
-        start = _page_of(name)
+        start, lock, unlock = _page_of(name)
         with _THREADS:
-            self._make_room(start)
+            if start >= self._reserved and start not in self._placed:
+                self._make_room(start)
             try:
-                set_record_lock(self._descriptor, fcntl.F_WRLCK, start)
+                set_record_lock(self._descriptor, lock)
             except BlockingIOError:
                 return None
             try:
-                return tuple([self._add_one(start, _mark_of(name, w.name), w.seconds, now) for w in windows])
+                return tuple([self._add_one(start, _mark_of(name, own), s, now) for own, s in windows])
             finally:
-                set_record_lock(self._descriptor, fcntl.F_UNLCK, start)
+                set_record_lock(self._descriptor, unlock)
 
     def counts(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...]:
         """The present counts. No lock: a count is one aligned number."""
-        start = _page_of(name)
+        start = _page_of(name).start
         return tuple([self._count(start, _mark_of(name, window.name), now) for window in windows])
 
     def _count(self, start: int, mark: bytes, now: int) -> int:
@@ -157,7 +167,9 @@ class CounterFile:
 
     def _add_one(self, start: int, mark: bytes, seconds: int, now: int) -> int:
         words = self._words
-        at = self._slot_of(start, mark)
+        at = self._map.find(mark, start, start + _PAGE)
+        if at % _SLOT:  # it has no slot, or the same bytes are across two slots by chance
+            at = self._slot_of(start, mark)
         if at < 0:
             at = self._vacant_slot(start, now)
             slot = at // _WORD

@@ -65,10 +65,10 @@ class EmbeddedKeyValue:
         """One read of a few bytes tells whether anything was put since the value was last looked up."""
         if time.monotonic() >= self._look_at_files_again:
             self._notice_other_files()
-        generation = self._generation()
         known = self._known.get(name)
-        if known is not None and known[0] == generation:
+        if known is not None and self._counters is not None and known[0] == self._counters.generation():
             return known[1]
+        generation = self._generation()
         self._notice_other_files()
         rows = await self._rows(_GET, (name,))
         # The value of a damaged row may have any type; such a value was never written.
@@ -136,7 +136,7 @@ class EmbeddedKeyValue:
         now = int(self._clock())
         tries, deadline = 0, 0.0
         try:
-            while (counts := self._open_counters().try_count(name, windows, now)) is None:
+            while (counts := (self._counters or self._open_counters()).try_count(name, windows, now)) is None:
                 tries += 1
                 if tries < _TRIES_BEFORE_SLEEP:
                     os.sched_yield()

@@ -6,7 +6,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from sankofa.access.domains import Domains, Site
-from sankofa.access.keys import presented_key
 from sankofa.access.tiers import Grant
 from sankofa.model.errors import BadRequest, Problem, RateLimited
 from sankofa.model.limits import limit
@@ -55,15 +54,10 @@ _ACCEPTED: Final = ("*/*", "application/*", "application/json")
 
 def check_content(headers: Headers) -> None:
     """Raises BadRequest or NotAcceptable unless the client sends JSON and takes it."""
-    sent = accepted = b""
-    for name, value in headers:
-        if name == b"content-type":
-            sent = value
-        elif name == b"accept":
-            accepted = value
-    if not sent.lower().startswith(b"application/json"):
+    fields = dict(headers)
+    if not fields.get(b"content-type", b"").lower().startswith(b"application/json"):
         raise BadRequest("Invalid Content-Type header")
-    if not _takes_json(accepted):
+    if not _takes_json(fields.get(b"accept", b"")):
         raise NotAcceptable("Accept application/json.")
 
 
@@ -88,12 +82,11 @@ class Guard:
         named = (origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
         self._origins = frozenset(named) | settings.cors_allowed()
 
-    async def check(self, headers: Headers) -> Site:
+    async def check(self, host: bytes, headers: Headers) -> Site:
         """The site of the request. Raises MisdirectedRequest or OriginNotAllowed.
 
         A customer's domain is a name of this server, and its own pages may ask. No Origin means no browser.
         """
-        host = next(value for name, value in headers if name == b"host" and value).lower()
         site = await self._domains.site(host)
         if site.keys is None and _ANY not in self._hosts and not self._is_own_host(host.decode("latin-1")):
             raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")
@@ -109,15 +102,6 @@ class Guard:
 
     def _is_own_host(self, authority: str) -> bool:
         return authority in self._hosts or _without_port(authority) in self._hosts
-
-
-def key_of(headers: Headers) -> str:
-    """The key of a request. Raises Unauthorized for none, or for more than one."""
-    return presented_key(_texts(headers, b"x-api-key"), _texts(headers, b"authorization"))
-
-
-def _texts(headers: Headers, wanted: bytes) -> list[str]:
-    return [value.decode("latin-1") for name, value in headers if name == wanted]
 
 
 def _listed(text: str) -> list[str]:

@@ -6,8 +6,9 @@ See contract: MCP-2 to MCP-4.
 import logging
 from typing import Final
 
+from sankofa.access.keys import presented_key
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.mcp.exchange import Guard, McpExchange, check_content, key_of
+from sankofa.mcp.exchange import Guard, McpExchange, check_content
 from sankofa.mcp.messages import (
     INVALID_PARAMS,
     CallParams,
@@ -73,17 +74,17 @@ class McpSurface:
 
     async def _admit(self, exchange: McpExchange) -> None:
         """Check the head of a request and its key. Raises Problem."""
-        check_request(exchange.scope)
-        headers = exchange.scope["headers"]
+        head = check_request(exchange.scope)
         # First: a page in a browser is told nothing, not even whether a key is good.
-        site = await self._guard.check(headers)
+        site = await self._guard.check(head.host.lower(), exchange.scope["headers"])
         prefix = "" if exchange.at is None else f"/at/{exchange.at}"
         exchange.base_url, exchange.mcp_url = site.base_url + prefix, site.settings.public_mcp_url
         if exchange.method == "OPTIONS":
             return
         if exchange.method != "POST":
             raise MethodNotAllowed(_ALLOW)
-        exchange.grant = await self._service.keys.authenticate(key_of(headers))
+        key = presented_key(head.keys, head.authorizations)
+        exchange.grant = await self._service.keys.authenticate(key)
         site.admit(exchange.grant)
 
     async def _counted_message(self, exchange: McpExchange, body: bytes) -> object:

@@ -28,6 +28,7 @@ _YEARS_AHEAD: Final = 30
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 
 
+@lru_cache(maxsize=4096)
 def parse_day(text: str) -> date:
     """The date of `YYYY-MM-DD`, ASCII digits only. Raises ValueError for anything else."""
     if not _ISO_DAY.match(text):

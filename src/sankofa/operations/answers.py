@@ -6,7 +6,8 @@ Every surface uses them, so that the same call has the same body on each.
 import gzip
 import sys
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from datetime import date
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -43,27 +44,32 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     """The body of a list response; the rows are already bytes, and copied only here."""
     selection = answer.selection
-    parts: list[bytes | memoryview] = [f'{{"{operation.rows_under}":['.encode()]
-    if selection.between and selection.slices:
-        spaced: list[bytes | memoryview] = [selection.between] * (2 * len(selection.slices) - 1)
-        spaced[::2] = selection.slices
-        parts += spaced
-    else:
-        parts += selection.slices
-    as_of = "" if answer.as_of is msgspec.UNSET else f'"as_of":{_encode(answer.as_of).decode()},'
-    truncated = "true" if selection.truncated else "false"
-    terms = f'"_license":{operation.notice(answer, edition).json}'
+    slices: Sequence[bytes | memoryview] = selection.slices
+    if selection.between and len(slices) > 1:
+        slices = [selection.between] * (2 * len(slices) - 1)
+        slices[::2] = selection.slices
     edition_id = f'"{answer.edition_id or edition.id}"'
     if edition.lock is not None or answer.edition_id == "":
         edition_id = "null"
-    parts += (
-        f'],"count":{selection.count},{terms},{as_of}"edition":{edition_id},"truncated":{truncated}'.encode(),
-        b',"absent":null' if answer.absent is None else b',"absent":' + _encode(answer.absent),
+    rest = (
+        f'],"count":{selection.count},"_license":{operation.notice(answer, edition).json},'
+        f'{"" if answer.as_of is msgspec.UNSET else _as_of(answer.as_of)}"edition":{edition_id},'
+        f'"truncated":{"true" if selection.truncated else "false"},"absent":'
     )
+    members = [b"null" if answer.absent is None else _encode(answer.absent)]
     for name, value in answer.members.items():
-        parts += (_member(name), b"null" if value is None else _encode(value))
-    parts.append(b"}")
-    return b"".join(parts)
+        members += (_member(name), b"null" if value is None else _encode(value))
+    return b"".join((_opening(operation.rows_under), *slices, rest.encode(), *members, b"}"))
+
+
+@cache
+def _opening(rows_under: str) -> bytes:
+    return b'{"%b":[' % rows_under.encode()
+
+
+@lru_cache(maxsize=4096)
+def _as_of(day: date | None) -> str:
+    return f'"as_of":{_encode(day).decode()},'
 
 
 @cache

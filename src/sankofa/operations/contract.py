@@ -257,37 +257,23 @@ class Operation:
         InvalidParameter or NotFound.
         """
         arguments = {**self.defaults, **defaults}
-        for name, text in query.items():
-            argument, value = self.argument(name, text, today)
-            arguments[argument] = value
-        for name, text in path.items():
-            argument, value = self.argument(name, text, today, in_query=False)
-            arguments[argument] = value
+        for known, given in (self.query, query), (self.parameters, path):
+            for name, text in given.items():
+                if (parameter := known.get(name)) is None:
+                    everywhere = (EDITION.name, KNOWN_BY.name, FORMAT.name) if given is query else ()
+                    accepted = ", ".join((*known, *everywhere)) or "none"
+                    raise InvalidParameter(printable(name), f"no such parameter; taken are: {accepted}")
+                try:
+                    arguments[parameter.argument] = parameter.kind.read(text, today)
+                except ValueError as failure:
+                    # A malformed id is a 400 where the agreed API lists one, else a 404 (contract: PAR-8).
+                    if parameter.in_path and (self.extension or 400 not in self.errors):
+                        raise NotFound("No record with that identifier.") from None
+                    raise InvalidParameter(name, str(failure)) from None
         if len(arguments) < len(self.parameters):
             missing = next(p.name for p in self.parameters.values() if p.argument not in arguments)
             raise InvalidParameter(missing, "required")
         return arguments
-
-    def argument(self, name: str, text: Any, today: date, *, in_query: bool = True) -> tuple[str, Any]:
-        """The argument name and value of one parameter. Raises InvalidParameter or NotFound."""
-        known = self.query if in_query else self.parameters
-        parameter = known.get(name)
-        if parameter is None:
-            everywhere = (EDITION.name, KNOWN_BY.name, FORMAT.name) if in_query else ()
-            accepted = ", ".join((*known, *everywhere)) or "none"
-            raise InvalidParameter(printable(name), f"no such parameter; taken are: {accepted}")
-        try:
-            return parameter.argument, parameter.kind.read(text, today)
-        except ValueError as failure:
-            if parameter.in_path:
-                raise self._malformed_id(name, failure) from None
-            raise InvalidParameter(name, str(failure)) from None
-
-    def _malformed_id(self, name: str, failure: ValueError) -> InvalidParameter | NotFound:
-        """A 400 where the agreed API lists one for the path, else a 404 (contract: PAR-8)."""
-        if self.extension or 400 not in self.errors:
-            return NotFound("No record with that identifier.")
-        return InvalidParameter(name, str(failure))
 
 
 def _of_every_endpoint(name: str, annotation: Any) -> Parameter:

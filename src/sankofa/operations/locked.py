@@ -9,7 +9,7 @@ removes from the rows what the capture would tell.
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -56,20 +56,15 @@ def day_of_path(path: str, today: date) -> tuple[date, str] | None:
     if not path.startswith(PREFIX):
         return None
     text, _, inside = path[len(PREFIX) :].partition("/")
-    day = _day(text)
-    return None if day is None or day > today else (day, "/" + inside)
+    try:
+        day = parse_day(text)
+    except ValueError:
+        return None
+    return None if day > today else (day, "/" + inside)
 
 
 def without_day(path: str) -> str:
     return "/" + path[len(PREFIX) :].partition("/")[2]
-
-
-@lru_cache(maxsize=4096)
-def _day(text: str) -> date | None:
-    try:
-        return parse_day(text)
-    except ValueError:
-        return None
 
 
 def narrower(of_path: date | None, grant: Grant | None, now: datetime) -> date | None:
@@ -146,10 +141,7 @@ async def _explained(operation: Operation, call: Call, arguments: dict[str, Any]
 async def _leads_on(call: Call, suggestion: Suggestion) -> bool:
     """Whether a suggested question has rows, for this key."""
     asked = suggestion.path.split("/")
-    for operation in _operations().values():
-        parts = operation.path.split("/")
-        if len(parts) != len(asked):
-            continue
+    for operation, parts in _paths().get((len(asked), *asked[2:3]), ()):
         pairs = [pair for pair in zip(parts, asked, strict=True) if pair[0] != pair[1]]
         if any(part[:1] != "{" for part, _ in pairs):
             continue
@@ -161,6 +153,16 @@ async def _leads_on(call: Call, suggestion: Suggestion) -> bool:
         except Problem:
             return False
     return False
+
+
+@cache
+def _paths() -> Mapping[tuple[int | str, ...], list[tuple[Operation, list[str]]]]:
+    """The operations and the parts of their paths, by their number and by the part after `/v1/`."""
+    paths: dict[tuple[int | str, ...], list[tuple[Operation, list[str]]]] = {}
+    for operation in operations():
+        parts = operation.path.split("/")
+        paths.setdefault((len(parts), *parts[2:3]), []).append((operation, parts))
+    return paths
 
 
 class _RowContents(NamedTuple):

@@ -6,13 +6,13 @@ import os
 import secrets
 import subprocess  # nosec B404
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache, partial
 from importlib.resources import files
 from ipaddress import ip_address
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -95,24 +95,48 @@ class HeadersTooLarge(Problem):
     status, slug, title = 431, "headers-too-large", "Request header fields too large"
 
 
-def check_request(scope: Mapping[str, Any]) -> None:
-    """Raises HeadersTooLarge, BadRequest or UriTooLong."""
-    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    size = hosts = 0
-    for name, value in headers:
-        size += len(name) + len(value) + 4
-        if name == b"host":
-            hosts += bool(value)  # the HTTP server writes an empty one where there was none
-    check_head(hosts, size)
-    check_target(scope)
+class Head(msgspec.Struct, frozen=True, gc=False):
+    """The header fields we act on."""
+
+    keys: tuple[str, ...]
+    accept_encoding: bytes
+    if_none_match: bytes
+    accept: bytes = b""
+    edition: str | None = None
+    authorizations: tuple[str, ...] = ()
+    host: bytes = b""
+    opens: str = ""
+    """What the link in the address opens; empty if it has none."""
 
 
-def check_head(hosts: int, size: int) -> None:
-    """Raises HeadersTooLarge, or BadRequest without exactly one Host."""
-    if size > LARGEST_HEADERS:
+_APART: Final = {b"host": b"\n", b"x-api-key": b"\n", b"authorization": b"\n", b"x-edition": b", "}
+"""Between the values of a field that is there more than once; a comma for all others."""
+
+
+def read_head(headers: Sequence[tuple[bytes, bytes]]) -> Head:
+    """The header fields. Raises HeadersTooLarge, or BadRequest without exactly one Host."""
+    if 4 * len(headers) + sum(map(len, chain.from_iterable(headers))) > LARGEST_HEADERS:
         raise HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted.")
-    if hosts != 1:
+    fields = dict(headers)
+    if len(fields) < len(headers):
+        fields = {}
+        for name, value in headers:
+            before = fields.get(name)
+            fields[name] = value if before is None else before + _APART.get(name, b",") + value
+    host = fields.get(b"host", b"").strip(b"\n")  # the HTTP server writes an empty one for none
+    if not host or b"\n" in host:
         raise BadRequest("A request names the host it is for in exactly one Host header.")
+    key, authorization = fields.get(b"x-api-key"), fields.get(b"authorization")
+    edition = fields.get(b"x-edition")
+    return Head(
+        () if key is None else tuple(key.decode("latin-1").split("\n")),
+        fields.get(b"accept-encoding", b""),
+        fields.get(b"if-none-match", b""),
+        fields.get(b"accept", b""),
+        None if edition is None else edition.decode("latin-1"),
+        () if authorization is None else tuple(authorization.decode("latin-1").split("\n")),
+        host,
+    )
 
 
 class ContentTooLarge(Problem):
@@ -170,6 +194,13 @@ async def send_stream(
         _requests_log.error("an answer was cut short: %s", problem.logged)
     finally:
         gone.cancel()
+
+
+def check_request(scope: Mapping[str, Any]) -> Head:
+    """The header fields of a request. Raises HeadersTooLarge, BadRequest or UriTooLong."""
+    head = read_head(scope["headers"])
+    check_target(scope)
+    return head
 
 
 def check_target(scope: Mapping[str, Any]) -> None:

@@ -39,12 +39,14 @@ from sankofa.operations.service import (
     LONGEST_QUERY,
     Application,
     Exchange,
+    Head,
     Receive,
     Response,
     Scope,
     Send,
     Service,
     check_target,
+    read_head,
 )
 from sankofa.rest.feeds import FOLDER, check_subject, feed_route
 from sankofa.rest.files import FileRoute, file_response, file_route, preflight
@@ -54,11 +56,9 @@ from sankofa.rest.pages import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
     CURRENT,
     EndpointRoute,
-    Head,
     asked_edition,
     authenticate,
     known_then,
-    read_head,
     read_query,
 )
 from sankofa.rest.response import (
@@ -107,10 +107,6 @@ class RestApp:
             return
         exchange = Exchange(self._service, scope)
         exchange.body_read = scope["method"] in _READ_METHODS
-        await exchange.answer(await self._respond(exchange), receive, send)
-
-    async def _respond(self, exchange: Exchange) -> Response:
-        scope = exchange.scope
         route: OpenPage | FileRoute | EndpointRoute | None = None
         host = b""
         try:
@@ -123,22 +119,29 @@ class RestApp:
                 check_target(scope)
             route = self._exact.get(path) or self._pages.get(path)
             route = route or self._route(path, scope.get("raw_path") or b"")
-            exchange.operation = "file" if isinstance(route, FileRoute) else "page"
-            if isinstance(route, EndpointRoute):
-                exchange.operation = route.operation.name
-            if scope["method"] not in _READ_METHODS:
-                if scope["method"] == "OPTIONS":
-                    cors = preflight(route) if isinstance(route, FileRoute) else []
-                    return Response(204, [(b"allow", _ALLOW.encode()), *cors])
-                raise MethodNotAllowed(_ALLOW)
-            if isinstance(route, OpenPage):
-                return await self._open_page(route, scope, head)
-            if isinstance(route, FileRoute):
-                return await file_response(exchange, route, head)
-            return await self._perform(route, exchange, head)
+            response = await self._respond(route, exchange, head)
         except Exception as failure:
             problem = await self._service.refusal(failure, scope, exchange.request_id)
-            return await self._problem(problem, exchange, route, host)
+            response = await self._problem(problem, exchange, route, host)
+        await exchange.answer(response, receive, send)
+
+    async def _respond(
+        self, route: OpenPage | FileRoute | EndpointRoute, exchange: Exchange, head: Head
+    ) -> Response:
+        if isinstance(route, EndpointRoute):
+            exchange.operation = route.operation.name
+        else:
+            exchange.operation = "file" if isinstance(route, FileRoute) else "page"
+        if not exchange.body_read:
+            if exchange.scope["method"] == "OPTIONS":
+                cors = preflight(route) if isinstance(route, FileRoute) else []
+                return Response(204, [(b"allow", _ALLOW.encode()), *cors])
+            raise MethodNotAllowed(_ALLOW)
+        if isinstance(route, EndpointRoute):
+            return await self._perform(route, exchange, head)
+        if isinstance(route, FileRoute):
+            return await file_response(exchange, route, head)
+        return await self._open_page(route, exchange.scope, head)
 
     def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute | OpenPage:
         prefix, _, identifier = path.rpartition("/")
@@ -189,26 +192,26 @@ class RestApp:
         lock = None if at is None and grant.lock is None else narrower(at, grant, now)
         today = lock or now.date()
         base_url = exchange.site.base_url if at is None else f"{exchange.site.base_url}/at/{at}"
-        headers = self._headers(operation, head, exchange.usage)
         path = route.requested_path
         asked_by = head.accept, head.accept_encoding, head.edition, base_url, grant.sample, grant.row_cap
         key = service.edition.id, path, query, today, lock, *asked_by
-        if (known := service.answers.get(key)) is not None:
+        known = service.answers.get(key)
+        headers = self._headers(operation, head, exchange.usage)
+        if known is not None:
             return _unless_held(known, head, headers)
         try:
             given = read_query(query)
-            asked = asked_edition(given.pop("edition", None), given.pop("known_by", None), head, now)
-            name = given.pop("format", None)
-            proof = given.pop("proof", None) if operation.name in PROVEN else None
-            if route.feed is not None and name is not None:
-                raise InvalidParameter("format", "a feed has one format")
-            fmt = route.feed or negotiated_format(head.accept)
-            if name is not None:
-                fmt = named_format(name, head.accept)
+            asked, fmt = CURRENT, route.feed or negotiated_format(head.accept)
+            if head.edition is not None or not given.keys() <= operation.query.keys():
+                asked = asked_edition(given.pop("edition", None), given.pop("known_by", None), head, now)
+                if (name := given.pop("format", None)) is not None:
+                    if route.feed is not None:
+                        raise InvalidParameter("format", "a feed has one format")
+                    fmt = named_format(name, head.accept)
+                if operation.name in PROVEN and (proof := given.pop("proof", None)) is not None:
+                    operation = with_proof(operation, proof, service, fmt)
             if operation.name == PROOF_OF_ROW:
                 operation = with_proof(operation, "true", service)
-            elif proof is not None:
-                operation = with_proof(operation, proof, service, fmt)
             arguments = operation.read(given, today, route.path)
         except (InvalidParameter, NotFound) as problem:
             given = {**dict(parse_qsl(query.decode("latin-1"))), **route.path}

@@ -20,8 +20,8 @@ from sankofa.operations.answers import JSON, Headers
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES, day_file, signed_grant
 from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.proofs import LOCKED, file_proof
-from sankofa.operations.service import Exchange, Response, Service
-from sankofa.rest.request import Head, asked_edition, authenticate, read_query
+from sankofa.operations.service import Exchange, Head, Response, Service
+from sankofa.rest.request import asked_edition, authenticate, read_query
 from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION
 
 _RANGE: Final = re.compile(r"[ \t]*bytes[ \t]*=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)

@@ -24,10 +24,9 @@ from sankofa.model.days import instant
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers, choose_encoding, compressed
 from sankofa.operations.contract import endpoints, operations, printable
-from sankofa.operations.service import Response, Service, build_id
+from sankofa.operations.service import Head, Response, Service, build_id
 from sankofa.rest.feeds import FeedEntry, document
 from sankofa.rest.openapi import describe, examples
-from sankofa.rest.request import Head
 from sankofa.rest.response import OpenPage, PageAnswer, matching_tag
 from sankofa.settings import Settings
 

@@ -1,6 +1,6 @@
 """Strict reading of a request: header fields, path, query, and the edition it names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -22,53 +22,8 @@ from sankofa.operations.contract import (
 )
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.service import LARGEST_HEADERS, Exchange, Service, check_head
+from sankofa.operations.service import Exchange, Head, Service
 from sankofa.rest.formats import ResponseFormat
-
-
-class Head(msgspec.Struct, frozen=True, gc=False):
-    """The header fields we act on."""
-
-    keys: tuple[str, ...]
-    accept_encoding: bytes
-    if_none_match: bytes
-    accept: bytes = b""
-    edition: str | None = None
-    authorizations: tuple[str, ...] = ()
-    host: bytes = b""
-    opens: str = ""
-    """What the link in the address opens; empty if it has none."""
-
-
-def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    """One pass over the header fields. Raises HeadersTooLarge, or BadRequest without exactly one Host."""
-    keys: tuple[str, ...] = ()
-    authorizations: tuple[str, ...] = ()
-    hosts = size = 0
-    host = b""
-    accept_encoding = if_none_match = accept = b""
-    edition: str | None = None
-    for name, value in headers:
-        size += len(name) + len(value) + 4
-        if name == b"x-api-key":
-            keys = (*keys, value.decode("latin-1"))
-        elif name == b"host":
-            hosts += bool(value)  # the HTTP server writes an empty one where there was none
-            host = value
-        elif name == b"authorization":
-            authorizations = (*authorizations, value.decode("latin-1"))
-        elif name == b"accept-encoding":
-            accept_encoding = accept_encoding + b"," + value if accept_encoding else value
-        elif name == b"if-none-match":
-            if_none_match = if_none_match + b"," + value if if_none_match else value
-        elif name == b"accept":
-            accept = accept + b"," + value if accept else value
-        elif name == b"x-edition":
-            text = value.decode("latin-1")
-            edition = text if edition is None else f"{edition}, {text}"
-    if hosts != 1 or size > LARGEST_HEADERS:
-        check_head(hosts, size)
-    return Head(keys, accept_encoding, if_none_match, accept, edition, authorizations, host)
 
 
 def read_query(query: bytes) -> dict[str, str]:

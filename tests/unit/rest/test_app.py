@@ -16,11 +16,10 @@ from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import Limit, ServiceId
-from sankofa.operations.service import ContentTooLarge, Response, Service
+from sankofa.operations.service import ContentTooLarge, Response, Service, read_head
 from sankofa.rest import app as rest_app
 from sankofa.rest.app import RestApp
 from sankofa.rest.pages import open_pages, problems
-from sankofa.rest.request import read_head
 from sankofa.rest.response import Deprecation
 from sankofa.settings import Settings
 

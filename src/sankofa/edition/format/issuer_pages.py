@@ -39,7 +39,7 @@ import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise, repeat, takewhile
+from itertools import chain, compress, pairwise, repeat, takewhile
 from typing import Final, NamedTuple
 
 import msgspec
@@ -272,8 +272,8 @@ def company_facts_on(block: Block, day: int) -> Iterator[tuple[str, str, str, st
         figures = bytes(text[start : one.end])
         start = one.end
         if one.newest > day:
-            dated = zip(memoryview(one.known).cast("i"), figures.split(_FIGURE_BREAK), strict=True)
-            figures = _FIGURE_BREAK.join([figure for first, figure in dated if first <= day])
+            is_known = map(day.__ge__, memoryview(one.known).cast("i"))
+            figures = _FIGURE_BREAK.join(compress(figures.split(_FIGURE_BREAK), is_known))
         if figures:
             yield one.taxonomy, one.tag, one.unit, one.label, figures
 

@@ -19,6 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
+from operator import sub
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -170,16 +171,15 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
     count, stretches = _HEADER.unpack_from(index)
     view = memoryview(index)
     if modes == _LATEST and tag == ANY_TAG and stretches >= 0:
-        start = _SIZE + (14 * count + 3) // 4 * 4
-        words = view[start:].cast("I")
-        stretch = bisect_right(view[start : start + 4 * stretches].cast("i"), day) - 1
+        words = view[_SIZE + (14 * count + 3) // 4 * 4 :].cast("i")
+        stretch = bisect_right(words, day, 0, stretches) - 1
         if stretch < 0:
             return [], 0
         seen_rows = words[stretches + stretch]
         bound = 2 * stretches + stretch
         first = 3 * stretches + 1
-        bounds = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
-        slices: Iterable[tuple[int, int]] = zip(bounds, bounds, strict=True)
+        bounds = words[first + words[bound] : first + words[bound + 1]].tolist()
+        slices: Iterable[tuple[int, int]] = zip(bounds[::2], bounds[1::2], strict=True)
         if seen_rows > room:
             seen_rows = room
             slices = first_rows(view[_SIZE + 8 * count : _SIZE + 12 * count].cast("I"), slices, room)
@@ -228,9 +228,18 @@ def between(block: Block, first: int, end: int) -> RowSlice:
     return memoryview(rows)[ends[first - 1] + 1 if first else 0 : ends[min(end, count) - 1]]
 
 
+def row_count(block: Block) -> int:
+    """How many rows a block has."""
+    index = block[0]
+    return int(_HEADER.unpack_from(index)[0]) if index else 1
+
+
 def row_ends(block: Block) -> list[int]:
     """The end of each row of a block; a comma separates it from the next."""
-    return row_columns(block).ends
+    if not block[0]:
+        return [len(block[1])]
+    count = row_count(block)
+    return memoryview(block[0])[_SIZE + 8 * count : _SIZE + 12 * count].cast("i").tolist()
 
 
 class RowColumns(NamedTuple):
@@ -267,16 +276,15 @@ def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
         return index, rows
     count, stretches = _HEADER.unpack_from(index)
     at, slices = _SIZE + 8 * count, len(index)
-    places = {0: 0, **dict(zip(ends, moved, strict=True))}
     if stretches > 0:
-        places.update({end + 1: new + 1 for end, new in zip(ends, moved, strict=True)})
         slices = _SIZE + (14 * count + 3) // 4 * 4 + 4 * (3 * stretches + 1)
+    shifts = [0, *map(sub, moved, ends)]
     bounds = memoryview(index)[slices:].cast("I") if slices < len(index) else ()
     parts = (
         index[:at],
         array("I", moved).tobytes(),
         index[at + 4 * count : slices],
-        array("I", [*map(places.__getitem__, bounds)]).tobytes(),
+        array("I", [bound + shifts[bisect_right(ends, bound)] for bound in bounds]).tobytes(),
     )
     return b"".join(parts), rows
 

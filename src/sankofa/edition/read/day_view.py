@@ -305,9 +305,11 @@ class DayView(Edition):
         shown = rows[begin:last]
         return Selection(shown, len(shown), truncated=more, following=(0, last) if more else None)
 
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, form: RowForm | None = None
+    ) -> Sequence[Block]:
         if kind not in _FILTERED:
-            return await super().blocks(kind, key, skip, most)
+            return await super().blocks(kind, key, skip, most, form)
         selection = await self.select(kind, key, day=self.day, modes=FREE | PAID)
         if selection is None or not selection.count:
             return ()

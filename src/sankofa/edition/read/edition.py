@@ -138,9 +138,12 @@ class Edition:
     async def holds(self, kind: str, key: str) -> bool:
         return await self._reader.blocks(kind, key, 0, 0) is not None
 
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, form: RowForm | None = None
+    ) -> Sequence[Block]:
         """The blocks under a key, for the reader of its dataset; none if there is no such key."""
-        return await self._reader.blocks(kind, key, skip, most) or ()
+        reader = self._reader if form is None else FormReader(self._reader, form)
+        return await reader.blocks(kind, key, skip, most) or ()
 
     @property
     def last_person_capture(self) -> int:

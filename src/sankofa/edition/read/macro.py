@@ -23,6 +23,7 @@ from sankofa.edition.format.macro import (
 from sankofa.edition.format.row_blocks import RowSlice, without_first
 from sankofa.edition.format.visibility import blocks_within
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.row_forms import RowForm
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import CrossRateInput
@@ -95,12 +96,13 @@ async def read_one_series(
     limit: int,
     newest: int = FOREVER,
     passed: int = 0,
+    form: RowForm | None = None,
 ) -> Selection | None:
-    """The first rows of one column; None if there is no such column.
+    """The first rows of one column, in a form; None if there is no such column.
 
     No row is newer than `newest`. The first `passed` rows are left out.
     """
-    taken = _Taken(edition, kind, span, limit)
+    taken = _Taken(edition, kind, span, limit, form)
     matched = await taken.take(key, newest, span.until, passed)
     if matched < 0:
         return None
@@ -110,11 +112,14 @@ async def read_one_series(
 class _Taken:
     """Collects the rows of an answer."""
 
-    def __init__(self, edition: Edition, kind: str, span: DayRange, limit: int) -> None:
+    def __init__(
+        self, edition: Edition, kind: str, span: DayRange, limit: int, form: RowForm | None = None
+    ) -> None:
         self._edition = edition
         self._kind = kind
         self._span = span
         self._limit = limit
+        self._form = form
         self._slices: list[RowSlice] = []
         self._keys: set[str] = set()
         self._count = 0
@@ -133,7 +138,7 @@ class _Taken:
             # An answer that begins inside a block usually ends in the next.
             begun = cut or passed > 0
             most = min(last - skip, 1 + begun + (limit - self._count) // ROWS_IN_A_BLOCK)
-            blocks = await self._edition.blocks(self._kind, key, skip, most)
+            blocks = await self._edition.blocks(self._kind, key, skip, most, self._form)
             for one in blocks:
                 await yield_points.step()
                 slices, taken, more = select(one, span, passed + limit - self._count)

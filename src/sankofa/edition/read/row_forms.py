@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from sankofa.edition.format import macro
 from sankofa.edition.format.keys import FULL_YEARS, MACRO_SERIES, STATEMENTS
-from sankofa.edition.format.row_blocks import Rewrite, RowSlice, with_rewritten_rows
+from sankofa.edition.format.row_blocks import Rewrite, RowSlice, row_count, with_rewritten_rows
 from sankofa.engines.block_file import Block, BoundedCache, ByteCache, ByteRange, LazyBlocks, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
 
@@ -71,6 +71,10 @@ def shorter(rows: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
     """
     bare = without_capture(rows, len(ends))
     between = b"," + rows[: rows.index(b":") + 1]
+    each = (len(rows) - len(bare)) // len(ends)  # most often every row lost the same
+    moved = [end - number * each for number, end in enumerate(ends, 1)]
+    if moved[-1] == len(bare) and all(bare.startswith(between, end) for end in moved[:-1]):
+        return bare, moved
     sizes = accumulate(map(len, bare.split(between)))
     moved = [end + number * len(between) for number, end in enumerate(sizes)]
     if len(moved) != len(ends):
@@ -156,7 +160,10 @@ class BareReader(FormReader):
     def _in_form(self, kind: str, key: str, number: int, block: Block) -> Block:
         index, rows = super()._in_form(kind, key, number, block)
         if isinstance(rows, _Rows):
-            rows.sources = rows.sources or sources_in(rows, rows.count(_REF))
+            if not rows.sources:
+                one_each = _REWRITTEN[kind] is with_rewritten_rows and kind != METRICS
+                references = row_count((index, rows)) if one_each else rows.count(_REF)
+                rows.sources = sources_in(rows, references)
             known = self._sources.get((kind, key))
             if known != rows.sources:
                 if len(self._sources) >= _KEYS_KEPT:
