@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.live import LiveServer, succeed
+from tests.patience import until
 from tests.spec import register
 from tests.spec.register import BANK, BREWER, DISPUTED, HELD, LAPSED, MINER, PERSON, lei, sid
 
@@ -152,16 +153,26 @@ def test_a_sole_proprietor_is_nowhere(live: LiveServer, paid: str) -> None:
         assert not [text for text in ("Marchbanks", sid(f"lei:{PERSON}")) if text in answer]
 
 
-@pytest.mark.rule("CROSS-5")
-def test_nothing_is_loaded_where_no_identifiers_were(tmp_path: Path) -> None:
-    csv = tmp_path / "a.csv"
+@pytest.mark.rule("CROSS-5", "LOCK-2")
+def test_nothing_is_loaded_where_no_identifiers_were_and_before_the_day_of_the_first(tmp_path: Path) -> None:
+    csv, listed = tmp_path / "a.csv", tmp_path / "listed.csv"
     csv.write_text(
-        "entity,line_item,value,currency,period_end,document\n"
-        "registry:ZA-CIPC:2001/1/07,revenue,5,ZAR,2024-12-31,doc\n"
+        "entity,line_item,value,currency,period_end,available_at,document\n"
+        "registry:ZA-CIPC:2001/1/07,revenue,5,ZAR,2023-12-31,2024-03-01,doc\n"
+    )
+    listed.write_text(
+        "entity,id_type,id_value,registry,from\nregistry:ZA-CIPC:2001/1/07,ticker,JSE:ONE,,2024-06-01\n"
     )
     home = tmp_path / "home"
     succeed(home, "ingest", "filings", csv)
     succeed(home, "publish")
+    path = f"/v1/crosswalk/{sid('registry:ZA-CIPC:2001/1/07')}"
     with LiveServer(home) as server:
-        body = server.get(f"/v1/crosswalk/{sid('registry:ZA-CIPC:2001/1/07')}", "sankofa-sandbox").json()
+        body = server.get(path, "sankofa-sandbox").json()
         assert (body["crosswalk_loaded"], body["withheld_id_types"]) == (False, ["registry"])
+        succeed(home, "ingest", "identifiers", listed)
+        succeed(home, "publish")
+        until(lambda: server.get(path, "sankofa-sandbox").json()["crosswalk_loaded"])
+        for day, loaded in (("2024-05-31", False), ("2024-06-01", True)):
+            inside = server.get(f"/at/{day}{path}", "sankofa-sandbox").json()
+            assert (inside["crosswalk_loaded"], len(inside["data"])) == (loaded, int(loaded))

@@ -221,8 +221,10 @@ def test_editions_and_tenders_are_feeds(logged: Logged) -> None:
 @pytest.mark.rule("LOG-4")
 def test_a_feed_is_xml_whatever_a_publisher_typed(plain_desk: Desk) -> None:
     titles = "Road\0works", "Road\x1fworks \ufffe", "Road|works ]]> <b>"
-    tenders = [{"tender": {"id": "t", "title": title}} for title in titles]
-    rows = [release(f"r{n}", f"2025-06-0{9 - n}T10:00:00Z", **one) for n, one in enumerate(tenders)]
+    rows = [
+        release(f"r{n}", f"2025-06-0{9 - n}T10:00:00Z", tender={"id": "t", "title": title})
+        for n, title in enumerate(titles)
+    ]
     plain_desk.ingest("portal-za", "typed.json", package(*rows))
     plain_desk.publish()
     with plain_desk.serve() as asked:

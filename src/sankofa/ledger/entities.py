@@ -124,7 +124,8 @@ class Resolution:
 
     entities: list[Entity]
     conflicts: list[Conflict]
-    crosswalk_loaded: bool
+    crosswalk_since: str | None
+    """The day from which on identifiers are known; empty if always, None if none were loaded."""
     proven: int
     """The newest capture that proved somebody a natural person of whom the ledger holds rows from before: an
     edition made earlier may name them. 0 if there is none."""
@@ -197,10 +198,10 @@ def resolve(
             _see(first_seen, subject, capture_id)
             source_ref = captures[capture_id].ref(location)
             claims[subject].append(Claim(in_one_spelling(identifier), source_ref, capture_id, *days))
-    loaded = bool(claims) or any(
-        subject.startswith("lei:") and not all(statement.profile.secondary for statement in statements)
-        for subject, statements in named.items()
-    )
+    known_since = [claim.first for linked in claims.values() for claim in linked]
+    for subject, statements in named.items():
+        if subject.startswith("lei:") and not all(one.profile.secondary for one in statements):
+            known_since += [one.profile.registered for one in (earlier.get(subject) or statements)[:1]]
     for subject, statements in named.items():
         for statement in statements:
             source_ref = captures[statement.capture_id].ref(
@@ -223,7 +224,7 @@ def resolve(
     if issued is not None:
         issued.keep(entities)
     entities.sort(key=lambda entity: entity.service_id)
-    return Resolution(entities, conflicts, loaded, proven, first_seen)
+    return Resolution(entities, conflicts, min(known_since, default=None), proven, first_seen)
 
 
 def _histories(

@@ -24,7 +24,7 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import column_summaries
 from sankofa.model.countries import country_name
-from sankofa.model.days import FOREVER
+from sankofa.model.days import FOREVER, months_before
 from sankofa.model.errors import ABSENCES, Absence, Suggestion
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series
@@ -219,9 +219,12 @@ class _Question:
         wider = self._try(
             "Without filters." if dropped else "As known today.", **(dropped or {"as_of": None})
         )
-        filters = " and ".join(f"`{name}`" for name in dropped)
+        filters = " and ".join(f"`{name}`" for name in dropped if name != "max_age")
         nothing = _NOTHING_BY.get(self.operation.name, _NOTHING)
         detail = f"Nothing matches {filters}." if filters else nothing.format(self.day)
+        if months := self._given.get("max_age"):
+            which = f"Nothing that matches {filters}" if filters else "Nothing"
+            detail = f"{which} is of a year that ended on or after {months_before(self.day, months)}."
         others = (wider,) if self.operation.path and (dropped or "as_of" in self._given) else ()
         return _absent("no_match", detail, *others, known=known)
 

@@ -283,9 +283,11 @@ async def get_crosswalk(
         if paid is not None and paid.count:
             rows = msgspec.json.decode(b"[%b]" % paid.rows, type=list[_Withheld])
             withheld = {row.id_type for row in rows}
+    of_older_version = "" if edition.manifest.get("crosswalk_loaded") else None
+    since: str | None = edition.manifest.get("crosswalk_since", of_older_version)
     members: dict[str, object] = {
         "withheld_id_types": sorted(withheld, key=ID_TYPES.index),
-        "crosswalk_loaded": bool(edition.manifest.get("crosswalk_loaded")),
+        "crosswalk_loaded": since is not None and (call.lock is None or since <= str(call.lock)),
     }
     if withheld:
         selection = Selection(

@@ -240,7 +240,7 @@ def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[st
         "edition": keys.edition_name(context.ledger_clock, context.last_capture, digest),
         "built_from": context.ledger_clock,
         "content_sha256": digest,
-        "crosswalk_loaded": context.resolution.crosswalk_loaded,
+        "crosswalk_since": context.resolution.crosswalk_since,
         "proven": max(context.resolution.proven, context.parties.proven),
         "parts": msgspec.to_builtins(written.parts),
     }
