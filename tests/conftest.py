@@ -101,22 +101,12 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Building it takes seconds, so it is built once for all workers and each has a copy.
     """
-    copy = shutil.copytree(sample_made(tmp_path_factory), tmp_path_factory.mktemp("sample") / "made")
-    return Path(copy) / "home"
 
-
-@pytest.fixture(scope="session")
-def sample_output(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What was printed when the sample world was published into an empty HOME."""
-    return (sample_made(tmp_path_factory) / "printed").read_text()
-
-
-def sample_made(factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
-        published = succeed(folder / "home", "sample", "--if-empty")
-        (folder / "printed").write_text(published.stdout)
+        succeed(folder / "home", "sample", "--if-empty")
 
-    return made_once(factory, "sample", make)
+    made = made_once(tmp_path_factory, "sample", make)
+    return Path(shutil.copytree(made, tmp_path_factory.mktemp("sample") / "made")) / "home"
 
 
 @pytest.fixture(scope="session")

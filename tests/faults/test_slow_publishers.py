@@ -71,19 +71,6 @@ def test_a_document_that_comes_by_the_byte_fails_at_its_deadline(home: Home, fau
     assert [capture["source"] for capture in home.captures()] == ["slow"]
 
 
-@pytest.mark.deep
-@pytest.mark.rule("COL-4")
-def test_a_large_document_goes_on_after_its_deadline_where_it_stopped(home: Home) -> None:
-    content = table(*range(100), filler=60_000)
-    assert len(content) > 1 << 20
-    home.publisher.put(SLOW, content)
-    home.source("slow", SLOW, deadline="2s")
-    home.publisher.fail(SLOW, faults.drips())
-    assert "(deadline)" in home.collect("slow").stderr
-    assert home.collect("slow").returncode == 0
-    assert home.publisher.requests(SLOW)[-1].headers["range"].startswith("bytes=")
-
-
 @pytest.mark.ci
 @pytest.mark.rule("COL-4", "CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, [signal.SIGTERM, signal.SIGINT]))

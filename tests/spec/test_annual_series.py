@@ -158,18 +158,6 @@ def test_on_a_day_before_its_first_capture_a_series_is_not_yet_known(asked: Aske
     assert [one["arguments"].get("as_of") for one in body["absent"]["try"]] == [str(CAPTURES[0]), None]
 
 
-@pytest.mark.rule("LOCK-1", "SER-5")
-def test_the_matrix_of_a_series_is_in_locked_views_from_its_first_capture_on(asked: Asked) -> None:
-    path = "/v1/series/WDI:NY.GDP.MKTP.CD:NGA/matrix"
-    inside = asked.server.body(f"/at/{CAPTURES[1]}{path}", asked.key)["data"]
-    outside = asked.server.body(f"{path}?as_of={CAPTURES[1]}", asked.key)["data"]
-    dated = [{name: row[name] for name in row if name[:1].isdigit() or name == "date"} for row in outside]
-    assert inside
-    assert [{name: row[name] for name in own} for row, own in zip(inside, dated, strict=True)] == dated
-    before = asked.server.get(f"/at/{CAPTURES[0] - timedelta(1)}{path}", asked.key)
-    assert before.status_code == 404
-
-
 @pytest.mark.rule("SER-4")
 def test_the_mean_of_revisions_that_cancel_has_all_its_digits(plain_desk: Desk) -> None:
     """Two thirds up and two thirds less 1e-7 down: rounded one by one they would leave 3.33e-8."""

@@ -1,9 +1,6 @@
 """GET /v1/changes: a copy that applies every page is what the edition is. On each engine."""
 
-import json
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -12,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.live import LiveServer
-from tests.spec.market import CITY, ENTITIES, Desk, identified, party, release
-from tests.spec.register import COLUMNS, lei, record
+from tests.spec.market import CITY, ENTITIES, Desk, release
+from tests.spec.register import COLUMNS
 from tests.torture import rounds
 
 Copy = dict[tuple[str, ...], Any]
@@ -261,24 +258,3 @@ def test_the_sample_tier_gets_a_402_however_it_asks(kept: Kept) -> None:
             assert kept.server.http.get("/v1/changes", headers=fields).status_code == 402
             assert kept.server.http.head("/v1/changes", headers=fields).status_code == 402
         assert kept.get("/v1/changes", key, dataset="signals").status_code == 400, "400 comes before 402"
-
-
-@pytest.mark.rule("GATE-7")
-def test_a_party_withheld_since_is_not_named_again(tmp_path: Path) -> None:
-    """Its firm turns out to be a person: the release changes, and nothing that is told has the name."""
-    desk = Desk(tmp_path)
-    trader = lei("LATERMAN")
-    desk.records(record(trader, "Obadiah Quist", "ZA", "RA990300:9"))
-    supplier = party("s", "Obadiah Quist", "supplier", **identified("LEI", trader))
-    desk.ingest("portal-za", "a.json", [release("A", parties=[supplier])])
-    first = desk.publish()
-    time.sleep(1.1)
-    desk.records(record(trader, "Obadiah Quist", "ZA", "RA990300:9", category="SOLE_PROPRIETOR"))
-    desk.publish()
-    with desk.serve() as asked:
-        answer = asked.get("/v1/changes", since=first)
-        assert {(row["dataset"], row["change"]) for row in answer["data"]} >= {
-            ("entities", "removed"),
-            ("tenders", "changed"),
-        }
-        assert "Obadiah" not in json.dumps(answer)

@@ -22,7 +22,6 @@ from tests.spec.ingesting import (
     assert_one_line_error,
     counts,
     ingest,
-    ledger_facts,
     rejects,
     write,
 )
@@ -141,17 +140,6 @@ def test_a_file_of_another_format_is_named_and_costs_no_other_file(tmp_path: Pat
     assert len(summary.failures) == 1
     assert name in summary.failures[0]
     assert (summary.counts.read, summary.counts.appended, summary.rejects) == (2, 2, None)
-
-
-@pytest.mark.rule("ING-7")
-def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(home: Path, tmp_path: Path):
-    good = write(tmp_path / "good.csv", GOOD.format(1))
-    bad = tmp_path / "bad.csv"
-    bad.write_text("<html>not found</html>")
-    done = ingest(home, bad, good)
-    assert_one_line_error(done, "bad.csv", "filings-csv")
-    assert counts(done)["appended"] == 1
-    assert ledger_facts(home) == 1
 
 
 def test_a_damaged_or_encrypted_zip_is_said_to_be_that_and_costs_no_other_file(home: Path, tmp_path: Path):

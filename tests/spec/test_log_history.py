@@ -20,6 +20,7 @@ from tests.services import MISSING
 from tests.spec import market
 from tests.spec.market import ENTITIES, TRADER, Desk, package, release
 from tests.spec.register import record
+from tests.spec.test_edition_log import entries_of as entries_of_bundle
 
 plain_desk = market.plain_desk
 TENDERS = "/v1/tenders?country=ZA&limit=500&proof=true"
@@ -30,12 +31,7 @@ def entries_of(home: Path) -> list[dict[str, Any]]:
 
 
 def raw_entries(home: Path) -> list[bytes]:
-    content, entries = (home / "editions" / "log" / "entries").read_bytes(), []
-    while content:
-        end = 2 + int.from_bytes(content[:2])
-        entries.append(content[2:end])
-        content = content[end:]
-    return entries
+    return entries_of_bundle((home / "editions" / "log" / "entries").read_bytes())
 
 
 def published(desk: Desk, *names: str) -> list[str]:

@@ -40,16 +40,6 @@ def test_the_table_captured_last_is_served_and_vintages_count_the_captures_that_
     ]
 
 
-def test_a_name_gives_the_unit_and_where_there_is_none_the_code_does(live: LiveServer, key: str) -> None:
-    inflation = rows(live, key, "indicator=FP.CPI.TOTL.ZG")
-    assert {(r["indicator_name"], r["unit"]) for r in inflation} == {
-        ("Inflation, consumer prices (annual %)", "annual %")
-    }
-    assert {(r["indicator_name"], r["unit"]) for r in rows(live, key, f"indicator={GDP}")} == {
-        (None, "current US$")
-    }
-
-
 def test_aggregates_and_what_is_no_country_are_never_served(live: LiveServer, key: str) -> None:
     assert {r["country"] for r in rows(live, key)} == {"KE", "NG", "ZA"}
     for code in ("SSF", "WLD", "XKX", "ZG"):

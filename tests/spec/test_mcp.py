@@ -177,8 +177,7 @@ SAME_CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.rule("MCP-2", "MCP-12")
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("tier", ["sample", "professional"])
+@pytest.mark.parametrize(("tier", "revision"), [("sample", OLD), ("professional", NEW)])
 async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(server, tier, revision):
     key = server.key(tier)
     async with connect(server, key, revision) as client:

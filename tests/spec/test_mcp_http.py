@@ -5,6 +5,7 @@ import socket
 import httpx
 import pytest
 
+from sankofa.mcp.exchange import LARGEST_BODY
 from tests.every import every
 from tests.patience import PATIENCE
 from tests.spec.mcp_messages import (
@@ -54,12 +55,6 @@ def test_no_key_a_wrong_one_or_more_than_one_is_401_over_http(server, headers):
     assert response.headers["content-type"] == "application/problem+json"
     assert "www-authenticate" in response.headers
     assert "sk_" not in response.text
-
-
-@pytest.mark.rule("KEY-16")
-def test_a_key_in_the_query_string_is_401(server):
-    url = f"{server.url}/mcp?x-api-key={SANDBOX}&api_key={SANDBOX}"
-    assert httpx.post(url, json=message("tools/list", OLD), headers=authentication()).status_code == 401
 
 
 # When something is down
@@ -216,6 +211,9 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
         answer = _until_closed(link)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"application/problem+json" in answer
+    for method in ("tools/list", "initialize", "no/such"):
+        padded = message(method, OLD, name="x", arguments={"a": "x" * LARGEST_BODY})
+        assert post(server, padded, OLD).status_code == 413, "only a call is as long as its arguments"
 
 
 @every(

@@ -101,12 +101,6 @@ def rows(server: LiveServer, query: str = "", path: str = "fundamentals") -> lis
     return server.rows(f"/v1/{path}/{ISSUER}?{query}", server.key("starter"))
 
 
-@pytest.mark.rule("PER-3")
-def test_an_instant_is_of_the_year_on_its_last_day_not_on_the_day_after(both: LiveServer) -> None:
-    balances = {r["period_end"]: r["period_type"] for r in rows(both) if r["concept"] == "us-gaap:Assets"}
-    assert balances == {"2009-01-25": "FY", "2009-01-26": "other", "2010-01-31": "FY", "2010-05-02": "Q1"}
-
-
 @pytest.mark.rule("PER-4")
 def test_twelve_months_that_end_on_no_year_end_are_trailing(both: LiveServer) -> None:
     (trailing,) = [r for r in rows(both, "period_type=TTM") if r["method"] == "structured"]
@@ -225,11 +219,3 @@ def test_a_period_has_one_name_whatever_was_known_when_its_figures_came(
         names.setdefault(period, set()).add((row["period_type"], row["fiscal_year"]))
     assert names[None, "2010-12-31"] == {("H1", 2011)}
     assert all(len(of_one) == 1 for of_one in names.values()), names
-
-
-@pytest.mark.rule("PER-3")
-def test_the_day_after_a_quarters_end_is_not_that_quarters(moved: LiveServer) -> None:
-    answer = moved.get(f"/v1/fundamentals/{MOVED_ISSUER}?line_items=assets", moved.key("starter"))
-    names = {row["period_end"]: (row["period_type"], row["fiscal_year"]) for row in answer.json()["data"]}
-    assert names["2012-09-30"] == ("9M", 2012)
-    assert names["2012-10-01"] == ("other", 2012)

@@ -136,23 +136,6 @@ def test_a_figure_of_low_confidence_is_kept_and_not_published(desk: Desk, home: 
     ledger.close()
 
 
-@pytest.mark.deep
-@pytest.mark.slow
-@pytest.mark.rule("CLI-5")
-def test_the_sample_is_published_once_and_its_sole_proprietor_withheld(
-    sample_home: Path, sample_output: str, tmp_path: Path
-) -> None:
-    assert "sample-lei: read 15, appended 14, unchanged 0, withheld 1, rejected 0" in sample_output
-    assert "sample-filings: read 2459, appended 2457, unchanged 0, withheld 2, rejected 0" in sample_output
-    home = Path(shutil.copytree(sample_home, tmp_path / "sample"))
-    first = editions(home)[1]
-    assert first is not None
-    assert run(home, "sample", "--if-empty").stdout == ""
-    again = run(home, "sample")
-    assert not re.search(r"appended [1-9]", again.stdout), again.stdout
-    assert editions(home) == ([first], first)
-
-
 @pytest.mark.rule("CLI-3")
 def test_status_tells_each_dependency_and_fails_when_one_does(desk: Desk, home: Path) -> None:
     add(desk, figure(1))

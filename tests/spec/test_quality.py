@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -118,25 +117,6 @@ def test_a_revision_counts_in_whichever_file_it_comes(tmp_path: Path, files: int
     with desk.serve() as asked:
         told = {row["measure"]: row["value"] for row in asked.get("/v1/quality-metrics/af-macro")["data"]}
     assert (told["restatement_rate"], told["observations"]) == (Decimal("0.4"), 5)
-
-
-@pytest.mark.deep
-@pytest.mark.rule("QUAL-2")
-def test_freshness_counts_evidenced_days_of_release_only(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    header = "series,series_type,frequency,country,date,value,unit,release_date\n"
-    undated = "CPI.ZA,cpi,monthly,ZA,2026-10-31,100,index,\n"
-    desk.ingest("series", "undated.csv", header + undated)
-    desk.publish()
-    with desk.serve() as asked:
-        rows = {row["measure"]: row for row in asked.get("/v1/quality-metrics/af-macro")["data"]}
-        assert "freshness_days" not in rows, "no day of release is evidenced"
-    desk.ingest("series", "dated.csv", header + "CPI.ZA,cpi,monthly,ZA,2024-01-31,99,index,2024-02-20\n")
-    desk.publish()
-    with desk.serve() as asked:
-        rows = {row["measure"]: row for row in asked.get("/v1/quality-metrics/af-macro")["data"]}
-        measured = date.fromisoformat(rows["freshness_days"]["measured_at"][:10])
-        assert rows["freshness_days"]["value"] == (measured - date(2024, 2, 20)).days
 
 
 def test_publish_prints_the_table(tmp_path: Path) -> None:

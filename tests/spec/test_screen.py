@@ -27,7 +27,6 @@ REASONS = {
 ISSUERS = 16  # of the sample world: those with a full year
 RIFTLINE = service_id("lei:999900SAMPLEKE000132")
 OKAVANGO = service_id("lei:999900SAMPLEBW000181")
-TERANGA = service_id("lei:999900SAMPLESN000114")
 DODO = service_id("lei:999900SAMPLEMU000120")
 
 
@@ -142,15 +141,6 @@ def test_a_year_completed_later_is_left_out_until_then(server: LiveServer, paid_
     assert (row["available_at"], row["period_end"]) == ("2023-07-14", "2022-12-31")
 
 
-def test_a_year_filed_after_a_later_one_never_counts(server: LiveServer, paid_key: str) -> None:
-    """Téranga's FY2021 became public on 30 June 2023, a month after FY2022."""
-    days = {"2023-05-30": "2020-12-31", "2023-05-31": "2022-12-31", "2023-07-01": "2022-12-31"}
-    for day, year in days.items():
-        row = row_of(ask(server, paid_key, f"metric=net_margin&as_of={day}"), TERANGA)
-        assert row is not None
-        assert row["period_end"] == year
-
-
 @pytest.mark.rule("MET-3")
 def test_a_year_before_in_another_currency_gives_no_growth(server: LiveServer, paid_key: str) -> None:
     body = ask(server, paid_key, "metric=revenue_growth&as_of=2024-06-30&country=MU")
@@ -166,22 +156,6 @@ def test_the_description_lists_the_slugs(server: LiveServer) -> None:
         (parameter,) = [p for p in described["paths"][path]["get"]["parameters"] if p["name"] == "metric"]
         assert parameter["schema"]["enum"] == list(slugs())
         assert parameter["required"] == (path == "/v1/screen")
-
-
-def test_a_year_that_follows_another_takes_its_place_on_the_day_it_is_published(plain_desk: Desk) -> None:
-    """Nothing else happens in those years: the issuer has a value before and after."""
-    reported = [
-        figure("ticker:JSE:TST", year, year, f"{year + 1}-03-01", f"afs{year}") for year in range(2017, 2025)
-    ]
-    plain_desk.ingest("filings", "filings.csv", filings(*reported))
-    plain_desk.publish()
-    with plain_desk.serve() as asked:
-        for year in range(2018, 2025):
-            for day in (f"{year + 1}-03-01", f"{year + 2}-02-28"):
-                query = {"metric": "revenue_growth", "as_of": day}
-                (ranked,) = asked.get("/v1/screen", **query)["data"]
-                assert (ranked.pop("rank"), ranked["period_end"]) == (1, f"{year}-12-31")
-                assert asked.get(f"/v1/metrics/{service_id('ticker:JSE:TST')}", **query)["data"] == [ranked]
 
 
 def test_a_mistyped_year_far_off_makes_no_larger_edition(plain_desk: Desk) -> None:

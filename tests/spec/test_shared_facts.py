@@ -160,16 +160,6 @@ def test_a_tender_value_is_of_the_country_and_an_award_of_its_winner(live: LiveS
     }
 
 
-def test_an_award_is_known_from_its_release_and_never_from_its_own_date(live: LiveServer, key: str) -> None:
-    found = rows(live, key, f"entity_id={TICKER}&dataset=AF-TENDER")
-    earlier = [row for row in found if row["period_end"] < row["available_at"]]
-    assert earlier
-    for row in earlier:
-        before = date.fromisoformat(row["available_at"]) - timedelta(days=1)
-        known = rows(live, key, f"entity_id={TICKER}&dataset=AF-TENDER&as_of={before}")
-        assert row["fact_id"] not in {one["fact_id"] for one in known}
-
-
 # AF-MACRO
 
 

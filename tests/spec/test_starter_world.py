@@ -69,16 +69,3 @@ def test_the_starter_world_shows_every_verdict_of_quality(starter_part_server: L
     fund = {row["measure"]: row for row in rows(starter_part_server, "/v1/quality-metrics/AF-FUND")}
     assert fund["freshness_days"]["status"] == "FAIL"
     assert fund["share_with_evidenced_available_at"]["status"] == "PASS"
-
-
-@pytest.mark.deep
-@pytest.mark.rule("ENT-8")
-def test_every_issuer_has_a_country_and_anglogold_is_found_by_its_ticker(starter_server: LiveServer) -> None:
-    issuers = starter_server.get("/v1/issuers?limit=25", "sankofa-sandbox").json()["data"]
-    assert all(row["country"] for row in issuers)
-    (match,) = rows(starter_server, "/v1/crosswalk?id_type=ticker&id_value=NYSE:AU")
-    entity = starter_server.get(f"/v1/entities/{match['service_id']}", "sankofa-sandbox").json()
-    (before,) = entity["predecessors"]
-    assert before["legal_name"] == "AngloGold Ashanti Limited"
-    ranked = rows(starter_server, "/v1/screen?metric=current_ratio&country=ZA&as_of=2021-06-30")
-    assert before["service_id"] in {row["service_id"] for row in ranked}

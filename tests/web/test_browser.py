@@ -241,20 +241,6 @@ def test_a_table_is_put_into_another_order_by_its_headings(browser: Browser, ser
 
 
 @pytest.mark.deep
-@pytest.mark.rule("WEB-1")
-def test_the_day_moves_without_a_script(browser: Browser, server: LiveServer) -> None:
-    with visitor(browser, server.url, java_script_enabled=False) as window:
-        window.go(f"{COMPANY}?kind=balance")
-        window.page.get_by_role("textbox", name="As known on", exact=True).fill("2024-06-01")
-        window.page.get_by_role("button", name="Show").click()
-        assert "as_of=2024-06-01" in window.page.url
-        assert "kind=balance" in window.page.url
-        expect(window.page.get_by_role("heading", name="As known on Jun 1, 2024", exact=True)).to_be_visible()
-        window.page.locator("td.n a").first.click()
-        expect(window.page.locator("svg.chart")).to_be_visible()
-
-
-@pytest.mark.deep
 @pytest.mark.rule("WEB-10")
 def test_arabic_reads_from_right_to_left(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url, locale="ar", viewport=PHONE) as window:

@@ -78,6 +78,17 @@ def test_a_table_changes_only_what_it_says_otherwise_and_a_return_is_a_vintage(d
     assert annual(desk) == [("KE", 2022, 4, 1), ("KE", 2021, 2, 3), ("KE", 2020, 1, 1)]
 
 
+def test_the_same_file_again_changes_nothing_even_after_another(desk: Desk) -> None:
+    old, new = TIDY + "Kenya,KEN,2020,1\nKenya,KEN,2021,1\n", TIDY + "Kenya,KEN,2021,2\n"
+    take(desk, FIRST, "worldbank", "aa.bb.csv", old)
+    assert counts(take(desk, FIRST, "worldbank", "aa.bb.csv", old)) == (2, 0, 2, 0, 0)
+    assert counts(take(desk, SECOND, "worldbank", "aa.bb.csv", new)) == (2, 2, 0, 0, 0), "2020 is no more"
+    edition = desk.publish().id
+    assert counts(take(desk, THIRD, "worldbank", "aa.bb.csv", old)) == (2, 0, 2, 0, 0)
+    assert desk.publish().id == edition
+    assert annual(desk) == [("KE", 2021, 2, 2)]
+
+
 def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_says_nothing(desk: Desk) -> None:
     point = {"indicator": {"id": "AA.BB", "value": "x"}, "country": {"id": "KE"}, "countryiso3code": "KEN"}
 
@@ -172,17 +183,3 @@ def test_vintages_of_alfred_are_known_from_the_day_each_was_in_force(desk: Desk)
         ("2024-01-01", [february, ("2023-01-01", None, None, "2024-01-01", 3)]),
     ):
         assert series(desk, date.fromisoformat(day)) == seen, day
-
-
-@pytest.mark.rule("MACRO-8")
-def test_a_rate_of_no_country_is_of_the_one_it_is_quoted_in_whatever_source_tells_it(desk: Desk) -> None:
-    take(desk, FIRST, "ecb-fx", "h.csv", "Date,ZAR,XOF\n2023-12-29,20.3,655.957\n")
-    told = "FX.EUR.ZAR,fx,daily,,2023-12-28,20.5,ZAR,\nFX.USD.ZAR,fx,daily,LS,2023-12-28,18.5,ZAR,\n"
-    take(desk, FIRST, "series", "s.csv", SERIES_CSV + told)
-    found = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""))
-    assert [(row["series"], row["country"], row["date"]) for row in found] == [
-        ("FX.EUR.XOF", None, "2023-12-29"),
-        ("FX.EUR.ZAR", "ZA", "2023-12-29"),
-        ("FX.EUR.ZAR", "ZA", "2023-12-28"),
-        ("FX.USD.ZAR", "LS", "2023-12-28"),
-    ]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sankofa.derive.signals.contract import panels
+from tests.depth import deep_after
 from tests.spec.demand import released, releases
 from tests.spec.register import COLUMNS as LEI_COLUMNS
 from tests.spec.register import record, sid
@@ -129,7 +130,9 @@ def test_issuers_are_told_what_they_won(desk: Desk) -> None:
     )
 
 
-@pytest.mark.parametrize("day", [date(2024, 6, 29), date(2024, 6, 30), date(2024, 7, 1), date(2025, 3, 31)])
+@pytest.mark.parametrize(
+    "day", deep_after(2, [date(2024, 6, 29), date(2024, 6, 30), date(2024, 7, 1), date(2025, 3, 31)])
+)
 def test_what_is_said_of_a_closed_period_comes_from_releases_dated_by_then(tmp_path: Path, day: date) -> None:
     """The world cut off at a day gives the rows closed by then, and the whole world the same ones."""
     every = releases("ZA", 5, months=16)

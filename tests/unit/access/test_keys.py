@@ -289,6 +289,14 @@ def test_a_new_minute_begins_on_the_minute() -> None:
     assert left_of(usage).startswith('"minute";r=1;t=60')
 
 
+def test_the_month_is_told_before_the_minute() -> None:
+    counting = Counting("2026-11-15T10:20:30")
+    _, refusal = counting.count(grant(), times=6)
+    assert refusal is not None
+    assert "month" in refusal.detail
+    assert refusal.retry_after == (datetime(2026, 12, 1, tzinfo=UTC) - counting.clock.now).total_seconds()
+
+
 @pytest.mark.rule("KEY-6")
 @every(
     ("at", "days", "left"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.derive.metrics.contract import Metric, Ratio, methodology, metrics, slugs
-from sankofa.model.figures import rounded, rounded_root
+from sankofa.model.figures import rounded_root
 from sankofa.model.line_items import routes
 from sankofa.model.provenance import LICENSE_CLASSES, strictest
 from tests.every import every
@@ -138,20 +138,6 @@ def test_a_formula_may_only_ask_for_line_items_and_plain_arithmetic(formula: str
 
 TEN = Context(prec=10, rounding=ROUND_HALF_EVEN)
 fractions = st.fractions(min_value=0, max_value=10**30)
-
-
-@every(
-    ("value", "written"),
-    [
-        (Fraction(1, 3), "0.3333333333"),
-        (Fraction(2, 3), "0.6666666667"),
-        (Fraction(-1, 4), "-0.25"),
-        (Fraction(10000000005, 10), "1000000000"),
-        (Fraction(10000000015, 10), "1000000002"),
-    ],
-)
-def test_ten_digits_are_kept_and_a_half_goes_to_the_even_one(value: Fraction, written: str) -> None:
-    assert rounded(value) == Decimal(written)
 
 
 @every(

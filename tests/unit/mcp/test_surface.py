@@ -1,12 +1,11 @@
-"""What today's tools cannot show: renamed and numeric arguments, 402, defects, clients slow or gone."""
+"""What today's tools cannot show: defects, and clients that are slow or gone."""
 
 import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import anyio
 import httpx2
@@ -14,41 +13,33 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from sankofa.edition.read.edition import Notice, Selection
+from sankofa.edition.read.edition import Notice
 from sankofa.mcp import exchange, tools
 from sankofa.mcp.surface import McpSurface
 from sankofa.mcp.tools import Tool
 from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
 from sankofa.operations.contract import Answer, Call, Operation
-from sankofa.operations.parameter_types import Day
 from sankofa.operations.parameters import Limit
 from sankofa.operations.service import Service
 from sankofa.rest.app import RestApp
 from sankofa.settings import Settings
 
 pytestmark = pytest.mark.anyio
-DayParameter = Annotated[date | None, Day(), "From this day on."]
 
 
 @pytest.fixture
 def search() -> Operation:
-    """An operation as later ones will be: with a limit, and a parameter that tools call otherwise."""
+    """An operation with a defect."""
 
-    async def search_things(call: Call, *, from_: DayParameter = None, limit: Limit = None) -> Answer:
+    async def search_things(call: Call, *, limit: Limit = None) -> Answer:
         """Things."""
-        if limit == 7:
-            raise ValueError("secret internals")
-        call.grant.rows(limit)
-        return Answer(Selection((), 0, truncated=False), members={"asked": [str(from_), limit]})
+        raise ValueError("secret internals")
 
     declared: dict[str, Operation] = {}
-    names = {"from": "from_date"}
     with pytest.MonkeyPatch.context() as patch:  # only while declaring: the registry is everyone's
         patch.setattr(contract, "_OPERATIONS", declared)
-        declare = contract.operation(
-            "/v1/things", row=EntityRow, errors=(400, 402), tool="search_things", tool_names=names
-        )
+        declare = contract.operation("/v1/things", row=EntityRow, errors=(400, 402), tool="search_things")
         declare(search_things)
     return declared["search_things"]
 
@@ -85,15 +76,6 @@ def problem_of(result: Any) -> dict[str, Any]:
     assert result.structured_content is None
     problem: dict[str, Any] = json.loads(result.content[0].text)
     return problem
-
-
-@pytest.mark.rule("MCP-3")
-async def test_402_tells_the_agent_how_to_upgrade(tmp_path, search, monkeypatch):
-    async with connected(tmp_path, search, monkeypatch) as (client, _):
-        problem = problem_of(await client.call_tool("search_things", {"limit": 26}))
-    assert problem["status"] == 402
-    assert problem["upgrade"] == {"checkout_url": Settings().upgrade_url}
-    assert problem["instance"] == "/v1/things"
 
 
 @pytest.mark.rule("ERR-5")

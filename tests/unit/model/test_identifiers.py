@@ -25,7 +25,6 @@ from sankofa.model.identifiers import (
     stored_lookup_key,
 )
 from sankofa.model.observations import (
-    SeriesKinds,
     indicator_code,
     quoted_in,
     series_key,
@@ -324,18 +323,3 @@ def test_a_series_without_a_name_is_named_by_its_key(
     series: str, family: str, frequency: str, country: str, name: str
 ) -> None:
     assert series_name(series, family, frequency, country) == name
-
-
-@pytest.mark.rule("MACRO-11")
-def test_a_key_is_of_the_kind_that_became_public_first() -> None:
-    given = [
-        ("fx", "monthly", "2017-12-08"),
-        ("fx", "daily", "2024-03-02"),
-        ("fx", "monthly", "2026-01-01"),
-        ("rates", "daily", "2017-12-08"),
-    ]
-    for rows in (given, given[::-1]):
-        kinds = SeriesKinds()
-        for row in rows:
-            kinds.add(*row)
-        assert kinds.one == ("rates", "daily")  # on one day, the finer frequency

@@ -28,17 +28,6 @@ DOCUMENTS = (
 CHUNKS = st.integers(1, 9) | st.sampled_from([64, 1 << 18])
 
 
-class Trickle(io.BytesIO):
-    """A stream that gives no more than a few bytes at a time, as a pipe may."""
-
-    def __init__(self, content: bytes, most: int) -> None:
-        super().__init__(content)
-        self._most = most
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        return super().read(self._most if size is None or size < 0 else min(size, self._most))
-
-
 def read(content: bytes, chunk: int = 1 << 18) -> list[Piece]:
     return list(pieces(io.BytesIO(content), LISTS, chunk))
 
@@ -105,13 +94,6 @@ def test_a_document_whose_beginning_was_read_gives_the_same(document: Any, begun
 def test_documents_one_after_the_other_are_read_one_after_the_other(documents: list[Any], chunk: int) -> None:
     content = "\n".join(map(json.dumps, documents)).encode()
     assert values(read(content, chunk)) == [piece for document in documents for piece in told(document)]
-
-
-@pytest.mark.deep
-@given(DOCUMENTS, CHUNKS, st.integers(1, 3))
-def test_a_stream_that_trickles_gives_the_same(document: Any, chunk: int, most: int) -> None:
-    content = json.dumps(document).encode()
-    assert list(pieces(Trickle(content, most), LISTS, chunk)) == read(content)
 
 
 @pytest.mark.deep
