@@ -244,15 +244,6 @@ def test_a_name_without_accents_is_folded_as_one_with_them(name: str) -> None:
     assert f"{search_form(name)} e".split() == search_form(f"{name} é").split()
 
 
-@given(st.text("abcdefgh", min_size=4, max_size=9), st.data())
-def test_two_words_one_slip_apart_share_a_form(word: str, data: st.DataObject) -> None:
-    position = data.draw(st.integers(0, len(word) - 1))
-    changed = word[:position] + data.draw(st.sampled_from("abcxyz")) + word[position + 1 :]
-    shortened = word[:position] + word[position + 1 :]
-    assert set(neighbourhood(word)) & set(neighbourhood(changed))
-    assert set(neighbourhood(word)) & set(neighbourhood(shortened))
-
-
 def test_short_words_must_be_right() -> None:
     assert [tolerated(w) for w in ("abc", "abcd", "abcdefghi")] == [0, 1, 2]
 

@@ -342,10 +342,6 @@ def test_a_contact_that_is_an_office_tells_of_nobody(contact: str, text: str, le
     assert secrets.cut(text) == left
 
 
-def test_several_secrets_that_overlap_are_cut_as_one() -> None:
-    assert cut("Ann Bee Cee Dee", "Ann Bee", "Bee Cee", "Cee Dee") == CUT
-
-
 def test_values_of_any_shape_are_cut_and_a_spared_name_stays() -> None:
     secrets = Secrets()
     secrets.add(NAME)
@@ -355,13 +351,6 @@ def test_values_of_any_shape_are_cut_and_a_spared_name_stays() -> None:
         "a": [CUT, 5, None, {"b": f"x {CUT}"}],
         "firm": {"name": NAME, "title": CUT},
     }
-
-
-def test_without_secrets_there_is_nothing_to_cut() -> None:
-    secrets = Secrets()
-    secrets.add("  ")
-    secrets.add("de la")
-    assert not secrets
 
 
 @given(st.text())

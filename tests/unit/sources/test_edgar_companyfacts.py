@@ -67,13 +67,6 @@ def test_every_digit_is_kept(read: Read, written: Written, written_as: str, valu
     assert fact.value == value
 
 
-@pytest.mark.rule("PER-5")
-def test_an_instant_has_no_start(read: Read, written: Written) -> None:
-    row = '{"end":"2023-12-31","val":1,"accn":"a","filed":"2024-02-01"}'
-    [fact] = facts_of(read("edgar-companyfacts", written("a.json", document(row))))
-    assert (fact.period_start, fact.period_end) == ("", "2023-12-31")
-
-
 @every(
     ("bad", "reason"),
     [
