@@ -71,10 +71,8 @@ def test_every_digit_is_kept(read: Read, written: Written, written_as: str, valu
     ("bad", "reason"),
     [
         (ROW % '"abc"', "not a number"),
-        (ROW % '"5"', "not a number"),
         (ROW % "true", "not a number"),
         (ROW % "NaN", "not a finite number"),
-        (ROW % "-Infinity", "not a finite number"),
         (ROW % "1e999", "out of range"),
         ('{"end":"2023-12-31","accn":"a","filed":"2024-02-01"}', "val is missing"),
         ('{"end":5,"val":1,"accn":"a","filed":"2024-02-01"}', "end: expected a date"),
@@ -89,7 +87,6 @@ def test_every_digit_is_kept(read: Read, written: Written, written_as: str, valu
         ('{"end":"2023-12-31","val":1,"accn":7,"filed":"2024-02-01"}', "accn is missing"),
         ('{"end":"2023-12-31","val":1,"accn":"a"}', "filed: expected a date"),
         ("17", "val is missing"),
-        ("null", "val is missing"),
     ],
 )
 def test_one_malformed_figure_costs_no_neighbour(read: Read, written: Written, bad: str, reason: str) -> None:
@@ -134,9 +131,7 @@ def test_a_null_value_is_skipped(read: Read, written: Written) -> None:
         ("dei", "shares", True),
         ("dei", "USD", False),
         ("ecd", "USD", False),
-        ("ecd", "shares", False),
         ("invest", "USD", False),
-        ("ffd", "USD", False),
     ],
 )
 def test_only_company_figures_are_read(read: Read, written: Written, taxonomy: str, unit: str, kept: bool):
