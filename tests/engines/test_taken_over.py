@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.edition.write import reuse
+from sankofa.edition.write import context, reuse
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.rereading import withdraw
@@ -148,6 +148,17 @@ def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gi
         for kind in ("entity", "identifier", "word", "tender_word", "screen", FACTORS):
             assert contents(after, kind) & contents(before, kind), "what is in the other parts stays"
         before = after
+
+
+def test_organisations_are_not_resolved_again_for_a_macro_value(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.published(world.cache)
+    an_observation(world)
+    with monkeypatch.context() as patch:
+        patch.delattr(context, "resolve")
+        published = world.published(world.cache)
+    assert said(published) == said(world.published())
 
 
 def test_what_two_editions_have_in_common_is_stored_once(world: World) -> None:

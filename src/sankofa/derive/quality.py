@@ -208,7 +208,7 @@ class Measurement(NamedTuple):
 def measure(
     ledger: LedgerReader,
     captures: Mapping[int, CaptureInfo],
-    tenders: Tenders,
+    tenders: Callable[[], Tenders],
     sources: Mapping[str, Source],
     day: str,
     fundamentals: FundamentalCounts,
@@ -217,7 +217,7 @@ def measure(
 ) -> Measurement:
     """Measure every dataset as of a day. `macro` gives the counts of all macro columns."""
     by_source: dict[str, Figures] = defaultdict(dict)  # by source
-    of_tenders = recall(TENDERS, lambda: _tenders(ledger, tenders, captures))
+    of_tenders = recall(TENDERS, lambda: _tenders(ledger, tenders(), captures))
     of_macro = recall(MACRO, lambda: _macro(macro()))
     held = fundamentals.held.by_source
     by_sku: dict[str, Figures] = {

@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
 
 from sankofa.derive.quality import MACRO as MACRO_COUNTS
 from sankofa.derive.quality import TENDERS as TENDER_COUNTS
@@ -43,6 +45,18 @@ from sankofa.model.provenance import (
 )
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
+
+T = TypeVar("T")
+_RECORDS: Final = (Input.RECORDS,)
+
+
+class ResolutionSummary(msgspec.Struct, frozen=True, array_like=True):
+    """What the manifest says about the resolution of organisations."""
+
+    conflicts: list[str]
+    crosswalk_since: str | None
+    proven: int
+    """The newest capture that proved somebody a natural person; 0 for none."""
 
 
 class BuildContext:
@@ -150,11 +164,12 @@ class BuildContext:
 
     @cached_property
     def parties(self) -> EvidencedParties:
-        def recall(name: str, make: Callable[[], Evidence]) -> Evidence:
-            inputs = self.inputs.digest(name, (Input.TENDERS,))
-            return self.memo.recall(name, inputs, Evidence, make)
+        return EvidencedParties(self.ledger, partial(self._recall, Evidence, (Input.TENDERS,)))
 
-        return EvidencedParties(self.ledger, recall)
+    def _recall(self, shape: Any, reads: tuple[Input, ...], name: str, make: Callable[[], T]) -> T:
+        """A result of these inputs: that of the last build if they did not change."""
+        result: T = self.memo.recall(name, self.inputs.digest(name, reads), shape, make)
+        return result
 
     @cached_property
     def quality(self) -> Measurement:
@@ -163,11 +178,11 @@ class BuildContext:
         measured = measure(
             self.ledger,
             self.captures,
-            self.tenders,
+            lambda: self.tenders,  # as below: only if its counts are not recalled
             self._sources,
             day,
             self._fundamentals(day),
-            lambda: self.macro.counts(),  # they are derived only if none are recalled
+            lambda: self.macro.counts(),
             self._recalled,
         )
         if measured.shortfalls and not self._despite_floors:
@@ -177,9 +192,7 @@ class BuildContext:
     def _recalled(self, dataset: str, count: Callable[[], DatasetCounts]) -> DatasetCounts:
         """The counts of a dataset, reused if its inputs did not change."""
         reads = {TENDER_COUNTS: (Input.TENDERS, Input.NAMES), MACRO_COUNTS: (Input.MACRO,)}[dataset]
-        return self.memo.recall(
-            f"quality-{dataset}", self.inputs.digest(dataset, reads), DatasetCounts, count
-        )
+        return self._recall(DatasetCounts, reads, f"quality-{dataset}", count)
 
     @cached_property
     def inputs(self) -> BuildInputs:
@@ -194,7 +207,10 @@ class BuildContext:
                 Input.CLAIMS: lambda: sum_of_digests(some.claims for some in self.counts),
                 Input.ORGANISATIONS: lambda: [partition.inputs for partition in self.partitions],
                 # What decides about similar names.
-                Input.TENDERS: lambda: (self.match_threshold, sorted(self.reviews.verdicts.items())),
+                **dict.fromkeys(
+                    (Input.TENDERS, Input.RECORDS),
+                    lambda: (self.match_threshold, sorted(self.reviews.verdicts.items())),
+                ),
             },
         )
 
@@ -212,10 +228,7 @@ class BuildContext:
             for source_id, _, total in some.facts:
                 facts, dated = served[source_id]
                 served[source_id] = ServedFacts(facts + total.rows, dated + total.dated)
-        organisations = {subject for entity in self.entities for subject in entity.subjects}
-        for subject, _ in self.ledger.fact_subjects():
-            if subject not in organisations:  # withheld: held, and never served
-                held.add(count_facts(self.ledger.facts(subject), self.captures))
+        held.add(self._recall(HeldFacts, _RECORDS, "withheld-facts", self._withheld_facts))
         return FundamentalCounts(
             issuers=sum(some.issuers for some in counts),
             with_lei=sum(some.issuers_with_lei for some in counts),
@@ -225,16 +238,39 @@ class BuildContext:
             metrics=coverage((some.coverage for some in counts), ordinal(day)) if day else {},
         )
 
+    def _withheld_facts(self) -> HeldFacts:
+        """The facts of subjects that are not served."""
+        held = HeldFacts()
+        organisations = {subject for entity in self.entities for subject in entity.subjects}
+        for subject, _ in self.ledger.fact_subjects():
+            if subject not in organisations:
+                held.add(count_facts(self.ledger.facts(subject), self.captures))
+        return held
+
     @cached_property
     def counts(self) -> list[PartitionCounts]:
         """Counts of all organisations, by partition."""
-        return list(self.summaries.counts())
+        return self._recall(list[PartitionCounts], _RECORDS, "counts", lambda: list(self.summaries.counts()))
+
+    @cached_property
+    def resolved(self) -> ResolutionSummary:
+        """What the manifest says about the resolution of organisations."""
+        return self._recall(
+            ResolutionSummary,
+            _RECORDS,
+            "resolved",
+            lambda: ResolutionSummary(
+                [f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in self.resolution.conflicts],
+                self.resolution.crosswalk_since,
+                max(self.resolution.proven, self.parties.proven),
+            ),
+        )
 
     @cached_property
     def summaries(self) -> PartitionSummaries:
         """Counts and screen data of all organisations, by partition."""
         path = self._issuer_cache and self._issuer_cache / "partitions"
-        return PartitionSummaries(self.partitions, self.issuers, self.captures, path)
+        return PartitionSummaries(self.partitions, self.entities, self.issuers, self.captures, path)
 
     @cached_property
     def held_sources(self) -> list[str]:
@@ -284,9 +320,13 @@ class BuildContext:
     @cached_property
     def first_figures(self) -> dict[str, int]:
         """By service_id, the first day on which a figure of each issuer was known."""
-        subjects = {subject for subject, _ in self.ledger.fact_subjects()}
-        own = (one.service_id for one in self.entities if not subjects.isdisjoint(one.subjects))
-        return {one: day for one in own if (day := self.issuers.first_figure(one))}
+
+        def first() -> dict[str, int]:
+            subjects = {subject for subject, _ in self.ledger.fact_subjects()}
+            own = (one.service_id for one in self.entities if not subjects.isdisjoint(one.subjects))
+            return {one: day for one in own if (day := self.issuers.first_figure(one))}
+
+        return self._recall(dict[str, int], _RECORDS, "first-figures", first)
 
     @cached_property
     def macro(self) -> MacroParts:
@@ -308,13 +348,18 @@ class BuildContext:
 
     @cached_property
     def partitions(self) -> list[Partition]:
-        """All organisations, in partitions."""
-        return list(partitions(self.entities, self.issuers, self.captures, self.inputs.digest("", ())))
+        """All organisations, in partitions. They are not read if nothing about them changed."""
+
+        def cut() -> list[Partition]:
+            base = self.inputs.digest("", ())
+            return list(partitions(self.entities, self.issuers, self.captures, base))
+
+        return self._recall(list[Partition], _RECORDS, "partitions", cut)
 
     @cached_property
     def part_scale(self) -> int:
         """How many times larger parts are than in a small edition."""
-        return part_scale(self.entities, self.issuers)
+        return self._recall(int, _RECORDS, "scale", lambda: part_scale(self.entities, self.issuers))
 
     @cached_property
     def clock(self) -> str:

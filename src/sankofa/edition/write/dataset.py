@@ -206,6 +206,8 @@ class Input(StrEnum):
     """The same, and the source of each identifier."""
     ISSUERS = "issuers"
     """Which organisations have figures, and since which day."""
+    RECORDS = "records"
+    """Everything in the ledger but macro values: organisations are made of nothing else."""
     ORGANISATIONS = "organisations"
     """Everything known about organisations: what the datasets that are stored by organisation are made of."""
 

@@ -266,10 +266,12 @@ class PartitionSummaries:
     def __init__(
         self,
         partitions: Iterable[Partition],
+        entities: Sequence[Entity],
         issuers: Issuers,
         captures: Mapping[int, CaptureInfo],
         path: Path | None,
     ) -> None:
+        self._entities = entities
         self._issuers = issuers
         self._captures = captures
         self._names: list[str] = []
@@ -288,33 +290,33 @@ class PartitionSummaries:
             self._names.append(partition.first)
             key = bytes.fromhex(partition.inputs)
             if not self._cache.carry(partition.first, key):
-                yield partition.first, key, pack_record(self._summary(partition))
+                yield partition.first, key, pack_record(self._summary(partition.among(self._entities)))
 
-    def _summary(self, partition: Partition) -> dict[str, bytes]:
+    def _summary(self, entities: Sequence[Entity]) -> dict[str, bytes]:
         screen = SegmentBuilder()
         standings: list[Standings] = []
-        for entity in partition.entities:
+        for entity in entities:
             if part := self._issuers.part(METRICS, entity.service_id):
                 rows, own = _read_metrics(part)
                 standings.append(own)
                 placed = places(entity, self._captures) or [Placed("", entity.country or "", ())]
                 screen.add(entity.service_id, placed, own, [row_ends(block.plain) for block in rows.blocks])
-        counts = self._counted(partition, coverage_steps(standings))
+        counts = self._counted(entities, coverage_steps(standings))
         return {_COUNTS: _write(counts), _SCREEN: _write(screen.segment())}
 
-    def _counted(self, partition: Partition, coverage: CoverageSteps) -> PartitionCounts:
+    def _counted(self, entities: Sequence[Entity], coverage: CoverageSteps) -> PartitionCounts:
         totals: defaultdict[tuple[str, str], FactTotals] = defaultdict(FactTotals)
         held = HeldFacts()
         statements: Counter[tuple[str, str]] = Counter()
         known: defaultdict[tuple[str, str], Counted] = defaultdict(Counted)
         records: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        issuers = [one for one in partition.entities if self._issuers.key(one.service_id)]
+        issuers = [one for one in entities if self._issuers.key(one.service_id)]
         for entity in issuers:
             held.add(issuer_holdings(self._issuers, entity))
             for source_id, own in issuer_counts(self._issuers, entity).items():
                 totals[source_id, entity.country or ""].add_issuers(own)
                 self._add_known(known, source_id, entity, own)
-        for entity in partition.entities:
+        for entity in entities:
             first = dict(first_records(entity, self._captures))
             figures = [min(own.days) for own in issuer_counts(self._issuers, entity).values()]
             since = min((*filter(None, (*first.values(), *figures)), self._captured_on(entity)))
@@ -336,9 +338,9 @@ class PartitionSummaries:
             sum(any(c.identifier.startswith("lei:") for c in one.claims) for one in issuers),
             sorted({s.profile.country for one in issuers for s in one.statements if s.profile.country}),
             [(*key, statements[key]) for key in sorted(statements)],
-            sum_of_digests(_digest(_names(entity)) for entity in partition.entities),
+            sum_of_digests(_digest(_names(entity)) for entity in entities),
             [(source_id, sorted(records[source_id].items())) for source_id in sorted(records)],
-            sum_of_digests(_digest(self._claims(entity)) for entity in partition.entities),
+            sum_of_digests(_digest(self._claims(entity)) for entity in entities),
         )
 
     def _captured_on(self, entity: Entity) -> int:

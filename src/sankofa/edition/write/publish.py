@@ -216,8 +216,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
         if isinstance(failure, Exception) and not isinstance(failure, SankofaError | MemoryError):
             raise refuse_rows(failure, context.captures) from None
         raise
-    conflicts = [f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in context.resolution.conflicts]
-    return {**with_reasons(manifest, context.withdrawals), "conflicts": conflicts}
+    return {**with_reasons(manifest, context.withdrawals), "conflicts": context.resolved.conflicts}
 
 
 def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[str, Any]]) -> dict[str, Any]:
@@ -240,8 +239,8 @@ def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[st
         "edition": keys.edition_name(context.ledger_clock, context.last_capture, digest),
         "built_from": context.ledger_clock,
         "content_sha256": digest,
-        "crosswalk_since": context.resolution.crosswalk_since,
-        "proven": max(context.resolution.proven, context.parties.proven),
+        "crosswalk_since": context.resolved.crosswalk_since,
+        "proven": context.resolved.proven,
         "parts": msgspec.to_builtins(written.parts),
     }
 

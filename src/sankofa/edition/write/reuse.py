@@ -32,6 +32,7 @@ from sankofa.engines.block_file import StoredBlock, stored_block
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_reader import BLOCK_BITS
 from sankofa.engines.record_file import RecordFile, pack_record
+from sankofa.ledger import seals
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.errors import CheckFailed
@@ -45,6 +46,11 @@ TABLES: Final = {
     Input.ANNUAL: ("annual", "indicator", "recapture", "series_info"),
     Input.SERIES: ("recapture", "series", "series_info"),
     Input.TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
+    Input.RECORDS: tuple(
+        name
+        for name in seals.TABLES
+        if name not in ("annual", "capture", "indicator", "series", "series_info")
+    ),
 }
 """The tables of the ledger that enter the digest of an input by the seals of their rows."""
 _write = msgspec.msgpack.Encoder().encode
@@ -97,6 +103,14 @@ class Memo(RecordFile):
         result = compute()
         self.put(name, inputs.encode(), pack_record({_MADE: _write(result)}))
         return result
+
+    def finish(self) -> None:
+        """Leave it to the next build, with the results that this one did not ask for."""
+        for before in self._before:
+            for name, known in before.records.items():
+                if known.key and name not in self._records.records:
+                    self.carry(name, known.key)
+        self.fill(())
 
 
 def sum_of_digests(digests: Iterable[bytes]) -> bytes:
@@ -172,13 +186,18 @@ _BYTES_OF_A_KEY: Final = 128
 class Partition(msgspec.Struct, frozen=True):
     """Consecutive organisations by service_id. All their rows are one part."""
 
-    entities: Sequence[Entity]
+    first: str
+    """The service_id of the first."""
+    begin: int
+    """Its place among all organisations."""
+    end: int
+    """The place after that of the last."""
     inputs: str
     """Digest of everything known about them."""
 
-    @property
-    def first(self) -> str:
-        return self.entities[0].service_id
+    def among(self, entities: Sequence[Entity]) -> Sequence[Entity]:
+        """Its own of all organisations."""
+        return entities[self.begin : self.end]
 
 
 def partitions(
@@ -188,16 +207,14 @@ def partitions(
     sizes = [issuers.size(entity.service_id) + _BYTES_OF_AN_ENTITY for entity in entities]
     average = _average(sum(sizes))
     first = size = 0
-    for number, entity in enumerate(entities):
-        begins = size >= _LARGEST * average or begins_part(entity.service_id, sizes[number], average)
-        if number and begins:
+    for number, entity in enumerate((*entities, None)):
+        begins = entity is None or begins_part(entity.service_id, sizes[number], average)
+        if number and (begins or size >= _LARGEST * average):
             own = entities[first:number]
-            yield Partition(own, _inputs(own, issuers, captures, base))
+            inputs = _inputs(own, issuers, captures, base)
+            yield Partition(own[0].service_id, first, number, inputs)
             first, size = number, 0
-        size += sizes[number]
-    if entities:
-        own = entities[first:]
-        yield Partition(own, _inputs(own, issuers, captures, base))
+        size += sizes[number] if entity else 0
 
 
 def part_scale(entities: Sequence[Entity], issuers: Issuers) -> int:

@@ -207,10 +207,11 @@ class DatasetWriter:
         sources: dict[str, list[str]] = {}
         first_blocks: dict[str, int] = {}
         rows = {}
+        entities = partition.among(context.entities)
         for dataset in own:
             check = _Check(dataset, self._files, self._withdrawn)
             first_of = first_blocks if dataset.ranged else None
-            outcome = self._write_rows(dataset, check, dataset.build(context, partition.entities), first_of)
+            outcome = self._write_rows(dataset, check, dataset.build(context, entities), first_of)
             if outcome.sources is not None:
                 sources[dataset.kind] = sorted(outcome.sources)
             rows[dataset.kind] = check.rows
@@ -223,7 +224,7 @@ class DatasetWriter:
             if not self._files.takes(dataset.kind):
                 continue
             check = _Check(dataset, self._files, self._withdrawn)
-            for one in dataset.build(context, partition.entities):
+            for one in dataset.build(context, partition.among(context.entities)):
                 if isinstance(one, KeyRows):
                     deque(check.passed(one.entries, one.key), maxlen=0)
                 elif one.rows.columns:
