@@ -102,12 +102,16 @@ def _end(content: bytes, at: int, kind: int) -> int:
             at = _end(content, at, kind)
         return at
     if kind == _STRUCT:
-        for field in _fields(content, at):
-            at = field.end
-        return at
+        while header := content[at]:  # most of a footer is passed over: without a tuple for each field
+            if header < 0x10:
+                at = _varint(content, at + 1)[1] - 1
+            at = at + 1 if header & 0xF in _BOOLEANS else _end(content, at + 1, header & 0xF)
+        return at + 1
     if kind == _MAP:
         raise ValueError("a map in the footer of a Parquet file")
-    return _varint(content, at)[1]
+    while content[at] >= 0x80:
+        at += 1
+    return at + 1
 
 
 def _footer_of(file: bytes) -> tuple[bytes, dict[int, _Field]]:

@@ -26,7 +26,7 @@ from sankofa.model.rows import Row, doc
 if TYPE_CHECKING:
     import pyarrow
 
-    from sankofa.edition.write.parquet_file import RowGroup
+    from sankofa.edition.write.parquet_file import RowGroup, RowGroupEncoder
 
 
 P = ParamSpec("P")
@@ -109,14 +109,23 @@ class MacroRows(TableRows):
         self._name = name
 
     def make_groups(self) -> "Iterator[RowGroup]":
-        from sankofa.edition.write.parquet_file import RowGroup, row_group_encoder
-
-        read, withdrawn = msgspec.msgpack.Decoder(RowGroup).decode, self.context.withdrawn_rows
+        withdrawn = self.context.withdrawn_rows
         for part in self.context.macro.parts(self._name):
-            group = read(part)
+            group = self._group(part)
             if withdrawn and group.rows:
-                withdrawn.refuse_columns(self._name, row_group_encoder(_TABLES[self._name]).decode(group))
+                withdrawn.refuse_columns(self._name, self._encoder.decode(group))
             yield group
+
+    def _group(self, part: bytes) -> "RowGroup":
+        from sankofa.edition.write.parquet_file import RowGroup
+
+        return msgspec.msgpack.decode(part, type=RowGroup)
+
+    @property
+    def _encoder(self) -> "RowGroupEncoder":
+        from sankofa.edition.write.parquet_file import row_group_encoder
+
+        return row_group_encoder(_TABLES[self._name])
 
 
 def encoded_flat(name: str, flat: "pyarrow.Table") -> bytes:
@@ -262,17 +271,18 @@ class _Once(TableRows):
 class _MacroOnce(MacroRows):
     """The same for the facts of macro columns: each is once in a group, and may be in another again."""
 
-    def make_groups(self) -> "Iterator[RowGroup]":
-        from sankofa.edition.write.parquet_file import row_group_encoder
+    def __init__(self, name: str, context: BuildContext) -> None:
+        super().__init__(name, context)
+        self._seen = DigestSet()
 
-        seen, encoder = DigestSet(), row_group_encoder(_TABLES[self._name])
-        for group in super().make_groups():
-            rows = encoder.decode(group)
-            new = _new_to(seen, rows)
-            if new.num_rows == group.rows:
-                yield group
-            elif new.num_rows:
-                yield encoder.encode(new)
+    def _group(self, part: bytes) -> "RowGroup":
+        import pyarrow
+
+        digests, encoded = msgspec.msgpack.decode(part, type=tuple[bytes, bytes])
+        group, new = super()._group(encoded), self._seen.add_all(digests)
+        if all(new):
+            return group
+        return self._encoder.encode(self._encoder.decode(group).filter(pyarrow.array(new, pyarrow.bool_())))
 
 
 def _new_to(seen: DigestSet, rows: "pyarrow.Table") -> "pyarrow.Table":
@@ -284,9 +294,11 @@ def _new_to(seen: DigestSet, rows: "pyarrow.Table") -> "pyarrow.Table":
 
 
 def encoded_provenance(name: str, facts: "pyarrow.Table") -> bytes:
-    """The provenance of a group of macro facts, for the table of the provenance of this table."""
-    rows = facts.select(list(SharedProvenance.__struct_fields__))
-    return encoded_flat(provenance_name(name), _new_to(DigestSet(), rows))
+    """The provenance of a group of macro facts, for `_MacroOnce`: their digests, and the row group."""
+    rows = _new_to(DigestSet(), facts.select(list(SharedProvenance.__struct_fields__)))
+    if not rows.num_rows:
+        return b""
+    return _write((_digests(rows.column("provenance_id")), encoded_flat(provenance_name(name), rows)))
 
 
 def provenance_name(facts: str) -> str:

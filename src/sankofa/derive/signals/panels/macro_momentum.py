@@ -138,11 +138,15 @@ def _growth(value: Decimal, base: Decimal) -> Decimal:
 
 def _only(periods: dict[int, list[_History]], period: int, day: int) -> SeriesReport | None:
     """The value of a period in force on a day; None unless exactly one was known by then."""
-    known = [history for history in periods.get(period, ()) if history[0].known_from <= day]
-    return _known(known[0], day) if len(known) == 1 else None
+    histories = periods.get(period, ())
+    if len(histories) > 1:
+        histories = [history for history in histories if history[0].known_from <= day]
+    return _known(histories[0], day) if len(histories) == 1 else None
 
 
 def _known(history: _History, day: int) -> SeriesReport | None:
     """The value in force on a day; None if there was none, or it was withdrawn."""
-    known = [vintage.report for vintage in history if vintage.known_from <= day]
-    return known[-1] if known and known[-1].value is not None else None
+    for vintage in reversed(history):
+        if vintage.known_from <= day:
+            return None if vintage.report.value is None else vintage.report
+    return None
