@@ -167,7 +167,8 @@ def test_what_two_editions_have_in_common_is_stored_once(world: World) -> None:
     second = world.published(world.cache)
     inodes = [{path.stat().st_ino for path in parts_of(world.folder(m))} for m in (first, second)]
     assert len(inodes[0] & inodes[1]) > len(inodes[1]) // 2
-    old, new = (world.folder(m) / "files" / "af-macro-series.parquet" for m in (first, second))
-    assert old.samefile(new)
+    for table in ("af-macro-series", "af-fund-entities", "shared-entity"):
+        old, new = (world.folder(m) / "files" / f"{table}.parquet" for m in (first, second))
+        assert old.samefile(new)
     world.engine.store.set_current_and_prune([second["edition"]], second["edition"])
     world.engine.store.open(second["edition"], check_all=True).close()

@@ -205,6 +205,10 @@ class BuildContext:
                 Input.NAMES: lambda: sum_of_digests(some.names for some in self.counts),
                 Input.ISSUERS: lambda: sorted(self.first_figures.items()),
                 Input.CLAIMS: lambda: sum_of_digests(some.claims for some in self.counts),
+                Input.DESCRIPTIONS: lambda: (
+                    self.first_observed,
+                    [partition.described for partition in self.partitions],
+                ),
                 Input.ORGANISATIONS: lambda: [partition.inputs for partition in self.partitions],
                 # What decides about similar names.
                 **dict.fromkeys(

@@ -208,6 +208,8 @@ class Input(StrEnum):
     """Which organisations have figures, and since which day."""
     RECORDS = "records"
     """Everything in the ledger but macro values: organisations are made of nothing else."""
+    DESCRIPTIONS = "descriptions"
+    """Everything known about organisations but their figures."""
     ORGANISATIONS = "organisations"
     """Everything known about organisations: what the datasets that are stored by organisation are made of."""
 
@@ -277,7 +279,8 @@ class Dataset:
     tallies: tuple[str, ...] = ()
     """Kinds whose tally it is given, after what it needs."""
     reads: tuple[Input, ...] | None = None
-    """Its inputs, besides what it needs; None if it is built each time."""
+    """Its inputs, besides what it needs. None: it is built each time, or made of everything known about
+    organisations."""
     ranged: bool = False
     """Whether a dataset that needs it stores the byte ranges of its rows."""
     partitioned: bool = False

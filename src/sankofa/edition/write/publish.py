@@ -205,7 +205,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
         writer.finish(manifest["edition"], manifest)
         for name, own in of_tables.items():
             reuse.remember(reuse.inputs.get(name, ""), BuildRecord(files=own))
-        context.memo.fill(())
+        context.memo.finish()
     except BaseException as failure:
         writer.abandon()
         context.memo.close()

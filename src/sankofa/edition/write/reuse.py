@@ -149,7 +149,7 @@ class BuildInputs:
 
     def _content(self, name: Input) -> object:
         match name:
-            case Input.NAMES | Input.ORGANISATIONS | Input.ISSUERS:
+            case Input.NAMES | Input.DESCRIPTIONS | Input.ORGANISATIONS | Input.ISSUERS:
                 return self._computed[name]()
             case Input.CLAIMS:
                 return self._input(Input.NAMES), self._computed[name]()
@@ -192,6 +192,8 @@ class Partition(msgspec.Struct, frozen=True):
     """Its place among all organisations."""
     end: int
     """The place after that of the last."""
+    described: str
+    """Digest of everything known about them but their figures."""
     inputs: str
     """Digest of everything known about them."""
 
@@ -211,8 +213,10 @@ def partitions(
         begins = entity is None or begins_part(entity.service_id, sizes[number], average)
         if number and (begins or size >= _LARGEST * average):
             own = entities[first:number]
-            inputs = _inputs(own, issuers, captures, base)
-            yield Partition(own[0].service_id, first, number, inputs)
+            described = _described(own, captures, base)
+            keys = [issuers.key(entity.service_id) for entity in own]
+            inputs = sha256(_write((described, keys))).hexdigest()
+            yield Partition(own[0].service_id, first, number, described, inputs)
             first, size = number, 0
         size += sizes[number] if entity else 0
 
@@ -228,17 +232,15 @@ def _average(total: int) -> int:
     return max(_BYTES_IN_A_PARTITION, 1 << (total // _PARTITIONS).bit_length())
 
 
-def _inputs(
-    entities: Sequence[Entity], issuers: Issuers, captures: Mapping[int, CaptureInfo], base: str
-) -> str:
+def _described(entities: Sequence[Entity], captures: Mapping[int, CaptureInfo], base: str) -> str:
     named = {entity.first_capture for entity in entities}
     for entity in entities:
         named.update(statement.capture_id for statement in entity.statements)
         named.update(claim.capture_id for claim in (*entity.claims, *entity.past))
         named.update(relation.evidence.capture_id for relation in entity.relations)
-    keys = [issuers.key(entity.service_id) for entity in entities]
-    described = [(number, captures.get(number)) for number in sorted(named)]
-    return hashlib.sha256(_write((base, entities, keys, described))).hexdigest()
+    return sha256(
+        _write((base, entities, [(number, captures.get(number)) for number in sorted(named)]))
+    ).hexdigest()
 
 
 def average_size(dataset: Dataset, scale: int) -> int:

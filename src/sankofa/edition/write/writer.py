@@ -110,9 +110,11 @@ class Reuse:
         """The inputs of a dataset or table, with those of what it needs; None if they are not declared."""
         one: Dataset | Table = self._tables[name] if name in self._tables else self._datasets[name]
         if isinstance(one, Table) and one.takes_from:
-            return None if self._by_organisation(one) else self._all_reads(one.takes_from)
+            root = self._root(one)
+            undeclared = self._by_organisation(one) and self._datasets[root].reads is None
+            return None if undeclared else self._all_reads(one.takes_from)
         if isinstance(one, Dataset) and one.by_organisation:
-            return {Input.ORGANISATIONS}
+            return {*(one.reads or (Input.ORGANISATIONS,))}
         if one.reads is None:
             return None
         reads = {*one.reads}

@@ -47,7 +47,7 @@ _TODAY: Final = "9999-12-31"
 """Later than every day, and earlier than `NEVER`."""
 
 
-@dataset(keys.ENTITIES, EntityRow, by_organisation=True)
+@dataset(keys.ENTITIES, EntityRow, reads=(Input.DESCRIPTIONS,), by_organisation=True)
 def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
     sources: set[str] = set()
     for entity in some:
@@ -72,13 +72,18 @@ class _Known:
         for number, entity in enumerate(context.entities):
             if entity.from_tenders:
                 self.from_tenders.append(number)
-            changes = [(day, _entity_row(context, own, day)) for day, own in _states(context, entity)]
+            changes = list(_states(context, entity))
             days = [ordinal(day) for day, _ in changes if day]
             if first_figure := context.issuers.first_figure(entity.service_id):
                 days.append(first_figure)
             self.ids += entity.service_id.encode()
             self.days.append(min((*days, ordinal(context.captures[entity.first_capture].day))))
-            rows = [(ordinal(day) if day else 0, wire.encode(row)) for day, row in changes]
+            if len(changes) == 1:  # most organisations
+                continue
+            rows = [
+                (ordinal(day) if day else 0, wire.encode(_entity_row(context, own, day)))
+                for day, own in changes
+            ]
             kept = [one for n, one in enumerate(rows) if not n or one[1] != rows[n - 1][1]]
             if len(kept) > 1:
                 self.dated.append(number)
