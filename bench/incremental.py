@@ -1,11 +1,12 @@
 """Publishing after a small change: a full publication, one changed issuer, and nothing changed.
 
     python -m bench.incremental [--facts 300000] [--observations 100000] [--releases 20000] [--leis 50000]
-                                [--postgres]
+                                [--postgres] [--starter]
 
 The world has all kinds of data. Each publication is the real command in a process of its own, by processor
 time. What two editions share is told by the files of both. With `--postgres` a server is started for ledger
 and editions: its processor time counts too, and what an edition adds is by how much its tables grow.
+`--starter` measures the starter world instead: from nothing, and after one macro row was added.
 """
 
 import argparse
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--releases", type=int, default=20_000)
     parser.add_argument("--leis", type=int, default=50_000)
     parser.add_argument("--postgres", action="store_true", help="ledger and editions in PostgreSQL")
+    parser.add_argument("--starter", action="store_true", help="the starter world instead")
     parser.add_argument("--keep", action="store_true", help="leave the home there")
     options = parser.parse_args()
     home = CACHE / "home-incremental"
@@ -56,9 +58,12 @@ def main() -> None:
     (home / "sources.toml").write_text(_SOURCES)
     with edition_store(home, postgres=options.postgres) as editions:
         environment = {**environment_of(home), **editions.settings}
-        for source, path in _inputs(options.facts, options.observations, options.releases, options.leis):
-            cost([SANKOFA, "ingest", source, str(path)], environment)
-        _compare(home, environment, editions)
+        if options.starter:
+            _starter(home, environment, editions)
+        else:
+            for source, path in _inputs(options.facts, options.observations, options.releases, options.leis):
+                cost([SANKOFA, "ingest", source, str(path)], environment)
+            _compare(home, environment, editions)
     if not options.keep:
         shutil.rmtree(home)
 
@@ -81,6 +86,19 @@ def _compare(home: Path, environment: dict[str, str], editions: EditionStore) ->
         most=_FULL_SHARE * 100,
     )
     report("publish after no change, processor time", idle.cpu, unit="s", most=_IDLE_SECONDS)
+
+
+def _starter(home: Path, environment: dict[str, str], editions: EditionStore) -> None:
+    whole = cost([SANKOFA, "starter"], environment)
+    report("starter world ingested and published from nothing, processor time", whole.cpu, unit="s")
+    row = home / "row.csv"
+    row.write_text(
+        "series,series_type,frequency,country,date,value,unit,release_date\n"
+        "FX.USD.ZAR.H10,fx,monthly,ZA,2026-07-01,16.3,ZAR per USD,2026-08-03\n"
+    )
+    cost([SANKOFA, "ingest", "starter-h10", str(row)], environment)
+    small = _published("after one macro row", environment, editions)
+    report("publish the starter world after one macro row, processor time", small.cpu, unit="s", most=2)
 
 
 class _Spent(NamedTuple):
